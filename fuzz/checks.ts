@@ -79,10 +79,8 @@ function misfitOf({ operation }: Request, status: number, value: { error?: strin
   const elsewhere = value.error === 'route_not_found' || value.error === 'method_not_allowed'
   if (!operation.statuses.includes(String(status)) && !elsewhere && status !== 431)
     return `the status ${status} (${value.error}) is not described`
-  const described = !elsewhere && status !== 431
-  const pointer = described
-    ? ['paths', operation.path, operation.method.toLowerCase(), 'responses', String(status)]
-    : []
+  const pointer =
+    status < 400 ? ['paths', operation.path, operation.method.toLowerCase(), 'responses', String(status)] : []
   const validate = validatorOf(pointer)
   return validate(value) ? undefined : `it does not fit its schema: ${ajv.errorsText(validate.errors)}`
 }

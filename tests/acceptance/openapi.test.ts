@@ -9,7 +9,7 @@ import { useSharedService } from '../harness/service.ts'
 interface Operation {
   operationId?: string
   summary?: string
-  responses: Record<string, { content?: Record<string, { schema?: object }> }>
+  responses: Record<string, { $ref?: string; content?: Record<string, { schema?: object }> }>
 }
 interface OpenApiDocument {
   paths: Record<string, Record<string, Operation>>
@@ -53,17 +53,9 @@ function expectDescribed(method: string, realPath: string, answer: Answer<unknow
   const { responses } = document.paths[path]![method.toLowerCase()]!
   const where = `${method} ${path} ${answer.status}`
   expect(Object.keys(responses), where).toContain(String(answer.status))
-  const pointer = [
-    'paths',
-    path,
-    method.toLowerCase(),
-    'responses',
-    answer.status,
-    'content',
-    'application/json',
-    'schema',
-  ]
-  const escaped = pointer.map((part) =>
+  const inline = ['paths', path, method.toLowerCase(), 'responses', answer.status]
+  const shared = responses[answer.status]?.$ref?.slice(2).split('/')
+  const escaped = [...(shared ?? inline), 'content', 'application/json', 'schema'].map((part) =>
     encodeURIComponent(String(part).replaceAll('~', '~0').replaceAll('/', '~1')),
   )
   let validate: ReturnType<typeof ajv.compile>
@@ -113,6 +105,16 @@ describe('the OpenAPI document', () => {
       expect(operation.summary, `${method} ${path}`).toBeTruthy()
       if (path.startsWith('/api/v1')) expect(Object.keys(operation.responses)).toContain('401')
     }
+  })
+
+  it('has each error answer once, among its components', () => {
+    const inline = operations().flatMap(({ path, method, operation }) =>
+      Object.entries(operation.responses)
+        .filter(([status, { $ref }]) => Number(status) >= 400 && !$ref)
+        .map(([status]) => `${method} ${path} ${status}`),
+    )
+    expect(inline).toEqual([])
+    expect(JSON.stringify(document, null, 2).split('\n').length).toBeLessThan(17_000)
   })
 
   it('names only resources of its own', () => {

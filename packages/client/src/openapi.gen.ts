@@ -1970,10 +1970,503 @@ export interface components {
             msg: string;
         };
     };
-    responses: never;
+    responses: {
+        /** @description The request is invalid. */
+        invalid_request: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The token is missing, unknown, revoked or expired. */
+        unauthorized: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The token does not allow this, or a quota of the project is used up. */
+        insufficient_scope: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The token made too many requests; nothing was done. */
+        rate_limited: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The request line and the headers are too large. */
+        headers_too_large: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description A server error. */
+        internal_error: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+        "unavailable-or-overloaded": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The request is invalid. */
+        "invalid_request-or-invalid_json": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        too_many_webhooks: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The body is too large. */
+        payload_too_large: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The body is not JSON. */
+        unsupported_media_type: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        webhook_not_found: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The request is invalid. */
+        "invalid_request-or-invalid_cursor": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        search_off: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+        "unavailable-or-overloaded-or-being_prepared": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The token does not allow this, or a quota of the project is used up. */
+        "insufficient_scope-or-quota_exceeded": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        session_not_found: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        session_exists: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The idempotency key was used for another request. */
+        idempotency_key_reused: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        "seq_ahead-or-session_exists": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        "seq_conflict-or-blob_missing": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        "seq_ahead-or-log_diverged": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        "session_not_found-or-message_not_found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        seq_conflict: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        "session_not_found-or-entry_not_found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        "seq_conflict-or-seq_ahead": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        learning_space_not_found: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        "learning_space_not_found-or-session_not_found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        "session_in_space-or-user_mismatch": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        "learning_space_not_found-or-space_session_not_found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        statement_not_found: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        statement_revoked: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        "learning_space_not_found-or-session_not_found-or-statement_not_found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description An error. */
+        request_timeout: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        skill_exists: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        "skill_not_found-or-skill_file_not_found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        skill_not_found: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        skill_is_learnt: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        "learning_space_not_found-or-skill_not_found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        "skill_is_learnt-or-user_mismatch": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        blob_not_found: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The range is outside of the bytes. */
+        range_not_satisfiable: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        user_not_found: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        project_exists: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        project_not_found: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        token_not_found: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        log_diverged: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+    };
     parameters: never;
     requestBodies: never;
-    headers: never;
+    headers: {
+        /** @description Identifies this request in the log. */
+        "X-Request-Id": string;
+        /** @description Bearer */
+        "WWW-Authenticate": string;
+        /** @description Seconds to wait. */
+        "Retry-After": number;
+        /** @description Requests per second that the token may make. */
+        "RateLimit-Limit": number;
+        /** @description Requests left in this window. */
+        "RateLimit-Remaining": number;
+        /** @description Seconds until the next window. */
+        "RateLimit-Reset": number;
+        /** @description true when this answers a retry. */
+        "Idempotent-Replayed": "true";
+    };
     pathItems: never;
 }
 export type $defs = Record<string, never>;
@@ -1990,8 +2483,7 @@ export interface operations {
             /** @description Both are valid. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2007,95 +2499,13 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     listWebhooks: {
@@ -2110,8 +2520,7 @@ export interface operations {
             /** @description All webhooks. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2128,95 +2537,13 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     createWebhook: {
@@ -2254,8 +2581,7 @@ export interface operations {
             /** @description The webhook with its secret. */
             201: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2298,128 +2624,16 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            409: components["responses"]["too_many_webhooks"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     deleteWebhook: {
@@ -2440,8 +2654,7 @@ export interface operations {
             /** @description It was deleted. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2457,106 +2670,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["webhook_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     search: {
@@ -2620,8 +2741,7 @@ export interface operations {
             /** @description A page of entries. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2647,106 +2767,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            409: components["responses"]["search_off"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     listSessions: {
@@ -2785,8 +2813,7 @@ export interface operations {
             /** @description A page of sessions. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2807,95 +2834,13 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded-or-being_prepared"];
         };
     };
     createSession: {
@@ -2929,10 +2874,8 @@ export interface operations {
             /** @description The existing session with this `use_uuid`; the request agrees with it. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description true when this answers a retry. */
-                    "Idempotent-Replayed"?: "true";
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2950,10 +2893,8 @@ export interface operations {
             /** @description The new session. */
             201: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description true when this answers a retry. */
-                    "Idempotent-Replayed"?: "true";
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2968,150 +2909,18 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The idempotency key was used for another request. */
-            422: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["session_not_found"];
+            409: components["responses"]["session_exists"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            422: components["responses"]["idempotency_key_reused"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     getSession: {
@@ -3132,8 +2941,7 @@ export interface operations {
             /** @description The session. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3148,106 +2956,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     deleteSession: {
@@ -3268,8 +2984,7 @@ export interface operations {
             /** @description It was deleted. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3285,106 +3000,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     updateSession: {
@@ -3411,8 +3034,7 @@ export interface operations {
             /** @description The session. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3427,128 +3049,16 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     copySession: {
@@ -3586,10 +3096,8 @@ export interface operations {
             /** @description It was copied. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description true when this answers a retry. */
-                    "Idempotent-Replayed"?: "true";
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3617,150 +3125,18 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The idempotency key was used for another request. */
-            422: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["session_not_found"];
+            409: components["responses"]["seq_ahead-or-session_exists"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            422: components["responses"]["idempotency_key_reused"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     getConfigs: {
@@ -3781,8 +3157,7 @@ export interface operations {
             /** @description The session. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3797,106 +3172,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     replaceConfigs: {
@@ -3933,8 +3216,7 @@ export interface operations {
             /** @description The configs were replaced. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3950,128 +3232,16 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     mergeConfigs: {
@@ -4108,8 +3278,7 @@ export interface operations {
             /** @description The merged configs. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4136,128 +3305,16 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     listEvents: {
@@ -4290,8 +3347,7 @@ export interface operations {
             /** @description A page of events. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4312,117 +3368,15 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            409: components["responses"]["seq_ahead-or-log_diverged"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     addEvent: {
@@ -4481,10 +3435,8 @@ export interface operations {
             /** @description The stored event. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description true when this answers a retry. */
-                    "Idempotent-Replayed"?: "true";
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4499,150 +3451,18 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The idempotency key was used for another request. */
-            422: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["session_not_found"];
+            409: components["responses"]["seq_conflict-or-blob_missing"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            422: components["responses"]["idempotency_key_reused"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     listMessages: {
@@ -4686,8 +3506,7 @@ export interface operations {
             /** @description A page of messages, or all of them. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4729,117 +3548,15 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found-or-message_not_found"];
+            409: components["responses"]["seq_ahead-or-log_diverged"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     addMessage: {
@@ -4899,10 +3616,8 @@ export interface operations {
             /** @description The stored message. */
             201: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description true when this answers a retry. */
-                    "Idempotent-Replayed"?: "true";
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4917,150 +3632,18 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The idempotency key was used for another request. */
-            422: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["session_not_found"];
+            409: components["responses"]["seq_conflict-or-blob_missing"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            422: components["responses"]["idempotency_key_reused"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     getContext: {
@@ -5099,8 +3682,7 @@ export interface operations {
             /** @description The context. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5128,117 +3710,15 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            409: components["responses"]["seq_ahead-or-log_diverged"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     mergeMessageMeta: {
@@ -5278,8 +3758,7 @@ export interface operations {
             /** @description The merged meta. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5304,128 +3783,16 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found-or-message_not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     countTokens: {
@@ -5446,8 +3813,7 @@ export interface operations {
             /** @description The count. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5464,106 +3830,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     readTimeline: {
@@ -5610,8 +3884,7 @@ export interface operations {
             /** @description A page of entries. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5633,117 +3906,15 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["session_not_found"];
+            409: components["responses"]["seq_ahead-or-log_diverged"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     appendEntries: {
@@ -5850,10 +4021,8 @@ export interface operations {
             /** @description The stored entries, in order. */
             201: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description true when this answers a retry. */
-                    "Idempotent-Replayed"?: "true";
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5870,150 +4039,18 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The idempotency key was used for another request. */
-            422: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["session_not_found"];
+            409: components["responses"]["seq_conflict-or-blob_missing"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            422: components["responses"]["idempotency_key_reused"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     appendToSessions: {
@@ -6128,10 +4165,8 @@ export interface operations {
             /** @description The stored entries by session, in order. */
             201: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description true when this answers a retry. */
-                    "Idempotent-Replayed"?: "true";
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6158,150 +4193,18 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The idempotency key was used for another request. */
-            422: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["session_not_found"];
+            409: components["responses"]["seq_conflict"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            422: components["responses"]["idempotency_key_reused"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     readLatest: {
@@ -6337,8 +4240,7 @@ export interface operations {
             /** @description A page of entries. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6359,106 +4261,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     retractEntries: {
@@ -6587,10 +4397,8 @@ export interface operations {
             /** @description The event, and the entries that it retracted. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description true when this answers a retry. */
-                    "Idempotent-Replayed"?: "true";
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6611,150 +4419,18 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The idempotency key was used for another request. */
-            422: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["session_not_found-or-entry_not_found"];
+            409: components["responses"]["seq_conflict-or-seq_ahead"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            422: components["responses"]["idempotency_key_reused"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     getObservingStatus: {
@@ -6775,8 +4451,7 @@ export interface operations {
             /** @description Count the messages by extraction of tasks */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6804,106 +4479,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     listTasks: {
@@ -6931,8 +4514,7 @@ export interface operations {
             /** @description List a session's tasks */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6953,106 +4535,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     flushSession: {
@@ -7077,8 +4567,7 @@ export interface operations {
             /** @description Wait for the extraction of tasks */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7098,128 +4587,16 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     listLearningSpaces: {
@@ -7251,8 +4628,7 @@ export interface operations {
             /** @description A page of learning spaces. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7273,95 +4649,13 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     createLearningSpace: {
@@ -7391,10 +4685,8 @@ export interface operations {
             /** @description The new learning space. */
             201: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description true when this answers a retry. */
-                    "Idempotent-Replayed"?: "true";
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7409,128 +4701,16 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The idempotency key was used for another request. */
-            422: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            422: components["responses"]["idempotency_key_reused"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     getLearningSpace: {
@@ -7551,8 +4731,7 @@ export interface operations {
             /** @description The learning space. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7567,106 +4746,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["learning_space_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     deleteLearningSpace: {
@@ -7687,8 +4774,7 @@ export interface operations {
             /** @description It was deleted. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7704,106 +4790,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["learning_space_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     mergeLearningSpaceMeta: {
@@ -7838,8 +4832,7 @@ export interface operations {
             /** @description The merged learning space. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7854,128 +4847,16 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["learning_space_not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     learnFromSession: {
@@ -8009,8 +4890,7 @@ export interface operations {
             /** @description The session in the space. */
             201: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8025,139 +4905,17 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["learning_space_not_found-or-session_not_found"];
+            409: components["responses"]["session_in_space-or-user_mismatch"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     listSpaceSessions: {
@@ -8178,8 +4936,7 @@ export interface operations {
             /** @description The sessions. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8194,106 +4951,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["learning_space_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     getSpaceSession: {
@@ -8319,8 +4984,7 @@ export interface operations {
             /** @description The session in the space. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8335,106 +4999,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["learning_space_not_found-or-space_session_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     getSpaceUsage: {
@@ -8458,8 +5030,7 @@ export interface operations {
             /** @description The usage. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8501,106 +5072,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["learning_space_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     getSpacePolicy: {
@@ -8621,8 +5100,7 @@ export interface operations {
             /** @description The policy. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8637,106 +5115,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["learning_space_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     setSpacePolicy: {
@@ -8776,8 +5162,7 @@ export interface operations {
             /** @description The policy. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8792,128 +5177,16 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["learning_space_not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     listStatements: {
@@ -8950,8 +5223,7 @@ export interface operations {
             /** @description A page of statements. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -8972,106 +5244,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["learning_space_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     addStatement: {
@@ -9109,8 +5289,7 @@ export interface operations {
             /** @description The statement. */
             201: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9125,128 +5304,16 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["learning_space_not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     changeStatement: {
@@ -9286,8 +5353,7 @@ export interface operations {
             /** @description The statement. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9302,139 +5368,17 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["statement_not_found"];
+            409: components["responses"]["statement_revoked"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     addFeedback: {
@@ -9469,8 +5413,7 @@ export interface operations {
             /** @description It was stored, for those of the statements that the space has. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9486,128 +5429,16 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["learning_space_not_found-or-session_not_found-or-statement_not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     getSpaceContext: {
@@ -9633,8 +5464,7 @@ export interface operations {
             /** @description The statements. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9670,106 +5500,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["learning_space_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     getSpaceHistory: {
@@ -9795,8 +5533,7 @@ export interface operations {
             /** @description A page of versions. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9817,106 +5554,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["learning_space_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     listSkills: {
@@ -9943,8 +5588,7 @@ export interface operations {
             /** @description A page of skills. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9965,95 +5609,13 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     createSkill: {
@@ -10085,8 +5647,7 @@ export interface operations {
             /** @description It was there already. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10104,8 +5665,7 @@ export interface operations {
             /** @description The skill was stored. */
             201: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10120,139 +5680,17 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description An error. */
-            408: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            408: components["responses"]["request_timeout"];
+            409: components["responses"]["skill_exists"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     getSkillFile: {
@@ -10281,8 +5719,7 @@ export interface operations {
             /** @description The file. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10307,106 +5744,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["skill_not_found-or-skill_file_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     downloadSkill: {
@@ -10427,114 +5772,21 @@ export interface operations {
             /** @description The zip. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/zip": string;
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["skill_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     getSkill: {
@@ -10555,8 +5807,7 @@ export interface operations {
             /** @description The skill. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10571,106 +5822,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["skill_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     deleteSkill: {
@@ -10691,8 +5850,7 @@ export interface operations {
             /** @description It was deleted. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10708,117 +5866,15 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["skill_not_found"];
+            409: components["responses"]["skill_is_learnt"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     listSpaceSkills: {
@@ -10839,8 +5895,7 @@ export interface operations {
             /** @description The skills. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -10855,106 +5910,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["learning_space_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     includeSkill: {
@@ -10986,8 +5949,7 @@ export interface operations {
             /** @description It was there already. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11005,8 +5967,7 @@ export interface operations {
             /** @description The skill in the space. */
             201: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11021,139 +5982,17 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["learning_space_not_found-or-skill_not_found"];
+            409: components["responses"]["skill_is_learnt-or-user_mismatch"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     excludeSkill: {
@@ -11179,8 +6018,7 @@ export interface operations {
             /** @description It is not in the space. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11196,117 +6034,15 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["learning_space_not_found"];
+            409: components["responses"]["skill_is_learnt"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     getBlob: {
@@ -11330,8 +6066,7 @@ export interface operations {
             /** @description The bytes. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11341,125 +6076,22 @@ export interface operations {
             /** @description The range of the bytes. */
             206: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/octet-stream": string;
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The range is outside of the bytes. */
-            416: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["blob_not_found"];
+            416: components["responses"]["range_not_satisfiable"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     putBlob: {
@@ -11484,8 +6116,7 @@ export interface operations {
             /** @description The project has them already. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11503,8 +6134,7 @@ export interface operations {
             /** @description The bytes were stored. */
             201: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11519,128 +6149,16 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description An error. */
-            408: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            408: components["responses"]["request_timeout"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     downloadAsset: {
@@ -11670,8 +6188,7 @@ export interface operations {
             /** @description The bytes. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11681,125 +6198,22 @@ export interface operations {
             /** @description The range of the bytes. */
             206: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/octet-stream": string;
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The range is outside of the bytes. */
-            416: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["blob_not_found"];
+            416: components["responses"]["range_not_satisfiable"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     listUsers: {
@@ -11821,8 +6235,7 @@ export interface operations {
             /** @description A page of users. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11843,95 +6256,13 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     countUserResources: {
@@ -11952,8 +6283,7 @@ export interface operations {
             /** @description The counts. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -11976,106 +6306,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["user_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     eraseUser: {
@@ -12096,8 +6334,7 @@ export interface operations {
             /** @description What was deleted. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12127,106 +6364,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["user_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     getUsage: {
@@ -12244,8 +6389,7 @@ export interface operations {
             /** @description Usage, with the quotas. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12260,95 +6404,13 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     listProjects: {
@@ -12363,8 +6425,7 @@ export interface operations {
             /** @description All projects, oldest first. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12381,95 +6442,13 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     createProject: {
@@ -12513,8 +6492,7 @@ export interface operations {
             /** @description The project, and the secret of its first token. */
             201: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12536,128 +6514,16 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            409: components["responses"]["project_exists"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     deleteProject: {
@@ -12678,8 +6544,7 @@ export interface operations {
             /** @description The project was erased. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12695,106 +6560,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["project_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     changeProject: {
@@ -12842,8 +6615,7 @@ export interface operations {
             /** @description The project. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -12858,128 +6630,16 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["project_not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     listTokens: {
@@ -13000,8 +6660,7 @@ export interface operations {
             /** @description Its tokens without their secrets, oldest first. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13018,106 +6677,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["project_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     createToken: {
@@ -13154,8 +6721,7 @@ export interface operations {
             /** @description The token with its secret. */
             201: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13206,128 +6772,16 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large. */
-            413: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is not JSON. */
-            415: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["project_not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     revokeToken: {
@@ -13353,8 +6807,7 @@ export interface operations {
             /** @description The token. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13369,106 +6822,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["token_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     getProjectUsage: {
@@ -13492,8 +6853,7 @@ export interface operations {
             /** @description Usage, with the quotas. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13508,106 +6868,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It does not exist, or it belongs to another project. */
-            404: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["project_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
     listAudit: {
@@ -13627,8 +6895,7 @@ export interface operations {
             /** @description A page of acts. */
             200: {
                 headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -13649,106 +6916,14 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is invalid. */
-            400: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token is missing, unknown, revoked or expired. */
-            401: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Bearer */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token does not allow this, or a quota of the project is used up. */
-            403: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description It conflicts with the current state. */
-            409: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The token made too many requests; nothing was done. */
-            429: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    /** @description Requests per second that the token may make. */
-                    "RateLimit-Limit"?: number;
-                    /** @description Requests left in this window. */
-                    "RateLimit-Remaining"?: number;
-                    /** @description Seconds until the next window. */
-                    "RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request line and the headers are too large. */
-            431: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description A server error. */
-            500: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-            503: {
-                headers: {
-                    /** @description Identifies this request in the log. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            409: components["responses"]["log_diverged"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
         };
     };
 }

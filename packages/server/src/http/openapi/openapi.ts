@@ -103,6 +103,7 @@ export async function describeOperations(
           if (byte_bodies.includes(operationId)) describeBody(operation, 'application/octet-stream', BYTES)
           addLinks(operation, links[operationId], operations)
         }
+      shareErrors(document.openapiObject as DocumentView, operations)
       return document.openapiObject
     },
   })
@@ -116,9 +117,11 @@ export async function describeOperations(
 
 interface DocumentView {
   paths?: Record<string, Record<string, OperationView>>
+  components?: Record<string, object>
 }
 
 interface OperationView extends LinkedOperation {
+  responses: Record<string, ResponseView>
   requestBody?: RequestBodyView
   parameters?: ParameterView[]
 }
@@ -140,6 +143,43 @@ function allowMissingBodies(operations: OperationView[]): void {
     if (requestBody && !requestBody.content['application/json']?.schema?.required?.length)
       requestBody.required = false
   }
+}
+
+type ResponseView = LinkedOperation['responses'][string] & {
+  headers?: Record<string, object>
+  content?: Record<string, { examples?: Record<string, object> }>
+}
+
+/**
+ * Operations share nearly all of their error answers, so each stands once among the components, under the names of
+ * its errors; so do its examples and headers.
+ */
+function shareErrors(document: DocumentView, operations: OperationView[]): void {
+  const shared: Record<'responses' | 'headers' | 'examples', Record<string, object>> = {
+    responses: {},
+    headers: {},
+    examples: {},
+  }
+  const share = (kind: keyof typeof shared, name: string, value: object) => {
+    const known = shared[kind][name]
+    if (known && JSON.stringify(known) !== JSON.stringify(value)) return value
+    shared[kind][name] = value
+    return { $ref: `#/components/${kind}/${name}` }
+  }
+  const shareAll = (kind: 'headers' | 'examples', values: Record<string, object>) => {
+    for (const [name, value] of Object.entries(values)) values[name] = share(kind, name, value)
+  }
+  for (const { responses } of operations) {
+    for (const [status, response] of Object.entries(responses)) {
+      shareAll('headers', response.headers ?? {})
+      const examples = response.content?.['application/json']?.examples
+      if (Number(status) < 400 || !examples) continue
+      const names = Object.keys(examples)
+      shareAll('examples', examples)
+      responses[status] = share('responses', names.join('-or-'), response) as ResponseView
+    }
+  }
+  document.components = { ...document.components, ...shared }
 }
 
 const BYTES = { type: 'string', format: 'binary' }
