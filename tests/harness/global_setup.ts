@@ -7,8 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { TestProject } from 'vitest/node'
 import { expectOrderlyEnds, runAnnals, startServer } from './annals_process.ts'
-import { socketUrl, withDatabaseName } from './database_url.ts'
+import { withDatabaseName } from './database_url.ts'
 import { collectIn, findLeaks } from './leaks.ts'
+import { startOwnServer } from './own_server.ts'
 import { execute, queryRows } from './sql.ts'
 
 /**
@@ -49,7 +50,7 @@ export default async function prepareDatabases(project: TestProject): Promise<()
   const given = process.env.TEST_DATABASE_URL
   const shown = await mkdtemp(join(tmpdir(), 'annals-shown-'))
   collectIn(shown)
-  const server = given ? { url: given, stop: async () => {} } : await startEmbeddedServer()
+  const server = given ? { url: given, stop: async () => {} } : await startOwnServer()
   try {
     await bundled
     const testServer = await prepareTemplate(server.url, !given)
@@ -69,21 +70,6 @@ export default async function prepareDatabases(project: TestProject): Promise<()
   } catch (error) {
     await server.stop()
     throw error
-  }
-}
-
-async function startEmbeddedServer(): Promise<{ url: string; stop(): Promise<void> }> {
-  const { startEmbeddedPostgres } = await import(
-    '../../packages/server/dist/postgres/embedded/embedded_postgres.js'
-  )
-  const directory = await mkdtemp(join(tmpdir(), 'annals-test-'))
-  const embedded = await startEmbeddedPostgres({ dataDir: join(directory, 'data'), onProgress: () => {} })
-  return {
-    url: socketUrl(embedded.connection),
-    stop: async () => {
-      await embedded.release()
-      await rm(directory, { recursive: true, force: true })
-    },
   }
 }
 

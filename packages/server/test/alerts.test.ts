@@ -13,7 +13,7 @@ const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map((
 
 it.each(Object.entries(asking))('%s asks for metrics and errors that there are', async (_name, text) => {
   const metrics = new Metrics()
-  const reserved = new FakeDatabase()
+  const reserved = Object.assign(new FakeDatabase(), { renew: () => {}, stalls: false })
   const shared = { usage: () => ({ total: 0, idle: 0, waiting: 0, waits: 0, refusals: 0 }) }
   metrics.watch({
     appender: { load: () => ({ requests: 0, bytes: 0, flushes: 0 }) },

@@ -169,6 +169,11 @@ export const SETTINGS = {
     [2, 1_000],
     'database connections for everything except appends, which have ANNALS_FLUSHES_MAX of their own',
   ),
+  database_lifetime_ms_max: ms(
+    1_800_000,
+    [1_000, 86_400_000],
+    'how long a database connection is used before it is replaced',
+  ),
   database_wait_ms_max: ms(
     1_500,
     [100, 60_000],

@@ -6,11 +6,15 @@ import type { AppServer } from './app_server.js'
 import { operationsOf } from './operation.js'
 import type { AppParts } from './service_context.js'
 
-const CHECK = planned('check_ready', 'SELECT max(version) AS version FROM schema_migrations')
+const CHECK = planned(
+  'check_ready',
+  "SELECT max(version) AS version, current_setting('transaction_read_only') AS read_only FROM schema_migrations",
+)
 
 const FIND_WORKERS_AWAY = planned(
   'find_workers_away',
-  "SELECT w.nodename || ':' || w.nodeport AS worker FROM run_command_on_workers('SELECT 1') AS w WHERE NOT w.success",
+  `SELECT w.nodename || ':' || w.nodeport || CASE WHEN w.success THEN ' (read-only)' ELSE '' END AS worker
+FROM run_command_on_workers($$SELECT current_setting('transaction_read_only')$$) AS w WHERE NOT w.success OR w.result = 'on'`,
 )
 /**
  * A worker that takes connections and never answers would hold the question for as long as a statement may run. All who
@@ -19,8 +23,8 @@ const FIND_WORKERS_AWAY = planned(
 const WORKERS_MS_MAX = 2_000
 
 /**
- * For operators: is the process alive, can it serve. Without the envelope. On a cluster a node can serve the projects
- * whose workers answer, and so is ready; it names the workers that do not.
+ * For operators: is the process alive, can it serve, which includes that it can write. Without the envelope. On a cluster
+ * a node can serve the projects whose workers answer, and so is ready; it names the workers that do not, or only read.
  */
 export function operationRoutes(app: AppServer, { reserved, isServing }: AppParts): void {
   let asked: Promise<string[]> | undefined
@@ -34,15 +38,21 @@ export function operationRoutes(app: AppServer, { reserved, isServing }: AppPart
   app.get('/health', async (_request, reply) => reply.send({ status: 'ok' }))
 
   app.get('/ready', async (_request, reply) => {
+    const refuse = (status: string) => reply.code(503).header('retry-after', '1').send({ status })
     if (!isServing()) return reply.code(503).send({ status: 'stopping' })
     try {
       const [row] = await reserved.query(CHECK, [])
+      if (row?.read_only === 'on') {
+        reserved.renew()
+        return refuse('database read-only')
+      }
+      if (reserved.stalls) return refuse('database commits nothing')
       if (Number(row?.version) !== schemaVersion())
         return reply.code(503).send({ status: 'schema of another version' })
       if (!reserved.distributed) return reply.send({ status: 'ready' })
       return reply.send({ status: 'ready', workers_away: await findWorkersAway(askOnce()) })
     } catch {
-      return reply.code(503).header('retry-after', '1').send({ status: 'database away' })
+      return refuse('database away')
     }
   })
 }

@@ -10,7 +10,7 @@ import type { TableRegistry } from '../lifecycle/registry.js'
 import type { Appender } from '../log/append/appender.js'
 import type { Feed } from '../log/follow/feed.js'
 import type { Metrics } from '../metrics/metrics.js'
-import type { Database } from '../postgres/database.js'
+import type { DatabasePool } from '../postgres/database.js'
 import type { SharedDatabase } from '../postgres/shared_pool.js'
 import type { TokenDirectory } from '../projects/tokens/token_directory.js'
 import type { UsageDirectory } from '../projects/usage.js'
@@ -32,7 +32,7 @@ export interface AppParts {
   tracing?: Tracing | undefined
   database: SharedDatabase
   /** Connections for what must always get through: looking up keys, and readiness. */
-  reserved: Database
+  reserved: DatabasePool
   registry: TableRegistry
   erasure: Erasure
   /** Slots for requests that run many statements, such as copies and erasures; owners are projects. */

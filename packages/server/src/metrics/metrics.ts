@@ -28,12 +28,12 @@ export interface MetricSources {
   pools: {
     requests: Pick<SharedPool, 'usage'>
     appends: Pick<SharedPool, 'usage'>
-    reserved: Pick<DatabasePool, 'usage' | 'query'>
+    reserved: Pick<DatabasePool, 'usage' | 'query' | 'renew' | 'stalls'>
     changes: Pick<DatabasePool, 'usage'>
   }
 }
 
-const PING = planned('metrics_ping', 'SELECT 1 AS one')
+const PING = planned('metrics_ping', "SELECT current_setting('transaction_read_only') AS read_only")
 
 /**
  * Counters for operators: one registry per process. Labels are routes and names of errors and statements, which are
@@ -132,15 +132,21 @@ export class Metrics {
       'Statements and transactions that got no connection, after waiting or for lack of room to wait.',
       ofShares('refusals'),
     )
-    new Gauge({
-      name: 'annals_database_up',
-      help: 'Whether the database answers: 1 or 0.',
-      aggregator: 'min',
-      registers: [this.registry],
-      async collect() {
-        const answers = reserved.query(PING, []).then(() => 1)
-        this.set(await answers.catch(() => 0))
-      },
+    const ask = (name: string, help: string, isWell: (read_only: boolean) => boolean) =>
+      new Gauge({
+        name,
+        help,
+        aggregator: 'min',
+        registers: [this.registry],
+        async collect() {
+          const rows = await reserved.query(PING, []).catch(() => [])
+          this.set(rows.some((row) => isWell(row.read_only === 'on')) ? 1 : 0)
+        },
+      })
+    ask('annals_database_up', 'Whether the database answers: 1 or 0.', () => true)
+    ask('annals_database_writable', 'Whether it can be written: 1 or 0.', (read_only) => {
+      if (read_only) reserved.renew()
+      return !read_only && !reserved.stalls
     })
   }
 

@@ -1,19 +1,34 @@
 import type pg from 'pg'
+import { cancelRequest } from './cancel_statement.js'
 import { DatabaseSilent } from './database_errors.js'
 import { type ConnectionTarget, singleConnection } from './single_connection.js'
 
 const LOOK_EVERY_MS = 100
-/** After a statement has taken this long, we check whether the database still answers. */
-const PATIENCE_MS = 200
+
+/** What a probe asks, once a statement, and the last answer, are `patience_ms` old. */
+export interface Question {
+  text: string
+  patience_ms: number
+}
+
+const DOES_IT_ANSWER: Question = { text: 'SELECT 1', patience_ms: 200 }
+
+/**
+ * A commit that changes no table: a record of a few bytes in the log, for which PostgreSQL waits as for any other. A
+ * role that may not call it gets a refusal, which counts as an answer.
+ */
+export const DOES_IT_COMMIT = { text: "SELECT pg_logical_emit_message(true, 'annals', '')" }
 
 /**
  * Distinguishes a silent database (it hangs, its machine is gone, a cable is pulled) from a slow statement: while a
- * statement takes long, it sends an empty query on a connection of its own.
+ * statement takes long, it asks a question on a connection of its own. A second probe, for writes, does the same for a
+ * database that answers but completes no commit, because its disk hangs or its synchronous standby is away.
  *
  *   beating ── no answer for `silent_ms` ──▶ silent ── an answer, even a refusal ──▶ beating
  *
  * Silence ends every statement in flight and refuses new ones at once. Without this, each would wait as long as the
- * longest list may take. While all statements are quick, nothing is asked and no connection is held.
+ * longest list may take, and a commit for as long as the standby is away. While all statements are quick, nothing is asked
+ * and no connection is held.
  */
 export class AvailabilityProbe {
   private readonly waiting = new Set<{ since: number; reject: (error: Error) => void }>()
@@ -26,12 +41,14 @@ export class AvailabilityProbe {
   private asked_for_ms: number | undefined
   private questions = 0
   private looked_at = performance.now()
+  private answered_at = 0
   private isSilent = false
   private closed = false
 
   constructor(
     private readonly target: ConnectionTarget,
     private readonly silent_ms: number,
+    private readonly question = DOES_IT_ANSWER,
   ) {
     this.timer = setInterval(() => this.look(), LOOK_EVERY_MS)
     this.timer.unref()
@@ -78,7 +95,8 @@ export class AvailabilityProbe {
       return
     }
     const [oldest] = this.waiting
-    if (this.isSilent || (oldest && now - oldest.since >= PATIENCE_MS)) void this.ask()
+    const waited_ms = oldest ? now - Math.max(oldest.since, this.answered_at) : 0
+    if (this.isSilent || waited_ms >= this.question.patience_ms) void this.ask()
     else if (!oldest) this.drop()
   }
 
@@ -101,13 +119,14 @@ export class AvailabilityProbe {
         this.client = singleConnection(this.target, 'annals probe', options)
         await this.client.connect()
       }
-      await this.client.query('SELECT 1')
+      await this.client.query(this.question.text)
     } catch {
       // It refused, or closed the connection: the statement gets the same error and need not be told.
       if (isOpen()) this.drop()
     }
     if (!isOpen()) return
     this.asked_for_ms = undefined
+    this.answered_at = performance.now()
     this.isSilent = false
   }
 
@@ -115,7 +134,9 @@ export class AvailabilityProbe {
     const { client } = this
     this.client = undefined
     if (!client) return
-    // A hanging connection would never close gracefully.
+    // A hanging connection would never close gracefully, and a server that waits for a standby does not notice that
+    // nobody waits for it: each question would leave a connection behind.
+    if (this.isSilent) cancelRequest(client)
     if (this.isSilent || this.closed)
       (client as unknown as { connection: pg.Connection }).connection.stream.destroy()
     void client.end().catch(() => {})

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { type ConnectionTarget, onSingleConnection, singleConnection } from './single_connection.js'
@@ -51,4 +52,23 @@ export async function cancelBackend(target: ConnectionTarget, pid: number): Prom
   const client = singleConnection(target, 'annals cancel')
   const cancelled = onSingleConnection(client, () => client.query('SELECT pg_cancel_backend($1)', [pid]))
   await cancelled.catch(() => {})
+}
+
+/** Code of the message that asks a server, or a pooler, to cancel what another connection is doing. */
+const CANCEL_REQUEST = (1_234 << 16) | 5_678
+const REQUEST_MS_MAX = 5_000
+
+/** The same for a statement of this process, without a connection to log in on, of which there may be none left. */
+export function cancelRequest(client: pg.Client): void {
+  const { host, port, processID, secretKey } = client as unknown as Record<string, string | number | null>
+  if (typeof processID !== 'number' || typeof secretKey !== 'number') return
+  const message = Buffer.alloc(16)
+  message.writeInt32BE(message.length, 0)
+  for (const [index, number] of [CANCEL_REQUEST, processID, secretKey].entries())
+    message.writeInt32BE(number, 4 + 4 * index)
+  const path = String(host)
+  const socket = path.startsWith('/') ? connect(`${path}/.s.PGSQL.${port}`) : connect(Number(port), path)
+  socket.setTimeout(REQUEST_MS_MAX, () => socket.destroy())
+  socket.on('error', () => {})
+  socket.unref().end(message)
 }

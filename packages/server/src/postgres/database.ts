@@ -42,6 +42,10 @@ export interface DatabasePool extends Database {
   close(): Promise<void>
   /** Open, idle and awaited connections. */
   usage(): { total: number; idle: number; waiting: number }
+  /** Has every connection that is open now closed instead of used again. */
+  renew(): void
+  /** Nothing is committed any more: writes are refused until something is. */
+  readonly stalls: boolean
   /** The machine that has a project, as far as is known. */
   machineOf?(project_id: string): string | undefined
 }
@@ -57,6 +61,12 @@ export interface DatabaseOptions extends WithObjects {
   settings?: Record<string, string>
   /** Ends statements when the database becomes silent; without it they wait as long as a statement may run. */
   probe?: AvailabilityProbe | undefined
+  /** Ends writes when nothing is committed any more; without it they wait as long as the driver does. */
+  commits?: AvailabilityProbe | undefined
+  /** How long a connection is used, in ms. */
+  lifetime_ms_max?: number
+  /** Shared by pools that lead to the same server. */
+  renewal?: Renewal | undefined
   /** Called with each new connection, which is closed if this fails. */
   onConnect?: (client: pg.ClientBase) => Promise<void>
   /** When it aborts, statements in flight are cancelled, and these and all others fail with its reason, except those that outlive it. */
@@ -67,10 +77,21 @@ export interface DatabaseOptions extends WithObjects {
   onFailure?: (error: unknown) => void
 }
 
+/**
+ * When connections were last found to lead to a server, or to belong to a role, that could only read. Those that were
+ * opened before are closed instead of used: they would stay so after a failover, or after the role may write again.
+ */
+export interface Renewal {
+  at: number
+}
+
 // Text in, text out: the driver parses nothing, so no digits or microseconds are lost.
 const AS_TEXT = { getTypeParser: () => (value: unknown) => value }
 const ATTEMPTS_MAX = 5
 const KEEP_ALIVE_MS = 10_000
+/** Least time between two renewals: while a server can only be read, each write would cost a new connection. */
+const RENEWAL_MS = 1_000
+const READ_ONLY = '25006'
 
 /**
  * Opens a pool. It connects when it is first used. If the target is `pooled`, session state is avoided: statements
@@ -84,6 +105,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     max: options.connections_max,
     connectionTimeoutMillis: options.wait_ms_max,
     idleTimeoutMillis: 30_000,
+    maxLifetimeSeconds: (options.lifetime_ms_max ?? 0) / 1_000,
     keepAlive: true,
     // The machine's own default would keep a silently broken idle connection for two hours.
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
@@ -94,15 +116,24 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     ...(options.onConnect && { onConnect: options.onConnect }),
     ...statementBounds(options.statement_ms_max, pooled),
   })
-  // A connection in use reports its end to its statement; any other error without a listener would end the process.
-  pool.on('connect', (client) => client.on('error', () => {}))
+  pool.on('connect', (client) => {
+    opened.set(client, performance.now())
+    // A connection in use reports its end to its statement; any other error without a listener would end the process.
+    client.on('error', () => {})
+    client.on('notice', ({ routine }) => routine === NOT_REPLICATED && unreplicated.add(client))
+  })
   // One that is being closed may still hear that the server stops.
   pool.on('error', (error) => pool.ending || options.onIdleError?.(error))
-  const connections: Connections = { ...options, pool, pooled, distributed }
+  const renewal = options.renewal ?? { at: 0 }
+  const connections: Connections = { ...options, renewal, pool, pooled, distributed }
   return {
     query: (statement, parameters, onSending) => runOnPool(connections, statement, parameters, onSending),
     transaction: (work) => transaction(connections, work),
     close: () => pool.end(),
+    renew: () => renew(renewal),
+    get stalls() {
+      return options.commits?.silent ?? false
+    },
     objects: options.objects,
     distributed,
     usage: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
@@ -111,6 +142,25 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
 
 interface Connections extends DatabaseOptions, ServerTraits {
   pool: pg.Pool
+  renewal: Renewal
+}
+
+const opened = new WeakMap<pg.ClientBase, number>()
+
+/** Where PostgreSQL says that somebody has cancelled the wait of a commit for its synchronous standby. */
+const NOT_REPLICATED = 'SyncRepWaitForLSN'
+const unreplicated = new WeakSet<pg.ClientBase>()
+
+function renew(renewal: Renewal): void {
+  const now = performance.now()
+  if (now - renewal.at >= RENEWAL_MS) renewal.at = now
+}
+
+/** Whether a connection must be closed for the error that its statement ended with, and not go back to the pool. */
+function isSpoilt(client: pg.PoolClient, error: unknown, { signal, renewal }: Connections): boolean {
+  const cause = (error as Error).cause ?? error
+  if (sqlStateOf(cause) === READ_ONLY) renew(renewal)
+  return signal?.aborted || brokeConnection(cause) || opened.get(client)! < renewal.at
 }
 
 async function runOnPool(
@@ -123,14 +173,14 @@ async function runOnPool(
   for (let attempt = 1; ; attempt++) {
     let client: pg.PoolClient | undefined
     try {
-      client = await connect(connections)
+      client = await connect(connections, isRead(statement))
       onSending?.()
       const rows = await run(client, statement, parameters, connections)
       client.release()
       return rows
     } catch (error) {
       // A broken connection is not returned to the pool; after an error of the statement it remains usable.
-      client?.release(connections.signal?.aborted || brokeConnection((error as Error).cause ?? error))
+      client?.release(isSpoilt(client, error, connections))
       if (client && isTransient(error) && attempt < ATTEMPTS_MAX) continue
       connections.onFailure?.(error)
       throw error
@@ -142,8 +192,19 @@ function withoutSignal({ signal: _, ...connections }: Connections): Connections 
   return connections
 }
 
-async function connect({ pool, probe, signal, target }: Connections): Promise<pg.PoolClient> {
-  if (probe?.silent) throw new DatabaseAway(false, new DatabaseSilent())
+async function connect(connections: Connections, reads: boolean): Promise<pg.PoolClient> {
+  for (;;) {
+    const client = await connectOnce(connections, reads)
+    if (opened.get(client)! >= connections.renewal.at) return client
+    client.release(true)
+  }
+}
+
+async function connectOnce(
+  { pool, probe, commits, signal, target }: Connections,
+  reads: boolean,
+): Promise<pg.PoolClient> {
+  if (probe?.silent || (commits?.silent && !reads)) throw new DatabaseAway(false, new DatabaseSilent())
   signal?.throwIfAborted()
   const connecting = pool.connect()
   try {
@@ -167,17 +228,19 @@ async function run(
   client: pg.PoolClient,
   statement: Statement,
   parameters: readonly Parameter[],
-  { probe, pooled, signal, target, distributed }: Connections,
+  { probe, commits, pooled, signal, target, distributed }: Connections,
 ): Promise<Row[]> {
   signal?.throwIfAborted()
+  let rows: Row[]
   try {
-    const answer =
+    let answer =
       statement.prepared && !pooled
         ? runPrepared(client, statement, parameters)
         : client.query<Row>(statement.text, parameters as unknown[]).then(({ rows }) => rows)
     // A commit in flight is waited for.
-    if (signal && statement !== COMMIT) return await orCancelled(answer, signal, target, client)
-    return await (probe?.orSilence(answer) ?? answer)
+    if (commits && !isRead(statement)) answer = commits.orSilence(answer)
+    if (signal && statement !== COMMIT) rows = await orCancelled(answer, signal, target, client)
+    else rows = await (probe?.orSilence(answer) ?? answer)
   } catch (error) {
     if (signal?.aborted && error === signal.reason) throw error
     const outcome = statement === COMMIT ? outcomeOfCommit(error, distributed) : outcomeOf(error, distributed)
@@ -186,6 +249,10 @@ async function run(
     if (error instanceof Error) Object.assign(error, { statement: statement.name })
     throw error
   }
+  // It is committed here alone, and lost if the standby takes over.
+  if (unreplicated.delete(client))
+    throw new DatabaseAway(true, new Error('the wait for a synchronous standby was cancelled'))
+  return rows
 }
 
 async function transaction<T>(
@@ -221,7 +288,7 @@ async function transactionOnce<T>(
   connections: Connections,
   work: (connection: Queryable) => Promise<T>,
 ): Promise<T> {
-  const client = await connect(connections)
+  const client = await connect(connections, false)
   let broken = false
   let committing = false
   try {
@@ -234,7 +301,7 @@ async function transactionOnce<T>(
     await run(client, COMMIT, [], connections)
     return result
   } catch (error) {
-    if (connections.signal?.aborted || brokeConnection((error as Error).cause ?? error)) broken = true
+    if (isSpoilt(client, error, connections)) broken = true
     else await client.query('ROLLBACK').catch(() => (broken = true))
     if (committing && isRefused(error)) throw new CommitRefused(error)
     // Anything uncommitted is rolled back, whatever happened to the connection.

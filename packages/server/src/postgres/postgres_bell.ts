@@ -4,6 +4,8 @@ import { singleConnection } from './single_connection.js'
 
 const CHANNEL = 'annals_log'
 const RECONNECT_MS = 1_000
+/** A server that takes longer, such as one that a failover left behind, is not waited for. */
+const ANSWER_MS_MAX = 5_000
 /** How long a node notifies after it last heard of a listener, and how often a listener announces itself. */
 const INTEREST_MS = 30_000
 const ANNOUNCE_MS = 10_000
@@ -67,7 +69,7 @@ export class PostgresBell implements Bell {
   }
 
   private async connect(): Promise<void> {
-    const options = { keepAlive: true, connectionTimeoutMillis: 5_000 }
+    const options = { keepAlive: true, connectionTimeoutMillis: 5_000, query_timeout: ANSWER_MS_MAX }
     const client = singleConnection(this.target, 'annals bell', options)
     let lost = false
     const reconnect = () => {
@@ -124,15 +126,18 @@ export class PostgresBell implements Bell {
   }
 
   private async notify(payload: string): Promise<void> {
+    const { client } = this
     try {
       // A notification need not survive a crash, so its commit does not wait for the disk. Set for this transaction
       // only: behind a pooler, a session setting would also apply to somebody's appends.
-      await this.client?.query("SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)", [
+      await client?.query("SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)", [
         CHANNEL,
         payload,
       ])
     } catch {
-      // The connection broke: its error handler reconnects, and polling covers what was missed.
+      // The connection broke, or the server is now a standby, which takes no notifications. Its end has another one made,
+      // and polling covers what was missed.
+      void client?.end().catch(() => {})
     }
   }
 }

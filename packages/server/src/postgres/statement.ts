@@ -37,10 +37,18 @@ export function planned(name: string, text: string): Statement {
 
 const WRITING = /\b(?:INSERT\s+INTO|DELETE\s+FROM|MERGE\s+INTO|(?<!\bFOR\s|\bFOR\sNO\sKEY\s)UPDATE)\b/i
 
+const reads = new WeakMap<Statement, boolean>()
+
 /**
  * Whether a statement only reads, so that nothing is in doubt if its answer is lost. A statement that begins with
  * WITH reads if none of its parts writes; everything else, such as COMMIT, counts as a write.
  */
-export function isRead({ text, writes }: Statement): boolean {
-  return !writes && /^\s*(?:SELECT|WITH)\b/i.test(text) && !WRITING.test(text)
+export function isRead(statement: Statement): boolean {
+  let known = reads.get(statement)
+  if (known === undefined) {
+    const { text, writes } = statement
+    known = !writes && /^\s*(?:SELECT|WITH)\b/i.test(text) && !WRITING.test(text)
+    reads.set(statement, known)
+  }
+  return known
 }

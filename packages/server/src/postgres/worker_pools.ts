@@ -38,19 +38,15 @@ const PAUSE_MS = 5_000
  */
 const LEFT_CLUSTER = /^(?:0A|3F|42|XX)/
 
-const straight = new WeakMap<Statement, boolean>()
-
 /** What one machine carries out alone. */
 function canGoStraight(statement: Statement): boolean {
-  let can = straight.get(statement)
-  if (can === undefined) {
-    can = statement.writes || isRead(statement)
-    straight.set(statement, can)
-  }
-  return can
+  return statement.writes || isRead(statement)
 }
 
-type WorkerOptions = Pick<DatabaseOptions, 'target' | 'settings' | 'wait_ms_max' | 'probe' | 'onConnect'>
+type WorkerOptions = Pick<
+  DatabaseOptions,
+  'target' | 'settings' | 'wait_ms_max' | 'probe' | 'commits' | 'renewal' | 'onConnect'
+>
 
 interface Worker {
   readonly address: string
@@ -84,8 +80,11 @@ export function straightToWorkers(
       // Within a function on its worker, what need not know its shard is planned once.
       settings: { ...requestSettings(target), plan_cache_mode: 'auto' },
       wait_ms_max: CONNECT_MS_MAX,
-      // It would ask the coordinator.
+      // They would ask the coordinator.
       probe: undefined,
+      commits: undefined,
+      // A worker that can only be read says nothing of the others.
+      renewal: undefined,
       onConnect,
     })
   return new WorkerPools(coordinator, openWorker, onDetour)
@@ -152,6 +151,14 @@ class WorkerPools implements DatabasePool {
 
   async close(): Promise<void> {
     await Promise.all(this.pools().map((pool) => pool.close()))
+  }
+
+  renew(): void {
+    for (const pool of this.pools()) pool.renew()
+  }
+
+  get stalls(): boolean {
+    return this.coordinator.stalls
   }
 
   machineOf(project_id: string): string | undefined {

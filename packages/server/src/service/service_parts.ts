@@ -16,7 +16,7 @@ import { registryOf } from '../lifecycle/registry.js'
 import { Appender } from '../log/append/appender.js'
 import { Feed } from '../log/follow/feed.js'
 import { type Metrics, watchChanges } from '../metrics/metrics.js'
-import { AvailabilityProbe } from '../postgres/availability_probe.js'
+import { AvailabilityProbe, DOES_IT_COMMIT } from '../postgres/availability_probe.js'
 import { type ConnectionTarget, DatabaseAway, type DatabasePool, openDatabase } from '../postgres/database.js'
 import { describeError } from '../postgres/database_errors.js'
 import { CHANGES_CONNECTIONS, RESERVED_CONNECTIONS, requestSettings } from '../postgres/pool_settings.js'
@@ -32,6 +32,12 @@ import { webhookConsumer } from '../webhooks/webhooks.js'
 
 /** Share of the wait for the database after which one that does not answer counts as unavailable. */
 const PROBE_SHARE = 0.8
+
+/**
+ * Shares of the time that an append may be in flight: after the first, it is found out whether anything is committed, and
+ * after the second as well, nothing is.
+ */
+const COMMIT_SHARES = { patience: 0.2, silence: 0.6 }
 
 /** For a message that is still on its way to the database, beside all else that is waited for. */
 const SETTLE_MARGIN_S = 15
@@ -73,6 +79,23 @@ export interface Pools {
   changes: { database: DatabasePool; abort: AbortController }
 }
 
+/** What finds out that the database answers nothing, or commits nothing. */
+function openProbes(config: Config, target: ConnectionTarget, undo: Undo) {
+  const { database_wait_ms_max, commit_ms_max } = config
+  // Including the time before it decides to probe, no longer than a request waits for a connection.
+  const probe = new AvailabilityProbe(target, database_wait_ms_max * PROBE_SHARE)
+  const patience_ms = commit_ms_max * COMMIT_SHARES.patience
+  const commits = new AvailabilityProbe(target, commit_ms_max * COMMIT_SHARES.silence, {
+    ...DOES_IT_COMMIT,
+    patience_ms,
+  })
+  undo.push(
+    () => probe.close(),
+    () => commits.close(),
+  )
+  return { probe, commits }
+}
+
 export function openPools(
   config: Config,
   target: ConnectionTarget,
@@ -87,13 +110,12 @@ export function openPools(
     database_wait_ms_max: wait_ms_max,
   } = config
   const flush_ms_max = Math.min(statement_ms_max, config.commit_ms_max + FLUSH_MARGIN_MS)
-  // Including the time before it decides to probe, no longer than a request waits for a connection.
-  const probe = new AvailabilityProbe(target, wait_ms_max * PROBE_SHARE)
-  undo.push(() => probe.close())
   const shared = {
     target,
     objects: objectStoreOf(config),
-    probe,
+    ...openProbes(config, target, undo),
+    renewal: { at: 0 },
+    lifetime_ms_max: config.database_lifetime_ms_max,
     wait_ms_max,
     statement_ms_max,
     settings: requestSettings(target),
@@ -102,7 +124,12 @@ export function openPools(
   }
   const abort = new AbortController()
   // A commit that is lost with the machine takes the clearing of marks with it: what it did is done again.
-  const changes = { signal: abort.signal, settings: { ...shared.settings, synchronous_commit: 'off' } }
+  const changes = {
+    signal: abort.signal,
+    settings: { ...shared.settings, synchronous_commit: 'off' },
+    // Most of its commits wait for nothing, and nobody waits for the others.
+    commits: undefined,
+  }
   const closedAtEnd = (pool: DatabasePool) => {
     undo.push(() => pool.close())
     return pool

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Appender } from '../../src/log/append/appender.ts'
 import { DatabaseAway, type DatabasePool, openDatabase } from '../../src/postgres/database.ts'
 import { planned } from '../../src/postgres/statement.ts'
@@ -7,9 +7,11 @@ import { anEvent } from '../log/append/requests.ts'
 import {
   type FakePostgres,
   type OnMessage,
+  readOnlyAnswer,
   rowAnswer,
   startFakePostgres,
   stoppingAnswer,
+  unreplicatedNotice,
 } from './fake_postgres.ts'
 
 const WAIT_MS = 1_500
@@ -177,5 +179,70 @@ describe('a database whose work can be cancelled', () => {
     // Node tells of a warning in the next tick.
     await new Promise(setImmediate)
     expect(warnings).toEqual([])
+  })
+})
+
+describe('a server that can only read', () => {
+  it('loses the connections that were open when it said so, and gets no new one for each write', async () => {
+    let isReadOnly = true
+    const { server, database } = await openFake((socket, type) => {
+      if (type !== 'Q') return
+      socket.write(isReadOnly ? readOnlyAnswer() : rowAnswer({ one: '1' }))
+    })
+    const clock = vi.spyOn(performance, 'now')
+    closings.push(() => clock.mockRestore())
+    const at = (ms: number) => clock.mockReturnValue(ms)
+    const write = () => database.query(WRITE, [])
+    at(10_000)
+    await Promise.all([awayOf(write()), awayOf(write())])
+    expect(database.usage().total).toBe(2)
+    at(12_000)
+    await awayOf(write())
+    // The other connection was as old, and is not used again, either.
+    await awayOf(write())
+    expect(server.accepted).toBe(3)
+    for (let count = 0; count < 5; count++) await awayOf(write())
+    expect(server.accepted).toBe(3)
+    isReadOnly = false
+    expect(await write()).toEqual([{ one: '1' }])
+  })
+
+  it('loses them too when somebody else has found out', async () => {
+    const { server, database } = await openFake((socket, type) => {
+      if (type === 'Q') socket.write(rowAnswer({ one: '1' }))
+    })
+    await database.query(READ, [])
+    database.renew()
+    await database.query(READ, [])
+    expect(server.accepted).toBe(2)
+  })
+})
+
+describe('a commit whose wait for a synchronous standby was cancelled', () => {
+  it('is in doubt, though the server reports success', async () => {
+    let isNoticed = true
+    const { database } = await openFake((socket, type) => {
+      if (type !== 'Q') return
+      socket.write(isNoticed ? Buffer.concat([unreplicatedNotice(), rowAnswer({ one: '1' })]) : rowAnswer({}))
+    })
+    expect(await awayOf(database.query(WRITE, []))).toMatchObject({ in_doubt: true })
+    isNoticed = false
+    await database.query(WRITE, [])
+  })
+})
+
+describe('a connection', () => {
+  it('is replaced when it has been used for as long as it may', async () => {
+    const server = await startFakePostgres((socket, type) => {
+      if (type === 'Q') socket.write(rowAnswer({ one: '1' }))
+    })
+    closings.push(() => server.close())
+    const bounds = { connections_max: 1, wait_ms_max: WAIT_MS, statement_ms_max: 200, lifetime_ms_max: 50 }
+    const database = openDatabase({ target: server.target, ...bounds })
+    closings.push(() => database.close())
+    await vi.waitFor(async () => {
+      await database.query(READ, [])
+      expect(server.accepted).toBeGreaterThan(2)
+    })
   })
 })

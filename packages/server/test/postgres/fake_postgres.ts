@@ -76,8 +76,24 @@ export function rowAnswer(row: Record<string, string>): Buffer {
 
 /** What a server says at its end, to each client. */
 export function stoppingAnswer(): Buffer {
-  const fields = ['SFATAL', 'C57P01', 'Mterminating connection due to administrator command', '']
-  return message('E', Buffer.concat(fields.map(text)))
+  return spoken('E', 'SFATAL', 'C57P01', 'Mterminating connection due to administrator command')
+}
+
+/** What a standby, or a server for a role that may only read, says to a write. */
+export function readOnlyAnswer(): Buffer {
+  const error = spoken('E', 'SERROR', 'C25006', 'Mcannot execute INSERT in a read-only transaction')
+  return Buffer.concat([error, readyForQuery()])
+}
+
+/** What a server says of a commit whose wait for a synchronous standby somebody cancelled, before it reports success. */
+export function unreplicatedNotice(): Buffer {
+  const words = 'canceling wait for synchronous replication due to user request'
+  return spoken('N', 'SWARNING', 'C01000', `M${words}`, 'RSyncRepWaitForLSN')
+}
+
+/** An error or a notice. */
+function spoken(type: 'E' | 'N', ...fields: string[]): Buffer {
+  return message(type, Buffer.concat([...fields, ''].map(text)))
 }
 
 function readyForQuery(): Buffer {

@@ -25,6 +25,8 @@ function clusterOf(target: object = { distributed: true }) {
     transaction: () => Promise.reject(new Error('not here')),
     close: async () => {},
     usage: () => ({ total: 1, idle: 1, waiting: 0 }),
+    renew: () => {},
+    stalls: false,
     distributed: true,
     objects: undefined,
   })
