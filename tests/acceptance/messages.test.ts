@@ -45,6 +45,20 @@ describe('a message', () => {
     },
   )
 
+  it('that only configures its own model is on no page of another format, which is whole all the same', async () => {
+    await log.add({ type: 'configuration_update', reasoning: { effort: 'low' } }, { format: 'responses' })
+    const said = expectOk(await log.add({ role: 'user', content: 'Hi' }), 201)
+    await log.add({ type: 'compaction_trigger' }, { format: 'responses' })
+    for (const query of [{ format: 'openai' }, { format: 'openai', time_desc: true }]) {
+      const page = expectOk(await log.list(query))
+      expect(page.items).toEqual([{ role: 'user', content: 'Hi' }])
+      expect([page.ids, page.metas]).toEqual([[said.id], [{}]])
+    }
+    const first = expectOk(await log.list({ format: 'openai', limit: 1 }))
+    expect(first).toMatchObject({ items: [], ids: [], metas: [], has_more: true })
+    expect(expectOk(await log.list({ format: 'responses' })).items).toHaveLength(3)
+  })
+
   it('is a whole one in the neutral form, whatever was stored: its own fields, its meta, and what its parts say', async () => {
     const system = { role: 'system', content: 'Be kind', name: 'ops' }
     const first = expectOk(await log.add(system, { meta: { n: 1, name: 'caller' } }), 201)

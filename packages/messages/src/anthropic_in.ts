@@ -38,6 +38,7 @@ import { argumentsAsText } from './tool_arguments.js'
  * | `tool_use` | `tool-call` |
  * | `tool_result` | `tool-result`, its texts joined by line feeds; its images and files follow, and name the call |
  * | `thinking`, `redacted_thinking` | the same |
+ * | `output_config` of a system message without content | `data` |
  * | any other: server tools and their results, container uploads, what is yet to come | `data` |
  */
 export function readAnthropic(value: unknown, ids: CallIds): NeutralMessage {
@@ -47,8 +48,14 @@ export function readAnthropic(value: unknown, ids: CallIds): NeutralMessage {
     role: role === 'assistant' ? role : 'user',
     provider_role: role === 'system' ? role : null,
     name: null,
-    parts: readContent(blob.content, '/content', ids),
+    parts: role === 'system' ? readSystem(blob, ids) : readContent(blob.content, '/content', ids),
   }
+}
+
+/** A system message may have nothing to say but how to answer from here on. */
+function readSystem({ content, output_config }: JsonObject, ids: CallIds): Part[] {
+  const parts = content == null ? [] : readContent(content, '/content', ids)
+  return parts.length === 0 && isObject(output_config) ? [dataPart(output_config, 'output_config')] : parts
 }
 
 function readContent(content: unknown, at: string, ids: CallIds): Part[] {
@@ -156,12 +163,13 @@ function readSearchResult(block: JsonObject, at: string, ids: CallIds): Part {
 function readCall(block: JsonObject, at: string, ids: CallIds): Part {
   const name = textAt(block, 'name', at)
   const id = textAt(block, 'id', at)
-  const input = block.input
-  if (input === undefined) throw new InvalidMessage(`${at}/input`, 'is required')
+  if (block.input === undefined) throw new InvalidMessage(`${at}/input`, 'is required')
+  const input = block.input ?? {}
   const meta: ToolCallMeta = {
     id: ids.ofCall(id, name),
     name,
-    arguments: argumentsAsText(input),
+    // Whoever collects a stream may leave the input as the text that it was.
+    arguments: typeof input === 'string' ? input || '{}' : argumentsAsText(input),
     type: 'tool_use',
   }
   return part('tool-call', null, withMark(meta, block))

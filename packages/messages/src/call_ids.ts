@@ -5,7 +5,8 @@
  * The rule: the n-th call without an id (from 0) of the message with the id M is `call_M_n`, with M without its
  * dashes. So the id is the same on every page and in every format, unique in the conversation, and within the 40
  * characters that OpenAI allows. A result without an id belongs to the first open call of its name, in the latest
- * message that has one. If the run has no such call, the call was on an earlier page: then the result is assumed to
+ * message that has one; one with neither id nor name to
+ * the call of the message before it, or else to the oldest open one. If the run has no such call, the call was on an earlier page: then the result is assumed to
  * answer the previous message (`parent_id`), the n-th result the n-th call, which is correct if the results are in
  * one message directly after that of the calls.
  */
@@ -63,8 +64,10 @@ export class CallIds {
       // A result may have an id that its call, stored without one, never had.
       if (open !== undefined && (id === undefined || this.derived.has(open))) return this.close(open, name)
     }
-    const nth = id === undefined ? this.resultsWithoutId++ : 0
-    return { id: id ?? derive(this.place?.parent_id ?? undefined, nth), name }
+    if (id !== undefined) return { id, name }
+    const derived = derive(this.place?.parent_id ?? undefined, this.resultsWithoutId++)
+    const [oldest = derived] = name === undefined && !this.openNames.has(derived) ? this.openNames.keys() : []
+    return this.close(oldest, name)
   }
 
   private close(id: string, name: string | undefined): { id: string; name: string | undefined } {

@@ -14,6 +14,8 @@ import { type MediaMeta, type NeutralMessage, type Part, part, type ToolCallMeta
 import { argumentsAsText } from './tool_arguments.js'
 
 const ROLES = ['user', 'model', 'function', 'system']
+/** Other formats have what was said there: such a blob is one of theirs. */
+const FOREIGN_FIELDS = ['content', 'type', 'text']
 
 /**
  * Reads a Gemini `Content`, its fields spelt as the JavaScript SDK spells them or as the Python one does
@@ -36,9 +38,9 @@ export function readGemini(value: unknown, ids: CallIds): NeutralMessage {
     throw new InvalidMessage('/role', `must be one of ${ROLES.join(', ')}`)
   }
   const items = optionalArrayAt(blob, 'parts', '')
-  if (items === undefined && (blob.role == null || blob.content !== undefined)) {
+  // A blocked answer is `{}` or has only a role.
+  if (items === undefined && FOREIGN_FIELDS.some((name) => blob[name] !== undefined))
     throw new InvalidMessage('/parts', 'is required and must be an array')
-  }
   const parts: Part[] = []
   for (const [i, item] of (items ?? []).entries())
     readPart(asObject(item, `/parts/${i}`), `/parts/${i}`, ids, parts)

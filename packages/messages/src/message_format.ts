@@ -12,6 +12,7 @@ import { parseJson, writeJson } from './json/exact_json.js'
 import { readOpenAi } from './openai_in.js'
 import { type OpenAiMessage, writeOpenAi } from './openai_out.js'
 import type { NeutralMessage } from './parts.js'
+import { itemKind } from './response_items.js'
 import { readResponses } from './responses_in.js'
 import { type ResponsesItem, writeResponses } from './responses_out.js'
 
@@ -92,10 +93,21 @@ export class ConversationRenderer {
 
   /**
    * The message in the renderer's format: the stored blob itself if it has that format, otherwise one or several
-   * messages, each valid by itself. Never throws: a blob that is not a message becomes an empty one.
+   * messages, each valid by itself; none for what only configures the model of another provider. Never throws: a blob
+   * that is not a message becomes an empty one.
    */
   render(stored: StoredMessage): unknown[] {
     const message = this.reader.read(stored) ?? { role: 'user', provider_role: null, name: null, parts: [] }
-    return stored.format === this.format ? [stored.blob] : WRITERS[this.format](message)
+    if (stored.format === this.format) return [stored.blob]
+    return this.format !== 'acontext' && isSetting(message) ? [] : WRITERS[this.format](message)
   }
+}
+
+/** Whether nobody says anything in a message: it tells the provider how to answer from here on. */
+function isSetting({ provider_role, parts }: NeutralMessage): boolean {
+  const isSystem = provider_role === 'system'
+  return (
+    parts.length > 0 &&
+    parts.every(({ type, meta }) => type === 'data' && (isSystem || itemKind(meta.data_type) === 'setting'))
+  )
 }

@@ -81,7 +81,7 @@ function readCall(value: unknown, at: string, ids: CallIds): Part {
   if (type !== 'custom') return dataPart(call, type)
   const custom = objectAt(call, 'custom', at)
   const name = textAt(custom, 'name', `${at}/custom`)
-  const input = textAt(custom, 'input', `${at}/custom`)
+  const input = optionalTextAt(custom, 'input', `${at}/custom`) ?? ''
   const id = ids.ofCall(textAt(call, 'id', at), name)
   return part('tool-call', null, { id, name, arguments: writeJson({ input }), type })
 }
@@ -89,7 +89,8 @@ function readCall(value: unknown, at: string, ids: CallIds): Part {
 function readFunction(called: JsonObject, id: string | undefined, at: string, ids: CallIds): Part {
   const place = id === undefined ? at : `${at}/function`
   const name = textAt(called, 'name', place)
-  const text = textAt(called, 'arguments', place)
+  // A tool that needs no arguments is often called without any.
+  const text = optionalTextAt(called, 'arguments', place) ?? '{}'
   return part('tool-call', null, { id: ids.ofCall(id, name), name, arguments: text, type: 'function' })
 }
 

@@ -6,9 +6,10 @@ import type { Role } from './parts.js'
  *
  * - `hosted_call`: a call of a tool that OpenAI runs itself; what came of it is in the same item
  * - `call`, `output`: a call of a built-in tool that the caller runs, and what came of it, tied by `call_id`
+ * - `setting`: says how the model is to answer, and is no turn of the conversation
  * - `from_model`, `from_caller`: anything else, by the side that it comes from
  */
-export type ItemKind = 'hosted_call' | 'call' | 'output' | 'from_model' | 'from_caller'
+export type ItemKind = 'hosted_call' | 'call' | 'output' | 'setting' | 'from_model' | 'from_caller'
 
 const ITEM_KINDS: ReadonlyMap<string, ItemKind> = new Map([
   ['web_search_call', 'hosted_call'],
@@ -32,8 +33,9 @@ const ITEM_KINDS: ReadonlyMap<string, ItemKind> = new Map([
   ['mcp_approval_request', 'from_model'],
   ['mcp_approval_response', 'from_caller'],
   ['compaction', 'from_model'],
-  ['compaction_trigger', 'from_caller'],
-  ['additional_tools', 'from_caller'],
+  ['compaction_trigger', 'setting'],
+  ['configuration_update', 'setting'],
+  ['additional_tools', 'setting'],
   ['item_reference', 'from_caller'],
 ])
 
@@ -45,5 +47,5 @@ export function itemKind(type: string): ItemKind | undefined {
 /** Whose an item of this type is. One that is not known is kept like any other, and by its name an output is the caller's. */
 export function itemRole(type: string): Role {
   const kind = itemKind(type) ?? (type.endsWith('_output') ? 'output' : 'from_model')
-  return kind === 'output' || kind === 'from_caller' ? 'user' : 'assistant'
+  return kind === 'output' || kind === 'setting' || kind === 'from_caller' ? 'user' : 'assistant'
 }

@@ -25,6 +25,10 @@ import {
 } from './parts.js'
 import { itemRole } from './response_items.js'
 
+const ROLES = ['user', 'assistant', 'system', 'developer'] as const
+/** Roles of messages in Conversations, which always have a type. What they say is nobody's reply. */
+const CONVERSATION_ROLES = [...ROLES, 'tool', 'critic', 'discriminator', 'unknown'] as const
+
 /**
  * Reads an item of the Responses API, of a request's `input` or of a response's `output`. An item without a `type`
  * is a message, or a reference where it has no `role`.
@@ -54,14 +58,16 @@ function readItem(item: JsonObject, at: string, ids: CallIds): NeutralMessage {
   const type = typeOf(item, at)
   switch (type) {
     case 'message': {
-      const role = roleAt(item, ['user', 'assistant', 'system', 'developer'], at)
+      const role = roleAt(item, item.type == null ? ROLES : CONVERSATION_ROLES, at)
       const isSpeaker = role === 'user' || role === 'assistant'
       return message(isSpeaker ? role : 'user', isSpeaker ? null : role, readContent(item, 'content', at))
     }
     case 'function_call':
-      return message('assistant', null, [readCall(item, textAt(item, 'arguments', at), 'function', at, ids)])
+      return message('assistant', null, [
+        readCall(item, optionalTextAt(item, 'arguments', at) ?? '{}', 'function', at, ids),
+      ])
     case 'custom_tool_call': {
-      const input = writeJson({ input: textAt(item, 'input', at) })
+      const input = writeJson({ input: optionalTextAt(item, 'input', at) ?? '' })
       return message('assistant', null, [readCall(item, input, 'custom', at, ids)])
     }
     case 'function_call_output':
@@ -104,10 +110,15 @@ function readBlock(value: unknown, at: string): Part {
   switch (type) {
     case 'input_text':
     case 'output_text':
+    case 'text':
+    case 'summary_text':
       return part('text', textAt(block, 'text', at), null)
     case 'refusal':
       return part('text', textAt(block, 'refusal', at), { is_refusal: true })
+    case 'reasoning_text':
+      return part('thinking', textAt(block, 'text', at), { type: 'reasoning' })
     case 'input_image':
+    case 'computer_screenshot':
       return readImage(block, at) ?? dataPart(block, type)
     case 'input_audio':
       return readAudio(objectAt(block, type, at), `${at}/${type}`)
@@ -136,7 +147,7 @@ function readCall(item: JsonObject, text: string, type: string, at: string, ids:
 }
 
 function readResult(item: JsonObject, at: string, ids: CallIds): Part[] {
-  const call = ids.ofResult(textAt(item, 'call_id', at), undefined)
+  const call = ids.ofResult(optionalTextAt(item, 'call_id', at), optionalTextAt(item, 'name', at))
   const texts: string[] = []
   const media: Part[] = []
   for (const piece of readContent(item, 'output', at)) {

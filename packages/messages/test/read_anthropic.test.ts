@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { countedText, readMessage } from '../src/index.js'
 import { part, refusalOf } from './refusal_of.js'
+import { converted } from './stored_run.js'
 
 const partsOf = (content: unknown, role = 'user') => readMessage('anthropic', { role, content }).parts
 
@@ -12,6 +13,27 @@ describe('an Anthropic message', () => {
   ])('of the role %s is stored as %s', (role, stored, provider_role) => {
     const read = readMessage('anthropic', { role, content: 'Hi' })
     expect(read).toEqual({ role: stored, provider_role, name: null, parts: [part('text', 'Hi', null)] })
+  })
+
+  it.each([
+    [{ type: 'adaptive' }, '{"type":"adaptive"}'],
+    ['{"a": 1}', '{"a": 1}'],
+    ['{"a": ', '{"a": '],
+    ['', '{}'],
+    [null, '{}'],
+  ])('has a call with the input %j', (input, text) => {
+    const [call] = partsOf([{ type: 'tool_use', id: 't', name: 'f', input }], 'assistant')
+    expect(call?.meta).toMatchObject({ id: 't', arguments: text })
+  })
+
+  it('may only configure what follows, which is no turn in other formats', () => {
+    const blob = { role: 'system', output_config: { effort: 'low' } }
+    expect(readMessage('anthropic', blob)).toMatchObject({
+      role: 'user',
+      parts: [{ type: 'data', meta: { data_type: 'output_config', effort: 'low' } }],
+    })
+    for (const format of ['openai', 'gemini', 'responses'] as const)
+      expect(converted('anthropic', format, blob)).toEqual([])
   })
 
   it('is a response as the SDK returns it', () => {

@@ -18,7 +18,8 @@ describe('a Gemini message', () => {
   })
 
   it('may have no parts, as where the answer was withheld', () => {
-    expect(readMessage('gemini', { role: 'model' }).parts).toEqual([])
+    for (const blob of [{}, { role: 'model' }, { role: null, parts: null }])
+      expect(readMessage('gemini', blob).parts).toEqual([])
   })
 
   it('has text, thoughts and their signatures', () => {
@@ -129,7 +130,7 @@ describe('what is no Gemini message', () => {
       { role: 'assistant', parts: [] },
       '/role must be one of user, model, function, system',
     ],
-    ['neither role nor parts', {}, '/parts is required and must be an array'],
+    ['what another format says', { type: 'message' }, '/parts is required and must be an array'],
     ['content in place of parts', { role: 'user', content: 'Hi' }, '/parts is required and must be an array'],
     ['parts that are no array', { role: 'user', parts: {} }, '/parts must be an array'],
     ['a string as part', parts('Hi'), '/parts/0 must be an object'],

@@ -110,6 +110,16 @@ describe('an OpenAI message', () => {
     expect(countedText(parts)).toBe('Wait\nsearch\n{"q": 1}\nsearch\n\nrun\n{"input":"print(\\"hi\\")"}')
   })
 
+  it.each([
+    [{ name: 'now' }, '{}'],
+    [{ name: 'now', arguments: null }, '{}'],
+    [{ name: 'now', arguments: '' }, ''],
+  ])('may have a call without arguments: %j', (called, text) => {
+    const tool_calls = [{ id: 'c', index: 0, type: 'function', function: called }]
+    const [call] = readMessage('openai', { role: 'assistant', content: null, tool_calls }).parts
+    expect(call?.meta).toMatchObject({ id: 'c', name: 'now', arguments: text })
+  })
+
   it('has an id derived from its own for a call in the old form, and the same id for the answer', () => {
     const function_call = { name: 'search', arguments: '{}' }
     const asked = readMessage('openai', { role: 'assistant', function_call }, { id: messageId(0) })

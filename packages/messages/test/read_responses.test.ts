@@ -4,7 +4,7 @@ import { parseJson, writeJson } from '../src/json/index.js'
 import { itemKind } from '../src/response_items.js'
 import { refusalOf } from './refusal_of.js'
 import { ITEM_VECTORS } from './response_items.js'
-import { converted } from './stored_run.js'
+import { converted, rendered, storedAs } from './stored_run.js'
 
 describe('an item of the Responses API', () => {
   it.each(ITEM_VECTORS)('has a role and parts: $name', ({ item, role, parts }) => {
@@ -54,6 +54,34 @@ describe('an item of the Responses API', () => {
     ])
     expect(refusalOf('responses', [said, { ...call('a'), name: 7 }])).toBe('/1/name must be a string')
     expect(refusalOf('responses', [said, { role: 'tool' }])).toMatch('/1/role must be one of')
+  })
+
+  it.each(['tool', 'critic', 'discriminator', 'unknown'])('has the role %s in a conversation', (role) => {
+    const item = {
+      type: 'message',
+      id: 'm',
+      role,
+      status: 'completed',
+      content: [{ type: 'text', text: 'x' }],
+    }
+    const read = readMessage('responses', item)
+    expect(read).toMatchObject({ role: 'user', provider_role: role, parts: [{ type: 'text', text: 'x' }] })
+    expect(converted('responses', 'openai', item)).toEqual([{ role: 'user', content: 'x' }])
+  })
+
+  it('belongs to the call of its name, or to the oldest open one, if it names no call', () => {
+    const call = (call_id: string, name: string) => ({ type: 'function_call', call_id, name })
+    const run = storedAs('responses', [
+      call('a', 'f'),
+      call('b', 'g'),
+      call('c', 'h'),
+      { type: 'function_call_output', name: 'g', output: '1' },
+      { type: 'function_call_output', call_id: null, output: '2' },
+    ])
+    expect(rendered(run, 'openai').slice(3)).toEqual([
+      { role: 'tool', tool_call_id: 'b', content: '1' },
+      { role: 'tool', tool_call_id: 'a', content: '2' },
+    ])
   })
 
   it('has the sound that a user sends', () => {
@@ -107,14 +135,14 @@ describe('an item of the Responses API', () => {
       '/arguments must be a string',
     ],
     [
-      'a custom call without input',
-      { type: 'custom_tool_call', call_id: 'c', name: 'f' },
-      '/input is required and must be a string',
+      'a custom call whose input is no text',
+      { type: 'custom_tool_call', call_id: 'c', name: 'f', input: {} },
+      '/input must be a string',
     ],
     [
-      'an output for no call',
-      { type: 'function_call_output', output: '' },
-      '/call_id is required and must be a string',
+      'an output of a call whose id is no text',
+      { type: 'function_call_output', call_id: 7, output: '' },
+      '/call_id must be a string',
     ],
     [
       'no output',

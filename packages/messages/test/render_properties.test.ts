@@ -51,7 +51,7 @@ describe.each(MESSAGE_FORMATS)('any %s message', (from) => {
     fc.assert(
       fc.property(message, (blob) => {
         const messages = rendered(storedAs(from, [blob]), to)
-        expect(messages.length).toBeGreaterThan(0)
+        if (!isSilent(from, blob)) expect(messages.length).toBeGreaterThan(0)
         for (const each of messages) {
           expect(isValidFor(to, each), JSON.stringify(each)).toBe(true)
           readMessage(to, each)
@@ -98,7 +98,7 @@ describe('a blob that is no message', () => {
         }
         for (const to of MESSAGE_FORMATS.filter((format) => format !== from)) {
           const messages = rendered(storedAs(from, [value]), to)
-          expect(messages.length).toBeGreaterThan(0)
+          if (!isSilent(from, value)) expect(messages.length).toBeGreaterThan(0)
           for (const each of messages) expect(isValidFor(to, each), JSON.stringify(each)).toBe(true)
         }
       }),
@@ -106,6 +106,12 @@ describe('a blob that is no message', () => {
     )
   })
 })
+
+/** Whether a message has nothing that another format could say: it may be left out whole. */
+function isSilent(format: MessageFormat, blob: unknown): boolean {
+  const { parts } = readMessage(format, blob)
+  return parts.length > 0 && parts.every(({ type }) => type === 'data')
+}
 
 function isAccepted(format: MessageFormat, value: unknown): boolean {
   try {

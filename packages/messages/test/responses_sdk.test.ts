@@ -1,20 +1,19 @@
-import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
 import { ITEM_VECTORS } from './response_items.js'
+import { compiled } from './sdk_samples.js'
 
 /** The SDK's types of items by the side on which they stand. */
 const TYPES = { input: 'ResponseInputItem', output: 'ResponseOutputItem' } as const
 const SIDES = ['input', 'output'] as const
 
-/** A source that is not on disk: the vectors as items of the SDK's types, one a line. */
-const FILE = fileURLToPath(new URL('vectors_as_items.ts', import.meta.url))
 const checks = SIDES.flatMap((side) =>
   ITEM_VECTORS.filter(({ of }) => of.includes(side)).map(({ item, name }) => ({
     name: `${side}: ${name}`,
     line: `${JSON.stringify(item)} satisfies ${TYPES[side]},`,
   })),
 )
+/** The vectors as items of the SDK's types, one a line. */
 const source = [
   "import type { ResponseInputItem, ResponseOutputItem } from 'openai/resources/responses/responses'",
   'export const items = [',
@@ -23,30 +22,8 @@ const source = [
   ...SIDES.map((side) => `export type ${side} = Exclude<${TYPES[side]}['type'], null | undefined>`),
 ].join('\n')
 
-function compiled(): ts.Program {
-  const options: ts.CompilerOptions = {
-    strict: true,
-    noEmit: true,
-    skipLibCheck: true,
-    types: [],
-    target: ts.ScriptTarget.ES2022,
-    module: ts.ModuleKind.NodeNext,
-    moduleResolution: ts.ModuleResolutionKind.NodeNext,
-  }
-  const host = ts.createCompilerHost(options)
-  const { getSourceFile, fileExists, readFile } = host
-  host.fileExists = (name) => name === FILE || fileExists.call(host, name)
-  host.readFile = (name) => (name === FILE ? source : readFile.call(host, name))
-  host.getSourceFile = (name, target, ...rest) =>
-    name === FILE
-      ? ts.createSourceFile(name, source, target)
-      : getSourceFile.call(host, name, target, ...rest)
-  return ts.createProgram([FILE], options, host)
-}
-
 describe('the items of the OpenAI SDK', { timeout: 60_000 }, () => {
-  const program = compiled()
-  const file = program.getSourceFile(FILE)!
+  const { program, file } = compiled(source)
 
   it('each have a vector: a type that the SDK learns needs one, and a place in the reader', () => {
     const checker = program.getTypeChecker()

@@ -132,8 +132,11 @@ export class MessageWalk {
   private async *write(turns: ReadEntry[][]): AsyncGenerator<string> {
     if (turns.length === 0) return
     const rendered = await this.render(turns)
-    yield this.separator + rendered.flat().join(',')
-    this.separator = ','
+    const items = rendered.flat()
+    if (items.length > 0) {
+      yield this.separator + items.join(',')
+      this.separator = ','
+    }
     for (const [index, turn] of turns.entries()) {
       // The items of a turn are those of its oldest message.
       for (const [at, message] of turn.entries()) this.note(message, at === 0 ? rendered[index]!.length : 0)
