@@ -50,6 +50,8 @@ const NAMES = {
   'retractEntries.body.entries.event': 'NewEventEntry',
   'retractEntries.body.entries.message': 'NewMessageEntry',
   'retractEntries.data': 'RetractedEntries',
+  'compactSession.body': 'NewCompaction',
+  'compactSession.body.summary': 'SummaryMessage',
   'countTokens.data': 'TokenCounts',
   'countUserResources.data': 'UserResources',
   'eraseUser.data': 'ErasedUser',
@@ -112,7 +114,7 @@ class Page(TypedDict, Generic[Item]):
 `
 
 /** Names that Python reserves. */
-const KEYWORDS = new Set(['as', 'class', 'from', 'global', 'import', 'in', 'is', 'not', 'with'])
+const KEYWORDS = new Set(['as', 'class', 'except', 'from', 'global', 'import', 'in', 'is', 'not', 'with'])
 
 const PAGE_FIELDS = 'has_more items next_cursor'
 

@@ -85,6 +85,11 @@ const WRITES: Record<string, (filled: Filled) => Sent> = {
   'post /api/v1/session': ({ session }) => ['POST', '/api/v1/session', { use_uuid: session.id }],
   'patch /api/v1/session/{session_id}': ({ path }) => ['PATCH', path, { expires_in_s: 60 }],
   'delete /api/v1/session/{session_id}': ({ path }) => ['DELETE', path],
+  'post /api/v1/session/{session_id}/compactions': ({ path }) => [
+    'POST',
+    `${path}/compactions`,
+    { to_seq: 1, summary: MESSAGE },
+  ],
   'post /api/v1/session/{session_id}/copy': ({ path }) => ['POST', `${path}/copy`],
   'post /api/v1/session/{session_id}/flush': ({ path }) => ['POST', `${path}/flush`],
   'put /api/v1/session/{session_id}/configs': ({ path }) => ['PUT', `${path}/configs`, { configs: {} }],

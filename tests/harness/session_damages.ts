@@ -132,6 +132,12 @@ export const DAMAGES: Damage[] = [
     'seq 3',
   ],
   [
+    'compaction_outdated',
+    'a summary of other entries than there are',
+    `UPDATE entries SET type = 'annals.compaction', data = '{"from_seq": 1, "to_seq": 3, "digest": "0"}' WHERE project_id = $1 AND session_id = $2 AND seq = 32`,
+    'seq 32',
+  ],
+  [
     'blob_chunk_without_blob',
     'a chunk of a lost blob',
     `INSERT INTO blob_chunks (project_id, blob_id, n, data) VALUES ($1, $2, 3, 'bytes')`,

@@ -236,7 +236,7 @@ export interface paths {
         };
         /**
          * Get the messages to send to a model next
-         * @description The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. Where one turn alone is too long, the user's message stays with the newest steps of the turn. A single step that is longer than `max_tokens` is shown all the same.
+         * @description The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. Where one turn alone is too long, the user's message stays with the newest steps of the turn. A single step that is longer than `max_tokens` is shown all the same. After a compaction, the context begins with its summary, which is never cut off.
          */
         get: operations["getContext"];
         put?: never;
@@ -381,6 +381,26 @@ export interface paths {
          * @description Takes exactly one of `ids`, `after_seq` and `last`. Appends one event of type `annals.retraction`, whose data has the `seqs` of the entries, and marks each of them with `retracted_by`. Messages, contexts, the latest entries of keys, and token counts leave them out; the timeline and the list of events show them. Nothing is deleted. The answer has the entries: `{"last":1}` is an atomic pop, and no two callers get the same entry. Where nothing is found, the event has no seqs. With `entries`, these are appended in the same commit, and so replace what is retracted.
          */
         post: operations["retractEntries"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/{session_id}/compactions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a summary stand for the beginning of a session
+         * @description Appends an event of type `annals.compaction`. From then on, contexts begin with the summary, the messages of `except`, and what follows `to_seq`; the log itself stays whole. It is valid until an entry in its range is retracted, and is then retracted by the same event; so the next context does without it. It may not part a tool call from its result, and must cover what earlier ones cover. To take it back, retract it.
+         */
+        post: operations["compactSession"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2238,6 +2258,16 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description It conflicts with the current state. */
+        "seq_conflict-or-seq_ahead-or-blob_missing": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description It does not exist, or it belongs to another project. */
         learning_space_not_found: {
             headers: {
@@ -3664,6 +3694,8 @@ export interface operations {
                 exclude_tools?: string;
                 /** @description true: also empties the arguments of the calls whose results are cleared. */
                 clear_tool_inputs?: boolean;
+                /** @description `none`: as if the session had no compactions. */
+                compaction?: "newest" | "none";
                 /** @description The `pin` of the previous answer: keeps its cut, so that the same prefix comes back byte for byte until `max_tokens` is passed again. */
                 pin?: string;
             };
@@ -3704,6 +3736,8 @@ export interface operations {
                             from_seq: number;
                             /** @description Tool results up to here are cleared, those of excluded tools aside; 0: none. */
                             cleared_through_seq: number;
+                            /** @description The compaction that the context begins with; 0: none. */
+                            compaction_seq: number;
                             /** @description What to send as `pin` with the next call. */
                             pin: string;
                         };
@@ -4424,6 +4458,137 @@ export interface operations {
             403: components["responses"]["insufficient_scope-or-quota_exceeded"];
             404: components["responses"]["session_not_found-or-entry_not_found"];
             409: components["responses"]["seq_conflict-or-seq_ahead"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            422: components["responses"]["idempotency_key_reused"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    compactSession: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes a retry safe: the same request with the same key stores nothing more and returns the first answer with `Idempotent-Replayed: true`. Kept for at least 24 hours.
+                 * @example 5f2c1f9e-append-17
+                 */
+                "idempotency-key"?: string;
+                /**
+                 * @description Append only if the last seq of the session still has this value; `"0"` means: only if the log is empty.
+                 * @example "7"
+                 */
+                "if-match"?: string;
+            };
+            path: {
+                /**
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "to_seq": 12,
+                 *       "summary": {
+                 *         "blob": {
+                 *           "role": "user",
+                 *           "content": "Ada wants her reservation JG7FMM moved to Friday."
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description The last entry that the summary stands for.
+                     * @example 12
+                     */
+                    to_seq: number;
+                    /** @description What contexts begin with instead: one message or several, each in a format of its own. */
+                    summary: {
+                        /**
+                         * @description One whole message in the provider's own format; of the Responses API, one item.
+                         * @example {
+                         *       "role": "user",
+                         *       "content": "Where is my flight?"
+                         *     }
+                         */
+                        blob: {
+                            [key: string]: unknown;
+                        };
+                        /**
+                         * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
+                         * @default openai
+                         */
+                        format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
+                    } | {
+                        /**
+                         * @description One whole message in the provider's own format; of the Responses API, one item.
+                         * @example {
+                         *       "role": "user",
+                         *       "content": "Where is my flight?"
+                         *     }
+                         */
+                        blob: {
+                            [key: string]: unknown;
+                        };
+                        /**
+                         * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
+                         * @default openai
+                         */
+                        format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
+                    }[];
+                    /**
+                     * @description The first entry that it stands for; by default the first of the session.
+                     * @example 12
+                     */
+                    from_seq?: number;
+                    /** @description Messages that contexts show whole, behind the summary. A call and its result stay together. */
+                    except?: string[];
+                    /**
+                     * @description Who or what wrote the summary.
+                     * @example nightly-compactor
+                     */
+                    by?: string;
+                    /**
+                     * @description The model that wrote it.
+                     * @example claude-sonnet-4-5
+                     */
+                    model?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The event. Its `data` has the range, the summary, and a digest of what it covers, unless the key lacks the scope `read`. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["SessionEvent"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["session_not_found-or-entry_not_found"];
+            409: components["responses"]["seq_conflict-or-seq_ahead-or-blob_missing"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             422: components["responses"]["idempotency_key_reused"];

@@ -17,6 +17,7 @@ import type {
   Message,
   MessagePage,
   MessagesQuery,
+  NewCompaction,
   NewEntry,
   NewEvent,
   NewMessage,
@@ -163,6 +164,14 @@ export class Sessions {
    */
   retract(session_id: string, which: Retraction, options?: AppendOptions): Promise<RetractedEntries> {
     return this.#append(['session', session_id, 'retractions'], which, options)
+  }
+
+  /**
+   * Lets `summary` stand for the entries up to `to_seq` in contexts, and returns the event that says so. The log stays as
+   * it is; retracting an entry that is covered takes the summary out of the next context.
+   */
+  compact(session_id: string, compaction: NewCompaction, options?: AppendOptions): Promise<SessionEvent> {
+    return this.#append(['session', session_id, 'compactions'], compaction, options)
   }
 
   /** Merges into a message's meta; null deletes a key. Returns the merged meta. */

@@ -33,6 +33,7 @@ type EntriesOfSessions = paths[`${Api}/entries`]
 type Timeline = paths[`${Api}/session/{session_id}/timeline`]
 type LatestOf = paths[`${Api}/session/{session_id}/latest`]
 type Retractions = paths[`${Api}/session/{session_id}/retractions`]
+type Compactions = paths[`${Api}/session/{session_id}/compactions`]
 type MessageMetaOf = paths[`${Api}/session/{session_id}/messages/{message_id}/meta`]
 type ContextOf = paths[`${Api}/session/{session_id}/context`]
 type TokenCountsOf = paths[`${Api}/session/{session_id}/token_counts`]
@@ -72,6 +73,8 @@ export type SessionAppend = Omit<Input<BodyOf<EntriesOfSessions['post']>['append
 export type Retraction = Omit<Input<BodyOf<Retractions['post']>>, 'entries'> & {
   entries?: NewEntry[] | undefined
 }
+/** What stands for the entries up to `to_seq` in contexts. */
+export type NewCompaction = Input<BodyOf<Compactions['post']>>
 export type NewLearningSpace = Input<BodyOf<LearningSpaces['post']>>
 
 /** What a fork gets: by default, the whole log, the user and the configs of its original. */

@@ -56,6 +56,8 @@ class Context(TypedDict):
     """The first message from which on the log is shown without a gap; 0 in a session without messages."""
     cleared_through_seq: int
     """Tool results up to here are cleared, those of excluded tools aside; 0: none."""
+    compaction_seq: int
+    """The compaction that the context begins with; 0: none."""
     pin: str
     """What to send as `pin` with the next call."""
 
@@ -73,6 +75,8 @@ class ContextQuery(TypedDict):
     """Names of tools, separated by commas, whose results always stay whole."""
     clear_tool_inputs: NotRequired[bool | None]
     """true: also empties the arguments of the calls whose results are cleared."""
+    compaction: NotRequired[Literal["newest", "none"] | None]
+    """`none`: as if the session had no compactions."""
     pin: NotRequired[str | None]
     """The `pin` of the previous answer: keeps its cut, so that the same prefix comes back byte for byte until `max_tokens` is passed again."""
 
@@ -314,6 +318,21 @@ class MessagesQuery(TypedDict):
     """true: also the events between the messages of the page."""
     with_asset_public_url: NotRequired[bool | None]
     """true: also a URL for each blob of the page, which needs no API key and is valid for 5 minutes."""
+
+
+class NewCompaction(TypedDict):
+    to_seq: int
+    """The last entry that the summary stands for."""
+    summary: SummaryMessage | list[SummaryMessage]
+    """What contexts begin with instead: one message or several, each in a format of its own."""
+    from_seq: NotRequired[int]
+    """The first entry that it stands for; by default the first of the session."""
+    except_: NotRequired[list[str]]
+    """Messages that contexts show whole, behind the summary. A call and its result stay together."""
+    by: NotRequired[str]
+    """Who or what wrote the summary."""
+    model: NotRequired[str]
+    """The model that wrote it."""
 
 
 class NewEvent(TypedDict):
@@ -773,6 +792,13 @@ class StatementsQuery(TypedDict):
     """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
     time_desc: NotRequired[bool | None]
     """true: newest first. false: oldest first."""
+
+
+class SummaryMessage(TypedDict):
+    blob: Mapping[str, object]
+    """One whole message in the provider's own format; of the Responses API, one item."""
+    format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext", "responses"]]
+    """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
 
 
 class TimelineEvent(TypedDict):

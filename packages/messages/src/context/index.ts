@@ -1,3 +1,5 @@
+export { CallSpans, type NearestPlaces } from './call_spans.js'
+export { COMPACTION_TYPE, type Compaction, readCompaction } from './compaction.js'
 export { type ContextMessage, contextMessage, type StoredSeq, textMessage } from './context_message.js'
 export { editBlob, type MessageEdit } from './edit_blob.js'
 export { EditedMessages, type EditStrategy } from './edit_messages.js'

@@ -74,11 +74,11 @@ function withInstead(
   return Buffer.concat([...pieces, body.subarray(at)])
 }
 
-/** The messages in a body: one, or those of a batch, or of several. */
+/** The messages in a body: one, or those of a batch, of several, or of a summary. */
 function messagesIn(value: unknown): Array<{ format: unknown; blob: unknown }> {
   if (!isJsonObject(value)) return []
   const { blob, format = 'openai' } = value
-  const inner = [value.entries, value.appends].flatMap((list) => (Array.isArray(list) ? list : []))
+  const inner = [value.entries, value.appends, value.summary].flat()
   return [{ format, blob }, ...inner.flatMap(messagesIn)]
 }
 

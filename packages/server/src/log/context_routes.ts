@@ -1,9 +1,9 @@
 import { isAsStored, type MessageFormat } from '@annals/messages'
-import type { ContextCut, ContextRules } from '@annals/messages/context'
+import type { ContextRules } from '@annals/messages/context'
 import { AnnalsError, invalidRequest } from '../errors.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
 import { sendEntries } from '../http/answer/blob_bytes.js'
-import { ContextReader } from '../http/answer/context_reader.js'
+import { ContextReader, type PinnedCut } from '../http/answer/context_reader.js'
 import { PageRenderer } from '../http/answer/page_renderer.js'
 import { operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
@@ -20,7 +20,7 @@ export const getContext = operationsOf('Messages')({
   id: 'getContext',
   summary: 'Get the messages to send to a model next',
   description:
-    "The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. Where one turn alone is too long, the user's message stays with the newest steps of the turn. A single step that is longer than `max_tokens` is shown all the same.",
+    "The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. Where one turn alone is too long, the user's message stays with the newest steps of the turn. A single step that is longer than `max_tokens` is shown all the same. After a compaction, the context begins with its summary, which is never cut off.",
   querystring: ContextQuery,
   returns: 'The context.',
   data: Context,
@@ -32,7 +32,7 @@ export const getContext = operationsOf('Messages')({
     const pins = new Cursors('context', project_id, session_id)
     const { cut, seen } = readPin(pins, query.pin)
     const parts = { database, thread, memory, read_bytes: logReadBytes(request) }
-    const reader = new ContextReader(parts, { project_id, session_id }, seen)
+    const reader = new ContextReader(parts, { project_id, session_id }, seen, query.compaction !== 'none')
     const format = (query.format ?? 'openai') as MessageFormat
     const { plan, newest, shown } = await reader.read(rules, cut, format)
     const renderer = new PageRenderer(thread, project_id, format)
@@ -43,11 +43,11 @@ export const getContext = operationsOf('Messages')({
       const ids = rendered
         ? shown.flatMap(({ id }, i) => Array<string>(rendered[i]!.length).fill(id))
         : shown.map(({ id }) => id)
-      const { tokens, from_seq, asked_seq, cleared_through_seq } = plan
+      const { tokens, from_seq, asked_seq, cleared_through_seq, compaction_seq } = plan
       const pin = pins.write(
-        [from_seq, asked_seq, cleared_through_seq, writePosition(newest)].join(SEPARATOR),
+        [from_seq, asked_seq, cleared_through_seq, writePosition(newest), compaction_seq].join(SEPARATOR),
       )
-      const end = `],"ids":[${ids.length > 0 ? `"${ids.join('","')}"` : ''}],"tokens":${tokens},"from_seq":${from_seq},"cleared_through_seq":${cleared_through_seq},"pin":"${pin}"}`
+      const end = `],"ids":[${ids.length > 0 ? `"${ids.join('","')}"` : ''}],"tokens":${tokens},"from_seq":${from_seq},"cleared_through_seq":${cleared_through_seq},"compaction_seq":${compaction_seq},"pin":"${pin}"}`
       return await sendEntries(reply, jsonList('{"items":[', [items], end))
     } finally {
       renderer.close()
@@ -74,13 +74,15 @@ function rulesOf(query: ContextQuery): ContextRules {
 }
 
 /** @throws AnnalsError invalid_cursor */
-function readPin(pins: Cursors, pin: string | undefined): { cut?: ContextCut; seen: LogPosition } {
+function readPin(pins: Cursors, pin: string | undefined): { cut?: PinnedCut; seen: LogPosition } {
   if (pin === undefined) return { seen: { seq: 0 } }
   try {
     const parts = pins.read(pin).split(SEPARATOR)
     const [from_seq = 0, asked_seq = 0, cleared_through_seq = 0] = parts.map((part) => readPosition(part).seq)
     // Pins of earlier versions have the position of the first message in its place.
-    return { seen: readPosition(parts[3] ?? parts[0]!), cut: { from_seq, asked_seq, cleared_through_seq } }
+    const compaction_seq = Number(parts[4] ?? 0)
+    const cut = { from_seq, asked_seq, cleared_through_seq, compaction_seq }
+    return { seen: readPosition(parts[3] ?? parts[0]!), cut }
   } catch {
     throw new AnnalsError(
       'invalid_cursor',

@@ -28,6 +28,10 @@ export const ContextQuery = Strict(
       default: false,
       description: 'true: also empties the arguments of the calls whose results are cleared.',
     }),
+    compaction: Type.Union([Type.Literal('newest'), Type.Literal('none')], {
+      default: 'newest',
+      description: '`none`: as if the session had no compactions.',
+    }),
     pin: Type.String({
       minLength: 1,
       maxLength: 256,
@@ -42,11 +46,12 @@ export const Context = Type.Object({
   items: Type.Array(
     JsonObject('A message in the format that was asked for.', { role: 'user', content: 'Hello' }),
   ),
-  ids: Type.Array(Uuid('The message that the item at the same place comes from.')),
+  ids: Type.Array(Uuid('The message that the item at the same place comes from; of a summary, the event.')),
   tokens: Count('Tokens of the context (o200k_base); an estimate where tool results are cleared.'),
   from_seq: Count(
     'The first message from which on the log is shown without a gap; 0 in a session without messages.',
   ),
   cleared_through_seq: Count('Tool results up to here are cleared, those of excluded tools aside; 0: none.'),
+  compaction_seq: Count('The compaction that the context begins with; 0: none.'),
   pin: Type.String({ description: 'What to send as `pin` with the next call.' }),
 })

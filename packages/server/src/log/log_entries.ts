@@ -1,9 +1,11 @@
+import { COMPACTION_TYPE } from '@annals/messages/context'
 import type { LogEntry } from '@annals/messages/session'
 import type { Row } from '../postgres/database.js'
 
+/** The entries that something can be learnt from: what a compaction says again was learnt where it was said. */
 export function* logEntries(rows: Row[]): Generator<LogEntry> {
   for (const { seq, id, kind, type, role, format, created_at, data } of rows) {
-    if (data === null) continue
+    if (data === null || type === COMPACTION_TYPE) continue
     const place = { seq: Number(seq), created_at: created_at! }
     const value = JSON.parse(data!)
     if (kind === 'event') yield { kind, ...place, type: type!, data: value }

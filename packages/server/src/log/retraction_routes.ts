@@ -10,6 +10,7 @@ import {
   type AppendAnswer,
   type AppendedEntry,
   AppendInDoubt,
+  askedSeqs,
   RETRACTION_TYPE,
 } from './append/append_request.js'
 import { RetractedEntries } from './entry_schema.js'
@@ -80,9 +81,9 @@ function aroundItems({ json }: AppendAnswer, appended: AppendAnswer[]): [begin: 
 }
 
 async function* readItems(log: LogReader, { json }: AppendAnswer): AsyncGenerator<string[]> {
-  const { data } = JSON.parse(json) as { data: { seqs: number[] } }
+  const { data } = JSON.parse(json) as { data: Parameters<typeof askedSeqs>[0] }
   try {
-    for await (const entries of log.readSeqs(data.seqs)) yield entries.map(({ json }) => json)
+    for await (const entries of log.readSeqs(askedSeqs(data))) yield entries.map(({ json }) => json)
   } catch (error) {
     // The retraction is stored, so no error may say that it is not.
     throw new AppendInDoubt('the retracted entries could not be read', { cause: error })

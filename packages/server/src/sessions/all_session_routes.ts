@@ -1,6 +1,7 @@
 import type { ModuleRoutes } from '../http/module.js'
 import { DATA_ID } from '../http/openapi/openapi_links.js'
 import { allOf } from '../http/operation.js'
+import { compactSession } from '../log/compaction_routes.js'
 import { TimelineEvent, TimelineItem, TimelineMessage } from '../log/entry_schema.js'
 import { eventRoutes } from '../log/event_routes.js'
 import { SessionEvent } from '../log/event_schema.js'
@@ -13,7 +14,15 @@ import { Session } from './session_schema.js'
 import { taskRoutes } from './task_routes.js'
 
 export const SESSION_ROUTES: ModuleRoutes = {
-  project: allOf(sessionRoutes, eventRoutes, messageRoutes, timelineRoutes, retractionRoutes, taskRoutes),
+  project: allOf(
+    sessionRoutes,
+    eventRoutes,
+    messageRoutes,
+    timelineRoutes,
+    retractionRoutes,
+    compactSession,
+    taskRoutes,
+  ),
   schemas: [Session, SessionEvent, Message, TimelineMessage, TimelineEvent, TimelineItem],
   links: {
     createSession: { session_id: DATA_ID },

@@ -21,6 +21,7 @@ from ..types import (
     Message,
     MessagePage,
     MessagesQuery,
+    NewCompaction,
     NewEntry,
     NewEvent,
     NewMessage,
@@ -211,6 +212,22 @@ class AsyncSessions:
         callers get the same entry. `entries` are appended in the same commit, and so replace what is retracted.
         """
         call = _append((session_id, "retractions"), which, if_match, idempotency_key)
+        return await self._transport.call(call)
+
+    async def compact(
+        self,
+        session_id: str,
+        *,
+        if_match: int | None = None,
+        idempotency_key: str | None = None,
+        **compaction: Unpack[NewCompaction],
+    ) -> SessionEvent:
+        """Lets `summary` stand for the entries up to `to_seq` in contexts, and returns the event that says so.
+
+        The messages in `except_` stay whole. The log stays as it is; retracting an entry that is covered takes the
+        summary out of the next context.
+        """
+        call = _append((session_id, "compactions"), compaction, if_match, idempotency_key)
         return await self._transport.call(call)
 
     async def patch_message_meta(self, session_id: str, message_id: str, meta: Mapping[str, object]) -> MergedMeta:

@@ -11,9 +11,9 @@ import {
   storedSeq,
 } from '@annals/messages/context'
 import type { MemoryShare } from '../../fairness/memory_budget.js'
-import type { ReadEntry } from '../../log/read/entry_columns.js'
+import type { ReadCompaction, ReadEntry } from '../../log/read/entry_columns.js'
 import type { LogPosition } from '../../log/read/log_position.js'
-import { LogReader, UNLIMITED } from '../../log/read/read_log.js'
+import { LogReader, type NewestMessages, UNLIMITED } from '../../log/read/read_log.js'
 import type { Queryable } from '../../postgres/database.js'
 import { TEXT_FACTOR } from '../admission/request_memory.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
@@ -45,6 +45,11 @@ export interface ContextSession {
   session_id: string
 }
 
+/** A cut, and the compaction that the context then began with; 0: none. */
+export interface PinnedCut extends ContextCut {
+  compaction_seq: number
+}
+
 interface ReadMessage extends ShownMessage {
   created_at: string | undefined
 }
@@ -55,12 +60,16 @@ export class ContextReader {
   private uses = 0
   private readonly log: LogReader
   private instructions: ReadMessage[] | Promise<ReadMessage[]> = []
+  /** What the context begins with: the newest compaction. */
+  private compaction: ReadCompaction | undefined
+  private exceptions: ReadMessage[] = []
 
-  /** `seen`: where an earlier context ended whose cut is asked for. */
+  /** `seen`: where an earlier context ended whose cut is asked for; `isCompacted`: whether compactions count. */
   constructor(
     private readonly parts: ContextParts,
     private readonly session: ContextSession,
     seen: LogPosition,
+    private readonly isCompacted = true,
   ) {
     this.log = new LogReader(parts.database, session, seen)
   }
@@ -71,9 +80,9 @@ export class ContextReader {
    */
   async read(
     rules: ContextRules,
-    cut: ContextCut | undefined,
+    cut: PinnedCut | undefined,
     format: MessageFormat,
-  ): Promise<{ plan: ContextPlan; newest: LogPosition; shown: StoredText[] }> {
+  ): Promise<{ plan: ContextPlan & PinnedCut; newest: LogPosition; shown: StoredText[] }> {
     await this.parts.memory.hold(this.parts.read_bytes)
     const kept = cut && (await this.readCut(rules, cut))
     const { plan, messages } = kept ?? (await this.readNewest(rules))
@@ -84,23 +93,51 @@ export class ContextReader {
     const ahead = await this.instructionsAhead(messages[0]?.seq ?? UNLIMITED)
     const all = [...ahead, ...shown].sort((a, b) => a.seq - b.seq)
     return {
-      plan,
+      plan: { ...plan, compaction_seq: this.compaction?.seq ?? 0 },
       newest: { seq, created_at },
-      shown: contextTurns(all, plan.edits, format),
+      shown: contextTurns(this.withCompaction(all), plan.edits, format),
     }
   }
 
+  /** The summary and the exceptions stand where what is compacted would; the instructions ahead of it stay ahead. */
+  private withCompaction(all: ShownMessage[]): ShownMessage[] {
+    if (!this.compaction) return all
+    const { id, seq, to_seq, summary } = this.compaction
+    const said = summary.map((message): ShownMessage => {
+      const known = { seq, tokens: 0, speaker: 'user', calls: [], results: [], length: 0 } as const
+      return { ...known, calls: [], results: [], stored: { id, parent_id: null, ...message } }
+    })
+    const ahead = all.filter((message) => message.seq <= to_seq)
+    return [...ahead, ...said, ...this.exceptions, ...all.filter((message) => message.seq > to_seq)]
+  }
+
+  /** Takes note of what the context begins with. */
+  private async begin({ instructions, compaction }: Pick<NewestMessages, 'instructions' | 'compaction'>) {
+    const known = await this.know(instructions)
+    this.compaction = compaction
+    const exceptions = await this.know(await this.log.readMessagesAt(compaction?.except_seqs ?? []))
+    this.exceptions = exceptions.filter(({ speaker }) => speaker !== 'instruction')
+    return known
+  }
+
+  /** Tokens of all that the context has ahead of a message, come what may. */
+  private async tokensAhead(below_seq: number): Promise<number> {
+    const ahead = [...(await this.instructionsAhead(below_seq)), ...this.exceptions]
+    return tokensOf(ahead) + (this.compaction?.tokens ?? 0)
+  }
+
   /** The context that begins where an earlier one did, unless it has become too long. */
-  private async readCut(rules: ContextRules, cut: ContextCut) {
-    const instructions = this.log.readInstructions().then((entries) => this.know(entries))
+  private async readCut(rules: ContextRules, cut: PinnedCut) {
+    if (cut.from_seq === 0) return undefined
+    const instructions = this.log.readInstructions(this.isCompacted).then((read) => this.begin(read))
     // Whoever waits for them hears of it.
     instructions.catch(() => {})
     this.instructions = instructions
     const asked = cut.asked_seq === 0 ? [] : await this.readRange(cut.asked_seq - 1, cut.asked_seq + 1)
     const followers = await this.readRange(cut.from_seq - 1, UNLIMITED)
-    if (!asked || !followers) return undefined
+    const instruction_tokens = await this.tokensAhead(cut.from_seq)
+    if (!asked || !followers || cut.compaction_seq !== (this.compaction?.seq ?? 0)) return undefined
     const messages = [...asked, ...followers]
-    const instruction_tokens = tokensOf(await this.instructionsAhead(cut.from_seq))
     const plan = repeatCut({ messages, instruction_tokens }, rules, cut)
     return plan && { plan, messages }
   }
@@ -113,17 +150,18 @@ export class ContextReader {
       tokens_max,
       tokens_target,
       results_kept === undefined ? 1 : CLEARED_MESSAGES_MIN,
+      this.isCompacted,
     )
-    this.instructions = await this.know(newest.instructions)
+    this.instructions = await this.begin(newest)
     let messages = await this.know(newest.messages.toReversed())
     let may_grow = !newest.are_all
     const is_all_wanted = newest.total_tokens <= tokens_max
-    // How much what is cleared leaves is only known once it is read.
-    const is_longer = !is_all_wanted && results_kept === undefined
+    // How much what is cleared leaves is only known once it is read, as is how much follows a compaction.
+    const is_longer = !is_all_wanted && results_kept === undefined && !this.compaction
     for (;;) {
       const below_seq = messages[0]?.seq ?? UNLIMITED
       may_grow &&= below_seq > 1 && !this.isFull(messages.length)
-      const instruction_tokens = tokensOf(await this.instructionsAhead(below_seq))
+      const instruction_tokens = await this.tokensAhead(below_seq)
       const plan = planContext({ messages, may_grow, is_longer, instruction_tokens }, rules)
       if (plan) return { plan, messages }
       const limit = is_all_wanted ? UNLIMITED : missingMessages(messages, rules)
@@ -136,7 +174,12 @@ export class ContextReader {
   /** Messages ahead of others, oldest first: so many, unless there are fewer, or more than a context is made of. */
   private async readOlder(messages: ReadMessage[], below_seq: number, limit: number): Promise<ReadMessage[]> {
     const older: ReadMessage[] = []
-    for await (const piece of this.walk({ above_seq: 0, below_seq, limit, time_desc: true })) {
+    for await (const piece of this.walk({
+      above_seq: this.compaction?.to_seq ?? 0,
+      below_seq,
+      limit,
+      time_desc: true,
+    })) {
       older.unshift(...(await this.know(piece.toReversed())))
       if (this.isFull(messages.length + older.length)) break
     }

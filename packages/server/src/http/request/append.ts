@@ -22,7 +22,7 @@ export function appendWithinQuota(
   asked: Omit<AppendRequest, 'project_id' | 'if_match' | 'idempotency' | 'unmarked_until' | 'configs_patch'>,
 ): Promise<AppendOutcome> {
   // Every member is named: a spread would give each request a shape of its own, and all that reads it would be slow.
-  const { session_id, kind, entries, retraction, appends, only_known } = asked
+  const { session_id, kind, entries, retraction, unrevised_since, appends, only_known } = asked
   const { 'if-match': if_match } = request.headers
   const append: AppendRequest = {
     project_id: request.project_id,
@@ -33,6 +33,8 @@ export function appendWithinQuota(
     appends,
     // The seq in quotes: the contract has checked it.
     if_match: appends || if_match === undefined ? undefined : Number(if_match.slice(1, -1)),
+    // If-Match says more.
+    unrevised_since: if_match === undefined ? unrevised_since : undefined,
     idempotency: idempotencyOf(request),
     unmarked_until: request.grant!.unmarked_until,
     only_known,

@@ -9,6 +9,7 @@ import {
   ChangeStatementBody,
   FeedbackBody,
 } from '../../learning/statements/statement_schema.js'
+import { CompactSessionBody } from '../../log/compaction_schema.js'
 import { AppendEntriesBody, AppendToSessionsBody, RetractEntriesBody } from '../../log/entry_schema.js'
 import { AddEventBody } from '../../log/event_schema.js'
 import { AddMessageBody, PatchMetaBody } from '../../log/message_schema.js'
@@ -20,7 +21,14 @@ import {
   UpdateSessionBody,
 } from '../../sessions/session_schema.js'
 import { CreateWebhookBody } from '../../webhooks/webhook_schema.js'
-import { takeAppends, takeEntries, takeEvent, takeMessage, takeRetraction } from './entry_bodies.js'
+import {
+  takeAppends,
+  takeCompaction,
+  takeEntries,
+  takeEvent,
+  takeMessage,
+  takeRetraction,
+} from './entry_bodies.js'
 import { checkObjectBytes } from './json_parameters.js'
 import type { TakeBody } from './taken_body.js'
 
@@ -72,6 +80,7 @@ export const BODIES = {
   appendEntries: [AppendEntriesBody, takeEntries],
   appendToSessions: [AppendToSessionsBody, takeAppends],
   retractEntries: [RetractEntriesBody, takeRetraction],
+  compactSession: [CompactSessionBody, takeCompaction],
   createSession: [CreateSessionBody, takeSession],
   flushSession: whole(EmptyBody),
   copySession: [CopySessionBody, takeCopy],

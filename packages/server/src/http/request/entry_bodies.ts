@@ -1,16 +1,29 @@
 import { type MessageFormat, mayReferToBlobs } from '@annals/messages'
+import { COMPACTION_TYPE } from '@annals/messages/context'
 import { elementSlices, memberObjects, memberSlice, memberTexts, type Slice } from '@annals/messages/json'
 import { invalidRequest } from '../../errors.js'
 import { newId } from '../../ids.js'
 import { BATCH_ENTRIES_MAX } from '../../limits.js'
-import { type AppendedEntry, RETRACTION_TYPE, type SessionAppend } from '../../log/append/append_request.js'
+import {
+  type AppendedEntry,
+  type BlobPlace,
+  RETRACTION_TYPE,
+  type SessionAppend,
+} from '../../log/append/append_request.js'
 import { referencesIn } from '../../log/append/blob_places.js'
 import { type MessageEntry, messageEntry, partsJson } from '../../log/append/message_entry.js'
+import type { CompactSessionBody } from '../../log/compaction_schema.js'
 import type { AppendEntriesBody, AppendToSessionsBody, RetractEntriesBody } from '../../log/entry_schema.js'
 import type { AddEventBody } from '../../log/event_schema.js'
 import type { AddMessageBody } from '../../log/message_schema.js'
 import { checkObjectBytes } from './json_parameters.js'
 import type { TakeBody } from './taken_body.js'
+
+/** The types of events that only the service appends, and how. */
+const RESERVED_TYPES: ReadonlyMap<string, string> = new Map([
+  [RETRACTION_TYPE, 'POST …/retractions retracts entries'],
+  [COMPACTION_TYPE, 'POST …/compactions lets a summary stand for entries'],
+])
 
 /** What is stored for an event: see TakeBody. */
 export function takeEvent(body: AddEventBody, text: string, bytes: number): AppendedEntry {
@@ -46,6 +59,34 @@ export function takeRetraction(
   return { ...which, entries: entries ? takeEntries({ entries }, text, bytes) : [] }
 }
 
+/** What is asked to be compacted, and the summary: see compactionEvent. */
+export function takeCompaction({ summary, ...asked }: CompactSessionBody, text: string, bytes: number) {
+  const members = memberTexts(text)
+  const isOne = !Array.isArray(summary)
+  const given = members.get('summary')!
+  const blobs = isOne
+    ? [memberTexts(given).get('blob')!]
+    : memberObjects(text, 'summary').map((message) => message.members.get('blob')!)
+  const references: BlobPlace[] = []
+  let tokens = 0
+  const messages = [summary].flat().map(({ blob, format = 'openai' }, index) => {
+    const place = `/summary${isOne ? '' : `/${index}`}/blob`
+    const message = messageEntry(format as MessageFormat, blobs[index]!, blob, newId(), place)
+    tokens += message.tokens
+    references.push(...(message.references ?? []))
+    return `{"format":"${format}","blob":${blobs[index]}}`
+  })
+  const said = ['by', 'model'].flatMap((name) => (members.has(name) ? `"${name}":${members.get(name)},` : ''))
+  return {
+    ...asked,
+    summary: {
+      members: `${said.join('')}"summary":[${messages.join(',')}],"tokens":${tokens}`,
+      expansion: bytes - Buffer.byteLength(text),
+      references: references.length > 0 ? references : undefined,
+    },
+  }
+}
+
 /** `given`: the id that the caller chose; `place`: where the event is in the body. */
 function eventEntry(
   { type, key, data: parsed }: Pick<AddEventBody, 'type' | 'key' | 'data'>,
@@ -54,10 +95,9 @@ function eventEntry(
   given: string | undefined,
   place: string,
 ): AppendedEntry {
-  if (type === RETRACTION_TYPE)
-    throw invalidRequest(
-      `${place}/type must not be ${RETRACTION_TYPE}: POST …/retractions retracts entries and appends this event.`,
-    )
+  const operation = RESERVED_TYPES.get(type)
+  if (operation)
+    throw invalidRequest(`${place}/type must not be ${type}: ${operation} and appends this event.`)
   return {
     id: given ?? newId(),
     id_given: given !== undefined,

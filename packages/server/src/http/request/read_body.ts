@@ -26,6 +26,7 @@ const WITH_MESSAGES = new Set<string | undefined>([
   'appendEntries',
   'appendToSessions',
   'retractEntries',
+  'compactSession',
 ])
 /** Bytes of attachments in one body at most, and their length in base64. */
 const ATTACHMENT_BYTES_MAX = 25 * 1024 * 1024

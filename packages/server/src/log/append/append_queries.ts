@@ -10,6 +10,7 @@ import {
   PATCH_CONFIGS,
   REMEMBER_ATOMIC,
 } from './atomic_queries.js'
+import { CHECK_UNREVISED } from './compaction_steps.js'
 import { INSERT_EVENTS, MOVE_HEADS, PLACE } from './event_steps.js'
 import { REFER, REFERENCES } from './reference_queries.js'
 import { RETRACT, RETRACTION_VARIABLES } from './retraction_queries.js'
@@ -33,7 +34,8 @@ ${onShard(
     last_seqs[place_of_head] := seq_of_head;
     times[place_of_head] := time_of_head;
     last_messages[place_of_head] := message_of_head;
-    IF coalesce(p_if_match[place_of_head] = seq_of_head, true) THEN
+    seq_of_condition := p_if_match[place_of_head];${CHECK_UNREVISED}
+    IF coalesce(seq_of_condition = seq_of_head, true) THEN
       open_seqs[place_of_head] := seq_of_head;
       IF p_new_entries[place_of_head] > 0 THEN
         moved_sessions := moved_sessions || p_sessions[place_of_head];
@@ -137,6 +139,7 @@ function appendBody({
   seq_of_head bigint;
   time_of_head timestamptz;
   message_of_head uuid;
+  seq_of_condition bigint;
   -- What a statement that only reads calls now() is another machine's, if Citus has to ask that.
   begun_at timestamptz := now();${SHARDS_VARIABLE}${RETRACTION_VARIABLES}${variables}
 BEGIN${store}${mark}${ANSWER}${answer});
@@ -160,7 +163,8 @@ END`
  * Parameters, one element per session, ordered by id: `p_sessions`, `p_new_entries` (how many), `p_new_bytes`. One
  * element per entry: `p_places` (index of its session, from 1), `p_behind` (position after the head, from 1), `p_ids`,
  * `p_bytes`, `p_types`; `p_data` as a JSON array. For a flush of only events, without conditions and keys of their own, `p_kinds` and what
- * belongs to it are null. Otherwise, per session: `p_if_match`, `p_new_tokens`, `p_new_last_messages`; per entry:
+ * belongs to it are null. Otherwise, per session: `p_if_match` (or, see SessionPart, a seq after which nothing may have been
+ * retracted or compacted), `p_new_tokens`, `p_new_last_messages`; per entry:
  * `p_parents` (the previous message in this flush), `p_are_first_messages` (in this flush), `p_tokens`, `p_kinds`,
  * `p_roles`, `p_formats`, `p_entry_keys`, and `p_metas` as a JSON array; an array without any value may be empty.
  * `p_sessions_of_messages`: the sessions that get messages, or null. Per key, or null: `p_keys`, `p_key_hashes`,
@@ -170,7 +174,7 @@ END`
  * or null. `p_retractions`: see retraction_queries.ts.
  *
  * Answer: lines. For the sessions in order, separated by commas, the last seqs before this flush (empty: no such
- * session), and the times that are later than now (an empty line if none is); then now, the last messages before
+ * session; -1 - seq: something was retracted or compacted after the given seq), and the times that are later than now (an empty line if none is); then now, the last messages before
  * (an empty line for a flush of only events), and the indexes of the sessions with task tracking disabled. Two more
  * lines for each element of `p_wanted`: data, and meta, which may be empty. Those of retractions: see
  * retraction_queries.ts.

@@ -1,7 +1,16 @@
 import type { EntryShape } from '../entry_json.js'
 
-/** The type of the events that retract entries, which only the service appends. Their data is `{ "seqs": […] }`. */
+/**
+ * The type of the events that retract entries, which only the service appends. Their data is `{ "seqs": […] }`, and with
+ * `compactions` those of them that nobody asked for, but that covered one of the others.
+ */
 export const RETRACTION_TYPE = 'annals.retraction'
+
+/** The seqs that a retraction was asked for. */
+export function askedSeqs({ seqs, compactions }: { seqs: number[]; compactions?: number[] }): number[] {
+  const fallen = new Set(compactions)
+  return seqs.filter((seq) => !fallen.has(seq))
+}
 
 /** What an append stores for one entry. `data` and `meta` are JSON as the caller sent it, already checked. */
 export interface AppendedEntry {
@@ -47,6 +56,8 @@ export interface SessionAppend {
   entries: readonly AppendedEntry[]
   /** Append only if the session's last seq still has this value. */
   if_match?: number | undefined
+  /** Append only if nothing was retracted or compacted in the session after this seq. Not together with `if_match`. */
+  unrevised_since?: number | undefined
   /** JSON to merge into the session's configs if an entry is new; as JSON text. */
   configs_patch?: string | undefined
 }

@@ -23,7 +23,7 @@ export interface Flight {
 const NONE: string[] = []
 
 /**
- * Cuts the next flush from a project's queue, by the rules of APPEND_ENTRIES: a request with If-Match or a change of
+ * Cuts the next flush from a project's queue, by the rules of APPEND_ENTRIES: a request with a condition or a change of
  * configs is alone on that session, and each key and each caller's entry id occurs once. A request that does not fit waits for a later flush,
  * and so does everything behind it on the same session, so a session's requests keep their order; one for
  * several sessions waits until it fits on all of them. A repeat of a
@@ -91,8 +91,8 @@ function changedBy({ entries, retraction }: AppendRequest): number {
   return entries.length + ('last' in retraction ? retraction.last : FLUSH_ENTRIES_MAX)
 }
 
-function isConditional({ if_match, configs_patch }: SessionAppend): boolean {
-  return if_match !== undefined || configs_patch !== undefined
+function isConditional({ if_match, unrevised_since, configs_patch }: SessionAppend): boolean {
+  return if_match !== undefined || unrevised_since !== undefined || configs_patch !== undefined
 }
 
 function givenIdsOf(appends: readonly SessionAppend[]): string[] {

@@ -47,6 +47,7 @@ export interface SessionPart {
   session_id: string
   /** Its index in the flush, from 1, once all are known. */
   index: number
+  /** The head's last seq; or, as a negative number, -1 - `unrevised_since`. */
   if_match: number | null
   new_entries: number
   new_tokens: number
@@ -70,6 +71,8 @@ export interface SessionPart {
 /** What a flush found for one session: its previous head, and the time of its entries. */
 export interface FoundHead {
   last_seq: number
+  /** Nothing was stored, because something was retracted or compacted meanwhile: see SessionAppend. */
+  is_revised: boolean
   time: string
   last_message_id: string | null
   disable_task_tracking: boolean

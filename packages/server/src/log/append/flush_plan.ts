@@ -90,7 +90,7 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
 function placeEntries(sessions: Map<string, SessionPart>, { request, known }: OpenAppend): Place[] {
   const isRepeatable = request.idempotency !== undefined
   const places: Place[] = []
-  for (const { session_id, if_match, configs_patch, entries } of appendsOf(request)) {
+  for (const { session_id, if_match, unrevised_since, configs_patch, entries } of appendsOf(request)) {
     let part = sessions.get(session_id)
     if (!part) {
       part = emptyPart(session_id)
@@ -103,9 +103,11 @@ function placeEntries(sessions: Map<string, SessionPart>, { request, known }: Op
       if (place.behind > 0 && entry.type !== RETRACTION_TYPE) part.inserted.push(place)
     }
     // What is already stored is answered whatever the head is now, and changes nothing more.
-    if (part.new_entries === before || (if_match === undefined && configs_patch === undefined)) continue
+    if (part.new_entries === before) continue
+    const condition = unrevised_since === undefined ? if_match : -1 - unrevised_since
+    if (condition === undefined && configs_patch === undefined) continue
     part.is_plain = false
-    part.if_match = if_match ?? part.if_match
+    part.if_match = condition ?? part.if_match
     part.configs_patch = configs_patch ?? part.configs_patch
   }
   return places

@@ -1,6 +1,7 @@
 import { joinedText } from '../../postgres/column_aggregates.js'
 import { bySeq, VIEW_COLUMNS } from '../read/read_queries.js'
 import { RETRACTION_TYPE } from './append_request.js'
+import { COMPACTION_VARIABLES, RETRACT_COMPACTIONS, retractionData } from './compaction_steps.js'
 
 /**
  * Entries that are looked at, from the newest live one on, for the newest of a kind or type, of which there is no index:
@@ -78,12 +79,12 @@ export const RETRACTION_VARIABLES = `
   retracted_bytes bigint;
   shown_bytes bigint := 0;
   newest_retraction bigint;
-  newest_live bigint;`
+  newest_live bigint;${COMPACTION_VARIABLES}`
 
 /**
  * Steps of APPEND_ENTRIES, behind the inserts: carries out the retractions of the flush in the order of their seqs.
- * Each marks the entries before it that are live and are asked for, and is stored with their seqs. The heads are
- * locked, so that no entry is retracted twice.
+ * Each marks the entries before it that are live and are asked for, and the compactions that cover them, and is stored with
+ * their seqs. The heads are locked, so that no entry is retracted twice.
  *
  * Those that follow each other and each take so many of the newest entries, of the same kind and type, are carried out
  * together: the first takes the newest, the second those before them, and so on. However many callers pop at once,
@@ -133,15 +134,14 @@ export const RETRACT = `
           -- The entry's place from the newest on tells which retraction takes it.
           UPDATE entries AS e SET retracted_by = own_seq - 1 + width_bucket(target_count - nth_target, one.starts)
           WHERE e.project_id = p_project AND e.session_id = p_sessions[part.place] AND e.ctid = places[nth_target];
-        END LOOP;
+        END LOOP;${RETRACT_COMPACTIONS}
         SELECT coalesce(max(e.seq), 0) INTO newest_live FROM ${newest(LIVE_UP_TO, '1')};
         newest_retraction := own_seq - 1 + cardinality(one.ids);
         SELECT jsonb_agg(d.data ORDER BY d.nth), string_agg(d.data::text, E'\\x01' ORDER BY d.nth),
           sum(octet_length(d.data::text))
         INTO retraction_data, retraction_lines, retraction_bytes
         FROM (
-          SELECT s.nth, jsonb_build_object('seqs',
-            targets[greatest(target_count - coalesce(one.starts[s.nth + 1], target_count), 0) + 1 : target_count - s.start]) AS data
+          SELECT s.nth, ${retractionData('targets[greatest(target_count - coalesce(one.starts[s.nth + 1], target_count), 0) + 1 : target_count - s.start]', 's.nth')} AS data
           FROM unnest(one.starts) WITH ORDINALITY AS s (start, nth)
         ) d;
         INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data, live_seq)

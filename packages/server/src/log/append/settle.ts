@@ -7,6 +7,7 @@ import { VIEW_COLUMNS } from '../read/read_queries.js'
 import {
   type AppendAnswer,
   type AppendRequest,
+  askedSeqs,
   fail,
   hasGivenIds,
   type PendingAppend,
@@ -31,10 +32,12 @@ export function readAnswer(plan: FlushPlan, answer: string): void {
   const lastMessageOf = last_messages.split(',')
   const untrackedIndexes = untracked === '' ? undefined : new Set(untracked.split(',').map(Number))
   for (const [at, part] of plan.parts.entries()) {
-    const last_seq = lastSeqOf[at]
-    if (!last_seq) continue
+    if (!lastSeqOf[at]) continue
+    const last_seq = Number(lastSeqOf[at])
+    const is_revised = last_seq < 0
     part.head = {
-      last_seq: Number(last_seq),
+      last_seq: is_revised ? -1 - last_seq : last_seq,
+      is_revised,
       time: timeOf[at] || now,
       last_message_id: lastMessageOf[at] || null,
       disable_task_tracking: untrackedIndexes?.has(part.index) ?? false,
@@ -56,7 +59,7 @@ function readRetractions(project_id: string, { part, places }: RetractionGroup, 
   const log = { project_id, session_id: part.session_id, disable_task_tracking: tracking === 't' }
   const read = row && new Map(entriesOf(row, 'item', log).map(({ seq, json }) => [seq, json]))
   for (const [index, data] of lines.split('\x01').entries()) {
-    const items = read && (JSON.parse(data) as { seqs: number[] }).seqs.map((seq) => read.get(seq)!)
+    const items = read && askedSeqs(JSON.parse(data)).map((seq) => read.get(seq)!)
     places[index]!.written = { data, meta: null, items }
   }
 }
@@ -146,14 +149,18 @@ function refusalOf(
   index: number | undefined,
 ): AnnalsError | undefined {
   const { head, is_too_large } = places[0]!.part
-  if (head && if_match === undefined && !is_too_large) return undefined
+  if (head && if_match === undefined && !is_too_large && !head.is_revised) return undefined
   const at = index === undefined ? undefined : `/appends/${index}`
   if (!head) return notFound('session', at && `${at}/session_id`)
   if (is_too_large) return mergedTooLarge(`appends/${index}/configs_patch`)
+  if (head.is_revised) return new AnnalsError('seq_conflict', REVISED)
   const isNew = places.some(({ behind }) => behind > 0)
   if (!isNew || if_match === undefined || if_match === head.last_seq) return undefined
   return conflict(at ? `${at}/if_match` : 'If-Match', if_match, head.last_seq)
 }
+
+const REVISED =
+  'Entries of the session were retracted or compacted at the same time, again and again. Nothing was stored; try again.'
 
 function conflict(condition: string, expected: number, current: number): AnnalsError {
   return new AnnalsError(

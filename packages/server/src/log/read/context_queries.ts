@@ -1,6 +1,7 @@
 import { aggregated } from '../../postgres/column_aggregates.js'
 import { prepared } from '../../postgres/statement.js'
-import { NEWEST_AT, VIEW_COLUMNS } from './read_queries.js'
+import { seqIn, validCompactions } from '../append/compaction_steps.js'
+import { bySeq, NEWEST_AT, VIEW_COLUMNS } from './read_queries.js'
 
 const INSTRUCTIONS_MAX = 64
 const INSTRUCTION_BYTES_MAX = 1024 * 1024
@@ -27,28 +28,50 @@ const INSTRUCTIONS = `(
   WHERE i.bytes_up_to <= ${INSTRUCTION_BYTES_MAX}
 ) AS instructions`
 
-/** Row: `instructions`, a JSON array of `[seq, id, parent_id, format, tokens, blob as text]`, or null. Parameters: $1 project, $2 session. */
-export const READ_INSTRUCTIONS = prepared('read_instructions', `SELECT ${INSTRUCTIONS}`)
-
-const newest = (columns: string, limit: string) =>
-  `(SELECT ${columns} FROM entries e WHERE ${LIVE_MESSAGE} AND e.seq <= h.last_seq ORDER BY e.seq DESC LIMIT ${limit})`
+/** The newest valid compaction of a session, if it is wanted: seq, id, to_seq (null: it is none), and data as text. */
+const compaction = (isWanted: string) => `LEFT JOIN LATERAL (
+  SELECT e.seq AS compaction_seq, e.id AS compaction_id, ${seqIn('to_seq')} AS to_seq, e.data::text AS compaction
+  FROM entries e WHERE ${validCompactions('$1', '$2')} ORDER BY e.seq DESC LIMIT 1
+) c ON ${isWanted}`
+const COMPACTION_COLUMNS = 'c.compaction_seq, c.compaction_id, c.compaction'
 
 /**
- * The newest messages of a session, newest first: about as many as have the tokens that are wanted, by those of the newest
- * few, or all where the whole session has no more than it may have. They are cut off before the message with which their
+ * Row: `instructions`, a JSON array of `[seq, id, parent_id, format, tokens, blob as text]`, or null, and the newest
+ * compaction. Parameters: $1 project, $2 session, $3 whether the compaction is wanted.
+ */
+export const READ_INSTRUCTIONS = prepared(
+  'read_instructions',
+  `SELECT ${INSTRUCTIONS}, ${COMPACTION_COLUMNS} FROM (SELECT) h ${compaction('$3::boolean')}`,
+)
+
+/** Live messages by their seqs, as `instructions`. Parameters: $1 project, $2 session, $3 seqs. */
+export const READ_MESSAGES_AT = prepared(
+  'read_messages_at',
+  `
+SELECT json_agg(json_build_array(e.seq, e.id, e.parent_id, e.format, e.tokens, e.data::text) ORDER BY e.seq) AS instructions
+FROM unnest($3::bigint[]) AS x (seq)
+JOIN LATERAL (SELECT e.* FROM entries e WHERE ${LIVE_MESSAGE} AND ${bySeq('e', 'x.seq')}) e ON true`,
+)
+
+const newest = (columns: string, limit: string) =>
+  `(SELECT ${columns} FROM entries e WHERE ${LIVE_MESSAGE} AND e.seq <= h.last_seq AND e.seq > coalesce(c.to_seq, 0) ORDER BY e.seq DESC LIMIT ${limit})`
+
+/**
+ * The newest messages of a session, newest first, behind what its newest compaction covers: about as many as have the tokens
+ * that are wanted (behind a compaction: that there may be), by those of the newest few, or all where the whole session has no more than it may have. They are cut off before the message with which their
  * JSON exceeds a number of bytes, but never before the first. Row: none where there is no session; `last_seq`,
- * `total_tokens`, `count` (how many were looked for), `fit` (none was cut off for the bytes), `instructions` as of READ_INSTRUCTIONS, `newest_at`, and the columns of the view
+ * `total_tokens`, `count` (how many were looked for), `fit` (none was cut off for the bytes), `instructions` and the compaction as of READ_INSTRUCTIONS, `newest_at`, and the columns of the view
  * `context_message`. Parameters: $1 project, $2 session, $3 messages at most, $4 bytes, $5 tokens that the session may have,
- * $6 tokens that are wanted, $7 messages at least.
+ * $6 tokens that are wanted, $7 messages at least, $8 whether the compaction is wanted.
  */
 export const READ_NEWEST_MESSAGES = prepared(
   'read_newest_messages',
   `
-SELECT h.last_seq, h.total_tokens, w.count, coalesce(b.fit, true) AS fit, ${INSTRUCTIONS}, p.*
-FROM session_heads h
+SELECT h.last_seq, h.total_tokens, w.count, coalesce(b.fit, true) AS fit, ${INSTRUCTIONS}, ${COMPACTION_COLUMNS}, p.*
+FROM session_heads h ${compaction('$8::boolean')}
 CROSS JOIN LATERAL (
   SELECT least($3::bigint, CASE WHEN h.total_tokens > $5::bigint THEN (
-    SELECT greatest($7::bigint, ceil(${MARGIN} * $6::bigint * count(*) / greatest(sum(n.tokens), 1)))
+    SELECT greatest($7::bigint, ceil(${MARGIN} * CASE WHEN c.to_seq IS NULL THEN $6::bigint ELSE $5::bigint END * count(*) / greatest(sum(n.tokens), 1)))
     FROM ${newest('e.tokens', String(SAMPLED_MESSAGES))} n
   )::bigint END) AS count
   OFFSET 0

@@ -1,3 +1,4 @@
+import { type Compaction, readCompaction } from '@annals/messages/context'
 import { columnsOf, wholeTime } from '../../postgres/column_aggregates.js'
 import type { Row } from '../../postgres/database.js'
 import { entryJson, type ShownEntry, type ShownLog } from '../entry_json.js'
@@ -72,6 +73,15 @@ export function instructionsOf({ instructions }: Row): ReadEntry[] {
     tokens,
     json,
   }))
+}
+
+/** A compaction, and its place. */
+export type ReadCompaction = Compaction & { seq: number; id: string }
+
+/** The compaction that a context's row has, if there is one. */
+export function compactionOf({ compaction_seq, compaction_id, compaction }: Row): ReadCompaction | undefined {
+  const read = compaction ? readCompaction(compaction) : undefined
+  return read && { ...read, seq: Number(compaction_seq), id: compaction_id! }
 }
 
 type Columns = Record<string, Array<string | null>>

@@ -3,8 +3,14 @@ import { AnnalsError, notFound } from '../../errors.js'
 import { plainArray } from '../../postgres/array_literal.js'
 import type { Queryable, Row } from '../../postgres/database.js'
 import type { ShownLog } from '../entry_json.js'
-import { READ_INSTRUCTIONS, READ_NEWEST_MESSAGES } from './context_queries.js'
-import { entriesOf, instructionsOf, type ReadEntry } from './entry_columns.js'
+import { READ_INSTRUCTIONS, READ_MESSAGES_AT, READ_NEWEST_MESSAGES } from './context_queries.js'
+import {
+  compactionOf,
+  entriesOf,
+  instructionsOf,
+  type ReadCompaction,
+  type ReadEntry,
+} from './entry_columns.js'
 import { type LogPosition, seqToCheck } from './log_position.js'
 import { READ_LATEST, READ_LATEST_OF_KEY, READ_SEQS } from './place_queries.js'
 import { type EntryPage, type EntryView, NTH_NEWEST_MESSAGE, READ_HEAD, readEntries } from './read_queries.js'
@@ -21,6 +27,17 @@ const LONG = new LRUCache<string, true>({ max: 10_000 })
 
 /** What a reader wants of a log, from where on. */
 export type ReadPage = Omit<EntryPage, 'project_id' | 'session_id' | 'as_of_seq' | 'seen' | 'is_short'>
+
+/** What a context is made of. */
+export interface NewestMessages {
+  /** Newest first. */
+  messages: ReadEntry[]
+  /** There are no more, behind what the compaction covers. */
+  are_all: boolean
+  total_tokens: number
+  instructions: ReadEntry[]
+  compaction: ReadCompaction | undefined
+}
 
 /** Which keys are asked for: one, or those with a prefix behind the last one of the page before. */
 export interface LatestPage {
@@ -143,26 +160,43 @@ export class LogReader {
   }
 
   /**
-   * The newest messages, newest first, and all instructions, oldest first: see READ_NEWEST_MESSAGES. What is read then is
+   * The newest messages, newest first, all instructions, oldest first, and the newest compaction, if it is wanted: see READ_NEWEST_MESSAGES. What is read then is
    * of the log as it was here.
    * @throws AnnalsError session_not_found
    */
-  async readNewestMessages(tokens_max: number, tokens_wanted: number, messages_min: number) {
+  async readNewestMessages(
+    tokens_max: number,
+    tokens_wanted: number,
+    messages_min: number,
+    isCompacted: boolean,
+  ): Promise<NewestMessages> {
     const { project_id, session_id } = this.session
-    const bounds = [PIECE_ENTRIES_MAX, PIECE_BYTES_MAX, tokens_max, tokens_wanted, messages_min]
+    const bounds = [PIECE_ENTRIES_MAX, PIECE_BYTES_MAX, tokens_max, tokens_wanted, messages_min, isCompacted]
     const [row] = await this.database.query(READ_NEWEST_MESSAGES, [project_id, session_id, ...bounds])
     if (!row) throw notFound('session')
+    const compaction = compactionOf(row)
+    if (row.compaction_seq && !compaction)
+      return this.readNewestMessages(tokens_max, tokens_wanted, messages_min, false)
     this.end_seq = Number(row.last_seq)
     const messages = entriesOf(row, 'context_message', shownLog(this.session, row))
     if (row.newest_at) messages[0]!.created_at = row.newest_at
     const are_all = messages.length < Number(row.count) && row.fit === 't'
-    return { messages, are_all, total_tokens: Number(row.total_tokens), instructions: instructionsOf(row) }
+    const total_tokens = Number(row.total_tokens)
+    return { messages, are_all, total_tokens, instructions: instructionsOf(row), compaction }
   }
 
-  /** The newest instructions, oldest first. */
-  async readInstructions(): Promise<ReadEntry[]> {
+  /** The newest instructions, oldest first, and the newest compaction. */
+  async readInstructions(isCompacted: boolean): Promise<Pick<NewestMessages, 'instructions' | 'compaction'>> {
     const { project_id, session_id } = this.session
-    const [row] = await this.database.query(READ_INSTRUCTIONS, [project_id, session_id])
+    const [row] = await this.database.query(READ_INSTRUCTIONS, [project_id, session_id, isCompacted])
+    return { instructions: instructionsOf(row!), compaction: compactionOf(row!) }
+  }
+
+  /** The live ones of the messages with these seqs, oldest first. */
+  async readMessagesAt(seqs: readonly number[]): Promise<ReadEntry[]> {
+    if (seqs.length === 0) return []
+    const { project_id, session_id } = this.session
+    const [row] = await this.database.query(READ_MESSAGES_AT, [project_id, session_id, plainArray(seqs)])
     return instructionsOf(row!)
   }
 

@@ -1,3 +1,4 @@
+import { COMPACTION_TYPE } from '@annals/messages/context'
 import { StartError } from '../../errors.js'
 import { type ExportLine, wrongLine } from '../../lifecycle/transfer/export_line.js'
 import {
@@ -8,6 +9,7 @@ import {
   tally,
 } from '../../lifecycle/transfer/restore_context.js'
 import { RETRACTION_TYPE } from '../../log/append/append_request.js'
+import { CHECK_COMPACTION } from '../../log/read/compaction_queries.js'
 import type { Row, Tenant } from '../../postgres/database.js'
 import { FIND_REMAINS_OF } from '../erase/erasure_queries.js'
 import {
@@ -63,6 +65,7 @@ export async function restoreSessionLines(context: RestoreContext, lines: Export
     await restoreSessions(context, newSessions)
     await restoreEntries(context, fresh)
     await restoreRetractions(context, fresh)
+    await checkCompactions(context, fresh)
   }
   for (const [id, reason] of refused) conflicts.push({ kind: 'session', id, reason })
   const bytes = fresh.reduce((sum, { entry }) => sum + entry.bytes, 0)
@@ -175,6 +178,26 @@ async function restoreRetractions(
     retracted.map(({ seq }) => String(seq)),
     retracted.map(({ by }) => String(by)),
   ])
+}
+
+/**
+ * Checks that the newest compaction of each session covers what it says it does; it covers what earlier ones do.
+ * @throws StartError for the first that does not
+ */
+async function checkCompactions({ database, project_id }: Tenant, entries: EntryLine[]): Promise<void> {
+  const newest = new Map<string, EntryLine>()
+  for (const line of entries) {
+    const { type, retracted_by, session_id } = line.entry
+    if (type === COMPACTION_TYPE && retracted_by === undefined) newest.set(session_id, line)
+  }
+  for (const [session_id, { number, entry }] of newest) {
+    const [row] = await database.query(CHECK_COMPACTION, [project_id, session_id, entry.seq])
+    if (row?.agrees === 'f')
+      throw wrongLine(
+        number,
+        'its digest is not that of the entries from from_seq to to_seq: one of them was changed.',
+      )
+  }
 }
 
 /** The entries that an entry retracts. An event of that type may also be a caller's from before there were retractions. */

@@ -9,6 +9,7 @@ import {
   UNLISTED,
   unlisted,
 } from '../../lifecycle/verify/check.js'
+import { digestText } from '../../log/read/compaction_queries.js'
 import { bySeq } from '../../log/read/read_queries.js'
 import { ACTIVITY_CHECK, SEARCH_CHECK } from '../change_tables.js'
 import { expiryText } from '../expiry_queries.js'
@@ -79,6 +80,18 @@ export const SESSION_CHECKS = {
     means:
       'An entry is marked as retracted by no retraction, or a retraction names an entry that is not marked.',
     todo: 'Rows were changed outside Annals. Export the session in its current state, and restore it from a backup.',
+  },
+  compaction_outdated: {
+    from: 'compaction c',
+    session: 'c.session_id',
+    // The newest covers what all others do.
+    where: `(c.is_newest AND c.digest IS DISTINCT FROM ${digestText('$1', 'c.session_id', 'c.from_seq', 'c.to_seq')})
+      OR c.from_seq > c.to_seq OR c.to_seq >= c.seq OR EXISTS (
+        SELECT FROM log l WHERE l.session_id = c.session_id AND l.retracted_by > c.seq AND l.seq BETWEEN c.from_seq AND c.to_seq)`,
+    place: "'seq ' || c.seq",
+    detail: "'it covers seq ' || c.from_seq || ' to ' || c.to_seq || ', which is not what it was'",
+    means: 'A summary stands for entries that have changed or were retracted since.',
+    todo: 'Rows were changed outside Annals. Retract the compaction, so that contexts do without it.',
   },
   head_last_seq: {
     means: 'the last seq of the head is not that of the log',

@@ -1,6 +1,8 @@
+import { COMPACTION_TYPE } from '@annals/messages/context'
 import { BLOBS_OF_ENTRY, findingsSql, notErased } from '../../lifecycle/verify/check.js'
 import { indexTermsText } from '../../lists/term_queries.js'
 import { RETRACTION_TYPE } from '../../log/append/append_request.js'
+import { seqIn } from '../../log/append/compaction_steps.js'
 import { SESSION_LIST } from '../../log/append/configs_queries.js'
 import { planned } from '../../postgres/statement.js'
 import { SESSION_CHECKS } from './session_check_queries.js'
@@ -36,6 +38,9 @@ WITH session AS MATERIALIZED (
 ), log AS MATERIALIZED (
   SELECT e.session_id, e.seq, e.id, e.parent_id, e.kind, e.bytes, e.tokens, e.created_at, e.updated_at,
     e.retracted_by, CASE WHEN e.type = '${RETRACTION_TYPE}' THEN e.data -> 'seqs' END AS retracted_seqs,
+    CASE WHEN e.type = '${COMPACTION_TYPE}' THEN e.data ->> 'digest' END AS compacted,
+    CASE WHEN e.type = '${COMPACTION_TYPE}' THEN ${seqIn('from_seq')} END AS from_seq,
+    CASE WHEN e.type = '${COMPACTION_TYPE}' THEN ${seqIn('to_seq')} END AS to_seq,
     CASE
       WHEN e.kind = 'event' THEN e.type IS NOT NULL AND num_nulls(e.role, e.format, e.meta, e.patched_meta) = 4
       WHEN e.kind = 'message' THEN e.type IS NULL AND num_nulls(e.role, e.format, e.meta) = 0
@@ -56,6 +61,10 @@ WITH session AS MATERIALIZED (
   SELECT coalesce(l.session_id, r.session_id) AS session_id, coalesce(l.seq, r.seq) AS seq, l.retracted_by, r.retraction_seq
   FROM (SELECT m.session_id, m.seq, m.retracted_by FROM log m WHERE m.retracted_by IS NOT NULL) l
   FULL JOIN retraction r ON r.session_id = l.session_id AND r.seq = l.seq AND r.retraction_seq = l.retracted_by
+), compaction AS MATERIALIZED (
+  SELECT l.session_id, l.seq, l.compacted AS digest, l.from_seq, l.to_seq,
+    row_number() OVER (PARTITION BY l.session_id ORDER BY l.seq DESC) = 1 AS is_newest
+  FROM log l WHERE l.compacted IS NOT NULL AND l.retracted_by IS NULL
 ), sums AS MATERIALIZED (
   SELECT l.session_id, count(*) AS entries, count(*) FILTER (WHERE l.kind = 'message') AS messages, max(l.seq) AS last_seq,
     sum(l.tokens) FILTER (WHERE l.retracted_by IS NULL) AS tokens, sum(l.bytes) AS bytes, greatest(max(l.created_at), max(l.updated_at)) AS updated_at,

@@ -1,0 +1,83 @@
+import type { ContextMessage } from './context_message.js'
+
+/** A call, from its message to that of its last result. */
+interface CallSpan {
+  call: number
+  /** Infinity while a result is awaited. */
+  end: number
+}
+
+/** Where a log may be divided instead of a place that would part calls from their results; undefined: nowhere there. */
+export interface NearestPlaces {
+  before: number
+  after: number | undefined
+}
+
+/**
+ * Follows the messages of a log, and knows between which of them a call is on its way to its result. A call without a
+ * result awaits one until its user says something again: by then the run that made it was given up.
+ */
+export class CallSpans {
+  private readonly calls = new Map<string, number>()
+  private readonly unanswered = new Map<string, number>()
+  private readonly spans: CallSpan[] = []
+  private user_seq = 0
+
+  /** Calls and results so far. */
+  uses = 0
+
+  /** Takes the next message, in order of seq. */
+  add({ seq, speaker, calls, results }: ContextMessage): void {
+    this.uses += calls.length + results.length
+    for (const { id } of calls) {
+      if (id === '') continue
+      this.calls.set(id, seq)
+      this.unanswered.set(id, seq)
+    }
+    for (const { id } of results) {
+      const call = this.calls.get(id)
+      if (call === undefined) continue
+      this.unanswered.delete(id)
+      if (call !== seq) this.spans.push({ call, end: seq })
+    }
+    if (speaker === 'user') this.user_seq = seq
+  }
+
+  /** Whether no call up to a seq has a result behind it; otherwise where that is so. */
+  partedAt(seq: number): NearestPlaces | undefined {
+    const deltas = new Map<number, number>()
+    const change = (at: number, delta: number) => deltas.set(at, (deltas.get(at) ?? 0) + delta)
+    for (const { call, end } of this.all()) {
+      change(call, 1)
+      change(end, -1)
+    }
+    let open = 0
+    let opened = 0
+    let isParted = false
+    for (const [at, delta] of [...deltas].sort(([a], [b]) => a - b)) {
+      if (at > seq && !isParted) {
+        if (open === 0) return undefined
+        isParted = true
+      }
+      if (open === 0) opened = at
+      open += delta
+      if (open === 0 && isParted) return { before: opened - 1, after: Number.isFinite(at) ? at : undefined }
+    }
+    return undefined
+  }
+
+  /** A message that has a call, or a result, whose other half is in none of the others. */
+  partedFrom(seqs: ReadonlySet<number>): { seq: number; other: number } | undefined {
+    for (const { call, end } of this.all()) {
+      if (seqs.has(call) === seqs.has(end) || !Number.isFinite(end)) continue
+      return seqs.has(call) ? { seq: call, other: end } : { seq: end, other: call }
+    }
+    return undefined
+  }
+
+  private *all(): Generator<CallSpan> {
+    yield* this.spans
+    for (const call of this.unanswered.values())
+      if (call > this.user_seq) yield { call, end: Number.POSITIVE_INFINITY }
+  }
+}

@@ -1,0 +1,50 @@
+import Type, { type Static } from '#typebox'
+import { optional, Strict, Uuid } from '../contract/schema.js'
+import { IDS_MAX, NAME_LENGTH_MAX, SUMMARY_MESSAGES_MAX } from '../limits.js'
+import { MessageBlob, MessageFormat } from './message_schema.js'
+
+const SummaryMessage = Strict({ blob: MessageBlob, format: Type.Optional(MessageFormat) })
+
+const seq = (description: string) =>
+  Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description, examples: [12] })
+
+export const CompactSessionBody = Strict(
+  {
+    to_seq: seq('The last entry that the summary stands for.'),
+    summary: Type.Union(
+      [SummaryMessage, Type.Array(SummaryMessage, { minItems: 1, maxItems: SUMMARY_MESSAGES_MAX })],
+      {
+        description: 'What contexts begin with instead: one message or several, each in a format of its own.',
+      },
+    ),
+    ...optional({
+      from_seq: seq('The first entry that it stands for; by default the first of the session.'),
+      except: Type.Array(Uuid('A message in the range.'), {
+        maxItems: IDS_MAX,
+        description:
+          'Messages that contexts show whole, behind the summary. A call and its result stay together.',
+      }),
+      by: Type.String({
+        minLength: 1,
+        maxLength: NAME_LENGTH_MAX,
+        description: 'Who or what wrote the summary.',
+        examples: ['nightly-compactor'],
+      }),
+      model: Type.String({
+        minLength: 1,
+        maxLength: NAME_LENGTH_MAX,
+        description: 'The model that wrote it.',
+        examples: ['claude-sonnet-4-5'],
+      }),
+    }),
+  },
+  {
+    examples: [
+      {
+        to_seq: 12,
+        summary: { blob: { role: 'user', content: 'Ada wants her reservation JG7FMM moved to Friday.' } },
+      },
+    ],
+  },
+)
+export type CompactSessionBody = Static<typeof CompactSessionBody>
