@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
-import { connect } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { describe, expect, it, vi } from 'vitest'
-import type { ApiClient, SessionEvent } from '../harness/api_client.ts'
+import { startServer } from '../harness/annals_process.ts'
+import { type ApiClient, apiClient, type SessionEvent } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { whileSessionIsHeld } from '../harness/held_session.ts'
 import { readAnswer } from '../harness/http_client.ts'
@@ -159,5 +160,90 @@ describe('SIGTERM', () => {
     const stored = await walkPages((cursor) => api.listEvents(id, { limit: 200, cursor }))
     expect(stored).toEqual(acknowledged)
     expect(stored.map((event) => event.seq)).toEqual(stored.map((_, index) => index + 1))
+  })
+})
+
+const CALLERS = 24
+const ASKED_EVERY_MS = 50
+
+/** Sends each new connection to the first node whose /ready is 200, as a load balancer does. */
+async function balance(urls: string[]) {
+  let ready = urls
+  let isAsking = true
+  const asking = (async () => {
+    while (isAsking) {
+      const answers = await Promise.all(
+        urls.map((url) =>
+          fetch(`${url}/ready`).then(
+            ({ status }) => status === 200,
+            () => false,
+          ),
+        ),
+      )
+      ready = urls.filter((_, index) => answers[index])
+      await new Promise((resolve) => setTimeout(resolve, ASKED_EVERY_MS))
+    }
+  })()
+  const server = createServer((inward) => {
+    const { hostname, port } = new URL(ready[0]!)
+    const onward = connect(Number(port), hostname)
+    inward.pipe(onward).pipe(inward)
+    for (const [one, other] of [
+      [inward, onward],
+      [onward, inward],
+    ] as const)
+      one.on('error', () => other.resetAndDestroy())
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    isReady: (url: string) => ready.includes(url),
+    async close() {
+      isAsking = false
+      server.close()
+      await asking
+    },
+  }
+}
+
+describe('SIGTERM with ANNALS_SHUTDOWN_DELAY_MS', () => {
+  it.each([
+    ['one process', []],
+    ['several workers', ['--workers', '2']],
+  ])('resets no connection of 24 callers that keep theirs open: %s', async (_, args) => {
+    const env = { DATABASE_URL: service.databaseUrl, ANNALS_SHUTDOWN_DELAY_MS: '4000' }
+    const leaving = await startServer(env, args)
+    const staying = await service.startNode()
+    const balancer = await balance([leaving.url, staying.url])
+    const project = await service.newProject()
+    const client = apiClient(balancer.url, project.token)
+    const { id } = expectOk(await client.createSession({}), 201)
+    let isStopped = false
+    let appended = 0
+    const append = async () => {
+      while (!isStopped) {
+        expectOk(await client.appendEvent(id, { type: 'load', data: {} }))
+        appended += 1
+      }
+    }
+    const callers = Promise.all(Array.from({ length: CALLERS }, append))
+    await vi.waitFor(() => expect(appended).toBeGreaterThan(2 * CALLERS), 10_000)
+    const stopped = leaving.stop()
+    await vi.waitFor(() => expect(balancer.isReady(leaving.url)).toBe(false), 10_000)
+    // Still accepted and served.
+    expectOk(await apiClient(leaving.url, project.token).listEvents(id, { limit: 1 }))
+    expect((await stopped).code).toBe(0)
+    const before = appended
+    await vi.waitFor(() => expect(appended).toBeGreaterThan(before + CALLERS), 10_000)
+    isStopped = true
+    await callers
+    client.close()
+    await balancer.close()
+  })
+
+  it('does not keep a person waiting who presses Ctrl-C', async () => {
+    const node = await service.startNode({ ANNALS_SHUTDOWN_DELAY_MS: '600000' })
+    node.child.kill('SIGINT')
+    expect((await node.exited).code).toBe(0)
   })
 })

@@ -50,9 +50,10 @@ export function serveCommand(): Command {
       if (!running) return
       if (config.database_url === undefined) keepAddress(config.data_dir, running.url)
       process.stdout.write(banner(running))
-      await stopping
+      // Whoever presses Ctrl-C waits for no load balancer.
+      const delay_ms = (await stopping) === 'SIGTERM' ? config.shutdown_delay_ms : 0
       if (config.database_url === undefined) forgetAddress(config.data_dir, running.url)
-      await running.stop()
+      await running.stop(delay_ms)
       // Nothing is left to do; a forgotten connection must not keep the process alive.
       process.exit(0)
     })

@@ -3,11 +3,12 @@
  * the member `annals`.
  *
  *   worker → primary   ready: it listens · metrics: send me those of all workers
- *   primary → worker   stop: answer what you have accepted, and end · metrics: the result (undefined if incomplete)
+ *   primary → worker   stop: serve on for so many ms, answer what you have accepted, and end
+ *                      metrics: the result (undefined if incomplete)
  */
 export type FromWorker = { annals: 'ready'; url: string } | { annals: 'metrics'; request: number }
 export type FromPrimary =
-  | { annals: 'stop' }
+  | { annals: 'stop'; delay_ms: number }
   | { annals: 'metrics'; request: number; text: string | undefined }
 
 export function ours<M extends FromWorker | FromPrimary>(message: unknown): M | undefined {

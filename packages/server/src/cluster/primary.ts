@@ -57,13 +57,13 @@ export class Workers {
     return url
   }
 
-  /** Stops each worker after it has answered what it accepted; resolves when all are gone. */
-  async stop(): Promise<void> {
+  /** Stops each worker after it has served on for `delay_ms` and answered what it accepted; resolves when all are gone. */
+  async stop(delay_ms: number): Promise<void> {
     this.ended.abort()
-    for (const worker of living()) tell(worker, { annals: 'stop' })
+    for (const worker of living()) tell(worker, { annals: 'stop', delay_ms })
     const kill = setTimeout(() => {
       for (const worker of living()) worker.process.kill('SIGKILL')
-    }, this.options.stop_ms_max)
+    }, delay_ms + this.options.stop_ms_max)
     await Promise.all(this.places)
     clearTimeout(kill)
   }

@@ -40,8 +40,8 @@ export async function serveByWorkers(
       url,
       workers: count,
       ready_after_ms: Math.round(performance.now()),
-      stop: async () => {
-        await workers.stop()
+      stop: async (delay_ms = 0) => {
+        await workers.stop(delay_ms)
         await prepared.release()
       },
     }
@@ -69,8 +69,8 @@ export async function serveAsWorker(
       throw error
     })
   primary.tellReady(service.url)
-  await Promise.race([primary.ending, stopping])
-  await service.stop()
+  // A signal to this process alone is no rollout.
+  await service.stop(await Promise.race([primary.ending, stopping.then(() => 0)]))
   await primary.leave()
   process.exit(0)
 }

@@ -3,8 +3,8 @@ import { AggregatorRegistry, type Registry } from 'prom-client'
 import { type FromPrimary, type FromWorker, ours } from './messages.js'
 
 export interface Primary {
-  /** Resolves with the reason why this worker must end: its primary said so, or is gone. */
-  readonly ending: Promise<string>
+  /** Resolves when this worker must end, with for how many ms it serves on: its primary said so, or is gone. */
+  readonly ending: Promise<number>
   tellReady(url: string): void
   /**
    * Says goodbye to the primary, so that this process can end: resolves when no more connections are handed to it. A
@@ -22,10 +22,10 @@ export function findPrimary(): Primary | undefined {
   if (!worker || !process.send) return undefined
   const waiting = new Map<number, (text: string | undefined) => void>()
   let requests = 0
-  const ending = new Promise<string>((resolve) => {
+  const ending = new Promise<number>((resolve) => {
     process.on('message', (message) => {
       const said = ours<FromPrimary>(message)
-      if (said?.annals === 'stop') resolve('The primary stops')
+      if (said?.annals === 'stop') resolve(said.delay_ms)
       if (said?.annals === 'metrics') {
         waiting.get(said.request)?.(said.text)
         waiting.delete(said.request)
@@ -36,7 +36,7 @@ export function findPrimary(): Primary | undefined {
       worker.exitedAfterDisconnect = true
       for (const answer of waiting.values()) answer(undefined)
       waiting.clear()
-      resolve('The primary is gone')
+      resolve(0)
     })
   })
   const tell = (message: FromWorker) => {

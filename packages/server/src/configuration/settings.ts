@@ -227,6 +227,11 @@ export const SETTINGS = {
     [100, 86_400_000],
     'how often expired sessions are deleted, give or take half of it',
   ),
+  shutdown_delay_ms: ms(
+    0,
+    [0, 600_000],
+    'how long after SIGTERM connections are still accepted and served while /ready is 503, so that a load balancer notices; Ctrl-C does not wait',
+  ),
   drain_ms_max: ms(9_000, [0, 600_000], 'how long SIGTERM waits for requests in flight'),
 } as const satisfies Record<string, Setting>
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { StartError } from '../errors.js'
 import type { AppServer } from './app_server.js'
 
@@ -28,6 +29,15 @@ export async function listen(app: AppServer, config: { host: string; port: numbe
     }
     throw error
   }
+}
+
+/**
+ * Serves on for so many ms and has each answer close its connection, so that whoever keeps connections open makes the
+ * next one where a load balancer sends it, and has none left here when the listener closes.
+ */
+export async function turnAway(ms: number, app: AppServer): Promise<void> {
+  app.server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'))
+  await sleep(ms)
 }
 
 /** Answers the accepted requests and closes; after the time limit, closes the remaining connections. */

@@ -26,7 +26,7 @@ const WORKERS_MS_MAX = 2_000
  * For operators: is the process alive, can it serve, which includes that it can write. Without the envelope. On a cluster
  * a node can serve the projects whose workers answer, and so is ready; it names the workers that do not, or only read.
  */
-export function operationRoutes(app: AppServer, { reserved, isServing }: AppParts): void {
+export function operationRoutes(app: AppServer, { reserved, isReady }: AppParts): void {
   let asked: Promise<string[]> | undefined
   const askOnce = () => {
     asked ??= askForWorkersAway(reserved).finally(() => {
@@ -39,7 +39,7 @@ export function operationRoutes(app: AppServer, { reserved, isServing }: AppPart
 
   app.get('/ready', async (_request, reply) => {
     const refuse = (status: string) => reply.code(503).header('retry-after', '1').send({ status })
-    if (!isServing()) return reply.code(503).send({ status: 'stopping' })
+    if (!isReady()) return reply.code(503).send({ status: 'stopping' })
     try {
       const [row] = await reserved.query(CHECK, [])
       if (row?.read_only === 'on') {

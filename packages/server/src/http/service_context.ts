@@ -50,6 +50,8 @@ export interface AppParts {
   heartbeat: Heartbeat
   /** If this process is one of several that share a port. */
   worker?: WorkerParts | undefined
-  /** Whether the service accepts requests: false after SIGTERM. */
+  /** Whether the service is to be sent requests: false after SIGTERM. */
+  isReady: () => boolean
+  /** Whether the service accepts requests: false when it stops, after ANNALS_SHUTDOWN_DELAY_MS. */
   isServing: () => boolean
 }

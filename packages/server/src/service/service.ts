@@ -4,7 +4,7 @@ import { AssetUrls } from '../blobs/asset_urls.js'
 import type { Config } from '../configuration/config.js'
 import { exposureWarnings } from '../configuration/exposure.js'
 import { buildApp } from '../http/app.js'
-import { closeWithin, listen } from '../http/listen.js'
+import { closeWithin, listen, turnAway } from '../http/listen.js'
 import type { Module, ModuleRoutes } from '../http/module.js'
 import type { AppParts, WorkerParts } from '../http/service_context.js'
 import { WorkThread } from '../http/work_thread/work_thread.js'
@@ -29,8 +29,11 @@ export interface Service extends Omit<PreparedDatabase, 'release'> {
   url: string
   /** ms from the process's start until it could serve. */
   ready_after_ms: number
-  /** Stops accepting requests, answers those in flight, and disconnects from the database. Idempotent. */
-  stop(): Promise<void>
+  /**
+   * Is no longer ready, serves on for `delay_ms` (0), stops accepting requests, answers those in flight, and disconnects
+   * from the database. Idempotent.
+   */
+  stop(delay_ms?: number): Promise<void>
 }
 
 /**
@@ -63,7 +66,7 @@ export async function startService(
     const background = { config, pools, ...lifecycle, thread, logger, metrics, undo, modules }
     const changes = startBackgroundWork(background)
 
-    let serving = true
+    let state: 'ready' | 'turning away' | 'stopping' = 'ready'
     const parts: AppParts = {
       config,
       logger,
@@ -78,7 +81,8 @@ export async function startService(
       changes,
       ...log,
       worker,
-      isServing: () => serving,
+      isReady: () => state === 'ready',
+      isServing: () => state !== 'stopping',
     }
     const app = await buildApp(parts, await loadRoutes(modules))
     undo.push(() => closeWithin(config.drain_ms_max, app))
@@ -88,8 +92,12 @@ export async function startService(
     }
     await pools.reserved.objects?.load()
     const url = await listen(app, config)
-    const stop = () => {
-      serving = false
+    const stop = async (delay_ms = 0) => {
+      if (delay_ms > 0) {
+        state = 'turning away'
+        await turnAway(delay_ms, app)
+      }
+      state = 'stopping'
       void changes.stop() // Beside the requests that are still answered.
       return unwind()
     }
