@@ -2,14 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static } from '#typebox'
 import { NoQuery, Strict } from '../contract/schema.js'
 import { AnnalsError } from '../errors.js'
-import {
-  ADMIN,
-  beginOfAdminSession,
-  isOwnRequest,
-  sessionCookie,
-  sessionsIn,
-  signAdminSession,
-} from '../http/admission/console_requests.js'
+import { ADMIN, isOwnRequest, sessionCookie, sessionsIn } from '../http/admission/console_requests.js'
 import { answer } from '../http/answer/answer.js'
 import type { AppServer } from '../http/app_server.js'
 import type { AppParts } from '../http/service_context.js'
@@ -36,7 +29,7 @@ const SignOutBody = Strict({ of: Type.String({ minLength: 1, maxLength: 64 }) })
 
 /** How a browser signs in to the console, stays signed in, and signs out. Tokens are in cookies only. */
 export function sessionRoutes(app: AppServer, parts: AppParts): void {
-  const { config, tokens } = parts
+  const { config, tokens, adminSessions } = parts
   const database = parts.database.of('sign_in')
   const keep = (reply: FastifyReply, of: string, value: string | undefined) =>
     reply.header('set-cookie', sessionCookie(of, value, config.behind_tls === 'true'))
@@ -54,14 +47,15 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
       onRequest: checkOwn,
     },
     async (request, reply) => {
-      const { admin_token } = config
       const { token = '' } = request.body
-      if (admin_token !== undefined && isSameToken(token, admin_token)) {
-        keep(reply, ADMIN, signAdminSession(admin_token))
+      const sessions = sessionsIn(request.headers)
+      if (adminSessions && isSameToken(token, adminSessions.admin_token)) {
+        await adminSessions.end(sessions.get(ADMIN))
+        keep(reply, ADMIN, await adminSessions.begin())
         return answer(reply, '{"is_admin":true}')
       }
       const session = await begin(parts, request, request.body)
-      const before = sessionsIn(request.headers).get(session.project_id)
+      const before = sessions.get(session.project_id)
       if (before !== undefined) await endSession({ database, project_id: session.project_id }, before)
       keep(reply, session.project_id, session.token)
       return answer(reply, JSON.stringify(await described(session)))
@@ -77,15 +71,14 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
       const admin = sessions.get(ADMIN)
       sessions.delete(ADMIN)
       for (const [project_id, token] of [...sessions].slice(0, SESSIONS_MAX)) {
-        const grant = await tokens.find(token, undefined, request)
+        const grant = await tokens.findNow(token, request)
         if (grant?.project_id !== project_id) continue
         await renewSession({ database, project_id }, token)
         projects.push(await described({ project_id, scopes: [...grant.scopes] }))
       }
-      const { admin_token } = config
-      const began_ms = admin && admin_token ? beginOfAdminSession(admin, admin_token) : undefined
-      if (began_ms !== undefined) keep(reply, ADMIN, signAdminSession(admin_token!, began_ms))
-      return answer(reply, JSON.stringify({ projects, is_admin: began_ms !== undefined }))
+      const is_admin = (await adminSessions?.renew(admin)) ?? false
+      if (is_admin) keep(reply, ADMIN, admin)
+      return answer(reply, JSON.stringify({ projects, is_admin }))
     },
   )
 
@@ -99,7 +92,8 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
     async (request, reply) => {
       const { of } = request.body
       const token = sessionsIn(request.headers).get(of)
-      if (token !== undefined && of !== ADMIN) await endSession({ database, project_id: of }, token)
+      if (of === ADMIN) await adminSessions?.end(token)
+      else if (token !== undefined) await endSession({ database, project_id: of }, token)
       if (token !== undefined) keep(reply, of, undefined)
       return answer(reply, '{}')
     },

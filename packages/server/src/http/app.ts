@@ -2,6 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyBaseLogger, LogController, type RouteOptions } from 'fastify'
 import { consoleRoutes } from '../console_api/console_routes.js'
 import { metricsRoutes } from '../metrics/metrics_routes.js'
+import type { AdminSessions } from '../projects/tokens/admin_sessions.js'
 import { admitRequests } from './admission/admit_requests.js'
 import { authenticate, authenticateAdmin } from './admission/authenticate.js'
 import { addressReader, noteAddresses } from './admission/caller_address.js'
@@ -85,7 +86,7 @@ export async function buildApp(
     mcpRoutes(authenticated, config.cors_origins)
   })
 
-  if (config.admin_token !== undefined) await administrate(app, parts, modules, config.admin_token)
+  if (parts.adminSessions) await administrate(app, parts, modules, parts.adminSessions)
 
   // An open tail would keep a stopping service running for ever.
   app.addHook('preClose', async () => parts.feed.close())
@@ -101,11 +102,11 @@ async function administrate(
   app: AppServer,
   parts: AppParts,
   modules: readonly ModuleRoutes[],
-  admin_token: string,
+  sessions: AdminSessions,
 ): Promise<void> {
   await app.register(
     async (administrated: AppServer) => {
-      authenticateAdmin(administrated, admin_token)
+      authenticateAdmin(administrated, sessions)
       for (const module of modules) module.admin?.(administrated, parts)
     },
     { prefix: '/admin/v1' },

@@ -12,6 +12,7 @@ import type { Feed } from '../log/follow/feed.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { DatabasePool } from '../postgres/database.js'
 import type { SharedDatabase } from '../postgres/shared_pool.js'
+import type { AdminSessions } from '../projects/tokens/admin_sessions.js'
 import type { TokenDirectory } from '../projects/tokens/token_directory.js'
 import type { UsageDirectory } from '../projects/usage.js'
 import type { Tracing } from '../tracing/tracing.js'
@@ -44,6 +45,8 @@ export interface AppParts {
   /** Runs what looks at sessions that have changed. */
   changes: Pick<Changes, 'prepare' | 'touched'>
   tokens: TokenDirectory
+  /** If there is an admin token. */
+  adminSessions: AdminSessions | undefined
   assets: AssetUrls
   feed: Feed
   usage: UsageDirectory

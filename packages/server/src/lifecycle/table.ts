@@ -64,7 +64,7 @@ export interface HandledTable {
   readonly name: string
   /** How its rows go, and what becomes of them in an export, an import and a verification: a sentence. */
   readonly handled: string
-  /** True for a table that every machine of a cluster has, and whose rows are not found by their project. */
+  /** True for a table whose rows are not found by their project: every machine of a cluster has it, or the coordinator alone. */
   readonly is_reference?: boolean
   /**
    * Backups have its rows: its key and the key's type, the column with the project if the backup of one project has

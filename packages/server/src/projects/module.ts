@@ -33,6 +33,11 @@ export const PROJECTS_MODULE: Module = {
       handled: 'Deleted first when a project is erased, so that nobody gets in; never exported.',
     },
     {
+      name: 'admin_sessions',
+      is_reference: true,
+      handled: 'Sessions in the console, which end by themselves. Neither exported nor backed up.',
+    },
+    {
       name: 'audit',
       is_reference: true,
       backed_up: { key: 'seq', type: 'bigint' },

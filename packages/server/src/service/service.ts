@@ -1,6 +1,5 @@
 import { performance } from 'node:perf_hooks'
 import { type Logger, pino } from 'pino'
-import { AssetUrls } from '../blobs/asset_urls.js'
 import type { Config } from '../configuration/config.js'
 import { exposureWarnings } from '../configuration/exposure.js'
 import { buildApp } from '../http/app.js'
@@ -11,12 +10,12 @@ import { WorkThread } from '../http/work_thread/work_thread.js'
 import { Metrics } from '../metrics/metrics.js'
 import { locateDatabase } from '../postgres/connection_target.js'
 import { describeError } from '../postgres/database_errors.js'
-import { TokenDirectory } from '../projects/tokens/token_directory.js'
 import { LogOutput } from './log_output.js'
 import { migrateDatabase } from './migrate_database.js'
 import { functionsOf, MODULES } from './modules.js'
 import { createFirst, type PreparedDatabase } from './prepare_database.js'
 import {
+  openAccess,
   openLifecycle,
   openLog,
   openPools,
@@ -75,8 +74,7 @@ export async function startService(
       reserved: pools.reserved,
       ...lifecycle,
       thread,
-      tokens: new TokenDirectory(pools.reserved, config.token_cache_ms),
-      assets: new AssetUrls(pools.reserved),
+      ...openAccess(config, pools),
       usage,
       changes,
       ...log,
@@ -93,10 +91,8 @@ export async function startService(
     await pools.reserved.objects?.load()
     const url = await listen(app, config)
     const stop = async (delay_ms = 0) => {
-      if (delay_ms > 0) {
-        state = 'turning away'
-        await turnAway(delay_ms, app)
-      }
+      state = 'turning away'
+      if (delay_ms > 0) await turnAway(delay_ms, app)
       state = 'stopping'
       void changes.stop() // Beside the requests that are still answered.
       return unwind()

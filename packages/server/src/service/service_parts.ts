@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { AssetUrls } from '../blobs/asset_urls.js'
 import { collectBlobs, discardAllObjects } from '../blobs/discard_blobs.js'
 import { objectStoreOf } from '../blobs/s3_store.js'
 import { Changes } from '../changes/changes.js'
@@ -23,7 +24,9 @@ import { CHANGES_CONNECTIONS, RESERVED_CONNECTIONS, requestSettings } from '../p
 import { PostgresBell, SILENT_BELL } from '../postgres/postgres_bell.js'
 import { SharedPool } from '../postgres/shared_pool.js'
 import { straightToWorkers } from '../postgres/worker_pools.js'
+import { AdminSessions } from '../projects/tokens/admin_sessions.js'
 import { UNMARKED_MS } from '../projects/tokens/key_look_ups.js'
+import { TokenDirectory } from '../projects/tokens/token_directory.js'
 import { UsageDirectory } from '../projects/usage.js'
 import { applyRetention } from '../sessions/erase/retention.js'
 import { findTracing } from '../tracing/find_tracing.js'
@@ -172,6 +175,16 @@ export function openLifecycle(config: Config, modules: readonly Module[]) {
     refusal: () => new AnnalsError('overloaded', TOO_MANY_LONG),
   })
   return { registry, erasure: new Erasure(registry.tables), longWork }
+}
+
+/** Who may do what: keys, the administrator's sessions in the console, and signed URLs. */
+export function openAccess({ token_cache_ms, admin_token }: Config, { reserved, requests }: Pools) {
+  return {
+    tokens: new TokenDirectory(reserved, token_cache_ms),
+    adminSessions:
+      admin_token === undefined ? undefined : new AdminSessions(requests.of('sign_in'), admin_token),
+    assets: new AssetUrls(reserved),
+  }
 }
 
 /** Usage, which is written by day until the end: behind all that is counted, and before the connections are closed. */

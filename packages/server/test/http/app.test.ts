@@ -10,6 +10,7 @@ import { Erasure } from '../../src/lifecycle/erase/erasure.ts'
 import { registryOf } from '../../src/lifecycle/registry.ts'
 import { Metrics } from '../../src/metrics/metrics.ts'
 import { DatabaseAway, type Row } from '../../src/postgres/database.ts'
+import { AdminSessions } from '../../src/projects/tokens/admin_sessions.ts'
 import type { Grant } from '../../src/projects/tokens/key_look_ups.ts'
 import { MODULES } from '../../src/service/modules.ts'
 import { loadRoutes } from '../../src/service/service.ts'
@@ -84,7 +85,9 @@ function fakeParts(): AppParts {
     metrics: new Metrics(),
     memory: memoryBudget(100_000_000),
     heartbeat: { add: () => () => {} },
+    isReady: () => true,
     isServing: () => true,
+    adminSessions: new AdminSessions(database as never, ADMIN_TOKEN),
   }
   return parts as unknown as AppParts
 }

@@ -16,7 +16,7 @@ it('asks a cluster that hangs for its workers once at a time, so that a connecti
   }
   const app = Fastify() as unknown as AppServer
   onTestFinished(() => app.close())
-  operationRoutes(app, { reserved, isServing: () => true } as unknown as AppParts)
+  operationRoutes(app, { reserved, isReady: () => true } as unknown as AppParts)
   const answers = await Promise.all([1, 2, 3].map(() => app.inject('/ready')))
   for (const answer of answers)
     expect(answer.json()).toEqual({ status: 'ready', workers_away: ['a worker that does not answer'] })

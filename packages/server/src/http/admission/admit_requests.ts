@@ -40,7 +40,7 @@ interface Exchange {
  * `http/admission/rate_limit.ts` would refuse.
  */
 export function admitRequests(app: AppServer, parts: AppParts, addressOf: AddressOf): void {
-  const { config, tokens, appender, memory } = parts
+  const { tokens, appender, memory } = parts
   const [framework] = app.server.listeners('request') as RequestListener[]
   /**
    * Answered when the turn ends. A caller answered at once would send its next request into the same turn, which
@@ -90,7 +90,7 @@ export function admitRequests(app: AppServer, parts: AppParts, addressOf: Addres
   app.server.on('request', (request, response) => {
     // The parser continues with what arrived on a connection that was closed meanwhile.
     if (request.socket.destroyed) return
-    if (request.url!.startsWith('/console/')) admitConsoleRequest(request, config.admin_token)
+    if (request.url!.startsWith('/console/')) admitConsoleRequest(request)
     if (!isTurn) setImmediate(endTurn)
     isTurn = true
     if (TAKEN_AT_ONCE.has(request.url!) && takenAtOnce < TAKEN_AT_ONCE_MAX) {

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AnnalsError } from '../../errors.js'
 import type { Database } from '../../postgres/database.js'
+import type { AdminSessions } from '../../projects/tokens/admin_sessions.js'
 import type { Grant } from '../../projects/tokens/key_look_ups.js'
 import { hashToken, type Scope } from '../../projects/tokens/token.js'
 import type { AppServer } from '../app_server.js'
@@ -46,6 +47,11 @@ export function authenticate(
     const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD')
     route.config = { scope: isRead ? 'read' : 'write', ...route.config }
   })
+  // Whoever signs out of the console is out at once, on every node.
+  const findGrant = (request: FastifyRequest, token: string) =>
+    request.headers[OPENS] === undefined
+      ? tokens.find(token, request.raw.socket, request)
+      : tokens.findNow(token, request)
   app.decorateRequest('grant', null)
   app.decorateRequest('database', {
     getter(this: FastifyRequest) {
@@ -53,7 +59,7 @@ export function authenticate(
     },
   })
   app.decorateRequest('isStillAuthorized', async function (this: FastifyRequest) {
-    const grant = await tokens.find(bearerToken(this)!, this.raw.socket)
+    const grant = await findGrant(this, bearerToken(this)!)
     return grant?.project_id === this.project_id && grant.scopes.has(this.routeOptions.config.scope!)
   })
   const refuseBehind = ({ routeOptions, project_id }: FastifyRequest) =>
@@ -61,7 +67,7 @@ export function authenticate(
   // With a callback: for a cached token, which is nearly every one, this costs no turn of the event loop.
   app.addHook('onRequest', (request, reply, done) => {
     const token = bearerToken(request)
-    const found = token === undefined ? undefined : tokens.find(token, request.raw.socket, request)
+    const found = token === undefined ? undefined : findGrant(request, token)
     const proceed = (grant: Grant | undefined) => {
       const refusal = admit(request, grant)
       if (refusal) return done(refusal)
@@ -95,13 +101,15 @@ export function bearerToken(request: Pick<IncomingMessage, 'headers'>): string |
   return BEARER.exec(request.headers.authorization ?? '')?.[1]
 }
 
-/** Lets only requests with the admin token through to the routes of `app`. */
-export function authenticateAdmin(app: AppServer, admin_token: string): void {
-  const expected = hashToken(admin_token)
+/** Lets only requests with the admin token, or with that of an open session, through to the routes of `app`. */
+export function authenticateAdmin(app: AppServer, sessions: AdminSessions): void {
+  const expected = hashToken(sessions.admin_token)
   app.addHook('onRequest', async (request) => {
     // Hashes have the same length and reveal nothing about the token, and comparing them takes constant time.
     const token = bearerToken(request)
-    if (token === undefined || !timingSafeEqual(hashToken(token), expected)) {
+    const is_allowed =
+      token !== undefined && (timingSafeEqual(hashToken(token), expected) || (await sessions.isOpen(token)))
+    if (!is_allowed) {
       throw new AnnalsError(
         'unauthorized',
         'The admin token is required: send it as "Authorization: Bearer <ANNALS_ADMIN_TOKEN>".',

@@ -1,6 +1,5 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { CONSOLE_IDLE_HOURS_MAX, CONSOLE_SESSION_DAYS_MAX } from '../../limits.js'
+import { CONSOLE_SESSION_DAYS_MAX } from '../../limits.js'
 
 /**
  * How the console's requests prove who sends them. A browser keeps a session's token in a cookie that no script can
@@ -14,14 +13,12 @@ export const ADMIN = 'admin'
 const SESSION = /^(__Secure-)?annals_([\w-]{1,64})$/
 /** The API as the console reaches it. */
 const API_BELOW_CONSOLE = /^\/console(?=\/(?:api|admin)\/v1\/)/
-const HOUR_MS = 3_600_000
 
 /** Gives a request below /console/ the header that its session stands for, and the path that the API has. */
-export function admitConsoleRequest(request: IncomingMessage, admin_token: string | undefined): void {
+export function admitConsoleRequest(request: IncomingMessage): void {
   const { headers } = request
   if (headers.authorization === undefined && isOwnRequest(headers)) {
-    const value = sessionsIn(headers).get(headers[OPENS] as string)
-    const token = headers[OPENS] === ADMIN ? value && adminTokenFor(value, admin_token) : value
+    const token = sessionsIn(headers).get(headers[OPENS] as string)
     if (token !== undefined) {
       headers.authorization = `Bearer ${token}`
       // Who counts headers, to find what is there twice, counts this one too.
@@ -59,36 +56,4 @@ export function sessionCookie(of: string, value: string | undefined, is_behind_t
   const name = `${is_behind_tls ? '__Secure-' : ''}annals_${of}`
   const secure = is_behind_tls ? '; Secure' : ''
   return `${name}=${value ?? ''}; Path=/console; Max-Age=${age_s}; HttpOnly; SameSite=Strict${secure}`
-}
-
-/**
- * The value of the administrator's session, which every node with the same admin token accepts: when it began, when it
- * was last used, and a signature.
- */
-export function signAdminSession(admin_token: string, began_ms = Date.now()): string {
-  const times = `${began_ms}.${Date.now()}`
-  return `${times}.${signatureOf(times, admin_token)}`
-}
-
-/** When a session of the administrator began; undefined if it is forged, idle for too long, or too old. */
-export function beginOfAdminSession(value: string, admin_token: string): number | undefined {
-  const [began, used, signature] = value.split('.')
-  // Compared as bytes: characters beyond ASCII have more of them, and unequal lengths are an error to Node.
-  const expected = Buffer.from(signatureOf(`${began}.${used}`, admin_token))
-  const given = Buffer.from(signature ?? '')
-  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
-  const is_over =
-    Date.now() - Number(used) > CONSOLE_IDLE_HOURS_MAX * HOUR_MS ||
-    Date.now() - Number(began) > CONSOLE_SESSION_DAYS_MAX * 24 * HOUR_MS
-  return is_over ? undefined : Number(began)
-}
-
-function adminTokenFor(value: string, admin_token: string | undefined): string | undefined {
-  const is_valid = admin_token !== undefined && beginOfAdminSession(value, admin_token) !== undefined
-  return is_valid ? admin_token : undefined
-}
-
-function signatureOf(text: string, admin_token: string): string {
-  const key = createHash('sha256').update(`console session:${admin_token}`).digest()
-  return createHmac('sha256', key).update(text).digest('base64url')
 }

@@ -64,6 +64,15 @@ export class TokenDirectory {
     return stillValid(known.grant)
   }
 
+  /** The same as the database has it now. */
+  async findNow(token: string, caller: { readonly address: string }): Promise<Grant | undefined> {
+    if (isMistyped(token)) return undefined
+    const { hash, id } = this.hashed(token, undefined)
+    const found = await this.firstLookUps.find(hash, caller.address)
+    this.remember(id, found)
+    return stillValid(found.grant)
+  }
+
   /** The project of a cached token, however old the entry: only good for counting. */
   projectOf(token: string, connection: object): string | undefined {
     return this.valid.peek(this.hashed(token, connection).id)?.grant.project_id

@@ -1,0 +1,55 @@
+import { createHmac, randomUUID } from 'node:crypto'
+import type { Queryable } from '../../postgres/database.js'
+import type { Statement } from '../../postgres/statement.js'
+import {
+  BEGIN_ADMIN_SESSION,
+  END_ADMIN_SESSION,
+  FIND_ADMIN_SESSION,
+  FORGET_EXPIRED_ADMIN_SESSIONS,
+  RENEW_ADMIN_SESSION,
+} from './admin_session_queries.js'
+import { hashToken, isSameToken } from './token.js'
+
+/**
+ * Sessions of the administrator in the console. A session's token is an id and a signature with the admin token: changing that token ends
+ * all of them, and a forged one costs no query. A row says that it is open.
+ */
+export class AdminSessions {
+  constructor(
+    private readonly database: Queryable,
+    readonly admin_token: string,
+  ) {}
+
+  /** Its token. */
+  async begin(): Promise<string> {
+    const id = randomUUID()
+    await this.database.query(FORGET_EXPIRED_ADMIN_SESSIONS, [])
+    await this.database.query(BEGIN_ADMIN_SESSION, [id])
+    return `${id}.${this.signatureOf(id)}`
+  }
+
+  isOpen(token: string | undefined): Promise<boolean> {
+    return this.run(FIND_ADMIN_SESSION, token)
+  }
+
+  /** Whether it is open; then it stays so for longer. */
+  renew(token: string | undefined): Promise<boolean> {
+    return this.run(RENEW_ADMIN_SESSION, token)
+  }
+
+  async end(token: string | undefined): Promise<void> {
+    await this.run(END_ADMIN_SESSION, token)
+  }
+
+  private async run(statement: Statement, token = ''): Promise<boolean> {
+    const [id = '', signature = ''] = token.split('.')
+    if (!isSameToken(signature, this.signatureOf(id))) return false
+    return (await this.database.query(statement, [id])).length > 0
+  }
+
+  private signatureOf(id: string): string {
+    return createHmac('sha256', hashToken(`console session:${this.admin_token}`))
+      .update(id)
+      .digest('base64url')
+  }
+}
