@@ -4,7 +4,7 @@ import { type ApiClient, apiClient } from '../harness/api_client.ts'
 import { databaseNameOf } from '../harness/database_url.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { metricSamples } from '../harness/metric_samples.ts'
-import { startOwnServer } from '../harness/own_server.ts'
+import { type OwnServer, startOwnServer } from '../harness/own_server.ts'
 import { createProject, expectOrderlyEnds, useService } from '../harness/service.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 import { reasonForNoOwnDatabase } from '../harness/test_database.ts'
@@ -64,7 +64,7 @@ describe.skipIf(reasonForNoOwnDatabase())('a database that is read-only for a mo
 })
 
 describe('a synchronous standby that is away', () => {
-  let server: Awaited<ReturnType<typeof startOwnServer>>
+  let server: OwnServer
   let node: AnnalsServer
   let api: ApiClient
 
@@ -76,7 +76,7 @@ describe('a synchronous standby that is away', () => {
   afterAll(async () => {
     api?.close()
     if (node) expectOrderlyEnds([await node.stop()])
-    await server?.stop()
+    await server?.remove()
   })
 
   async function setStandbys(names: string): Promise<void> {

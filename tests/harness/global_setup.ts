@@ -50,7 +50,7 @@ export default async function prepareDatabases(project: TestProject): Promise<()
   const given = process.env.TEST_DATABASE_URL
   const shown = await mkdtemp(join(tmpdir(), 'annals-shown-'))
   collectIn(shown)
-  const server = given ? { url: given, stop: async () => {} } : await startOwnServer()
+  const server = given ? { url: given, remove: async () => {} } : await startOwnServer()
   try {
     await bundled
     const testServer = await prepareTemplate(server.url, !given)
@@ -63,12 +63,12 @@ export default async function prepareDatabases(project: TestProject): Promise<()
         await leaveNothingBehind(testServer)
         showNoSecret(shown)
       } finally {
-        await server.stop()
+        await server.remove()
         await rm(shown, { recursive: true, force: true })
       }
     }
   } catch (error) {
-    await server.stop()
+    await server.remove()
     throw error
   }
 }

@@ -1,5 +1,5 @@
 import { AnnalsError as Refusal } from '@annals/client'
-import { AnnalsError, StartError, statusOf } from 'annals/dist/errors.js'
+import { AnnalsError, DatabaseNotReady, StartError, statusOf } from 'annals/dist/errors.js'
 import { CommanderError } from 'commander'
 import { EXIT_CODES, exitCodeOfStatus } from './exit_codes.js'
 import { visible } from './terminal/visible.js'
@@ -49,6 +49,7 @@ function report(error: unknown): number {
 /** The exit code of an expected failure; undefined for a bug. */
 function expectedCode(error: unknown): number | undefined {
   if (error instanceof UsageError) return EXIT_CODES.usage
+  if (error instanceof DatabaseNotReady) return EXIT_CODES.unavailable
   if (error instanceof StartError) return EXIT_CODES.failed
   if (error instanceof AnnalsError) return exitCodeOfStatus(statusOf(error.error))
   if (!(error instanceof Refusal)) return undefined

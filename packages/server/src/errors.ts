@@ -186,3 +186,6 @@ export function mergedTooLarge(field: string): AnnalsError {
 export class StartError extends Error {
   override readonly name = 'StartError'
 }
+
+/** A reason that may pass by itself: the database is away, or cannot be written at the moment. */
+export class DatabaseNotReady extends StartError {}

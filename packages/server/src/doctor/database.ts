@@ -1,5 +1,5 @@
 import type { Config } from '../configuration/config.js'
-import { connectionsOf } from '../postgres/connection_target.js'
+import { connectionsOf, readUrl, traitsOf } from '../postgres/connection_target.js'
 import type { Database } from '../postgres/database.js'
 import { findOtherPlanners, findUnreached } from '../postgres/workers.js'
 import { attempt, type Diagnosis, well, wrong } from './diagnosis.js'
@@ -20,7 +20,7 @@ export async function checkDatabase(
   // Without a connection nothing below can be checked; the caller reports that.
   await database.query(PING, [])
   return [
-    well('connection', 'the database answers'),
+    await checkTransport(config),
     ...(await attempt('latency', () => checkLatency(database))),
     ...(await attempt('server', () => checkServer(database))),
     ...(await attempt('schema', () => checkSchema(database))),
@@ -32,6 +32,25 @@ export async function checkDatabase(
     ...(await checkObjectStore(database)),
     ...(await attempt('cluster', () => checkCluster(database, config))),
   ]
+}
+
+const UNVERIFIED =
+  'Somebody between the two machines can pretend to be the server: add sslmode=verify-full to DATABASE_URL, and sslrootcert=<file> if an authority of your own has signed its certificate.'
+
+async function checkTransport({ database_url }: Config): Promise<Diagnosis> {
+  const { transport = 'local' } = database_url ? await traitsOf(readUrl('DATABASE_URL', database_url)) : {}
+  const found = {
+    local: 'the database answers; it is on this machine',
+    encrypted: 'the database answers; the connection is encrypted, and the server is verified',
+    unverified: 'the connection is encrypted, but nothing verifies the server',
+    'clear text': 'the connection to another machine is not encrypted',
+  }[transport]
+  if (transport === 'local' || transport === 'encrypted') return well('connection', found)
+  const todo =
+    transport === 'unverified'
+      ? UNVERIFIED
+      : 'Enable TLS on the server, and add ?sslmode=verify-full to DATABASE_URL.'
+  return wrong('connection', 'warning', found, todo)
 }
 
 async function checkObjectStore({ objects }: Database): Promise<Diagnosis[]> {
@@ -67,7 +86,7 @@ async function checkLatency(database: Database): Promise<Diagnosis> {
 
 async function checkServer(database: Database): Promise<Diagnosis[]> {
   const [server] = await database.query(READ_SERVER, [])
-  const { version, major, encoding, in_recovery, is_encrypted, is_remote, can_create } = server!
+  const { version, major, encoding, in_recovery, read_only, schema, can_create } = server!
   const checks = [
     Number(major) >= POSTGRES_MIN
       ? well('server', `PostgreSQL ${version}`)
@@ -89,16 +108,22 @@ async function checkServer(database: Database): Promise<Diagnosis[]> {
     'Point DATABASE_URL at the primary, or promote this one.',
   )
   add(
-    can_create !== 't',
+    in_recovery !== 't' && read_only === 'on',
+    'failure',
+    'the database is read-only',
+    'default_transaction_read_only is on: find where it was set (ALTER SYSTEM, ALTER DATABASE or ALTER ROLE), and RESET it.',
+  )
+  add(
+    schema === null,
+    'failure',
+    'no schema in search_path is there for this user',
+    'Create one, or name one that is: ALTER ROLE … SET search_path = public.',
+  )
+  add(
+    schema !== null && can_create !== 't',
     'warning',
     'the database user cannot create tables',
     'Before an upgrade, run "annals migrate" as the owner, or grant CREATE on the schema.',
-  )
-  add(
-    is_remote === 't' && is_encrypted !== 't',
-    'warning',
-    'the connection to another machine is not encrypted',
-    'Enable TLS on the server, and add ?sslmode=verify-full to DATABASE_URL.',
   )
   return checks
 }
@@ -161,7 +186,7 @@ async function checkCluster(database: Database, { database_url }: Config): Promi
   if (!setting || !database_url) return []
   const interval_ms = Number(setting.setting)
   const found = `citus.recover_2pc_interval is ${interval_ms / 1_000} s`
-  const unreached = await findUnreached(database, database_url)
+  const unreached = await findUnreached(database, readUrl('DATABASE_URL', database_url).connectionString)
   const planners = await findOtherPlanners(database)
   return [
     interval_ms > 0 && interval_ms <= RECOVERY_MS_HIGH

@@ -25,8 +25,7 @@ export const READ_SERVER = planned(
   `
 SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int / 10000 AS major,
   current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS in_recovery,
-  coalesce((SELECT s.ssl FROM pg_stat_ssl s WHERE s.pid = pg_backend_pid()), false) AS is_encrypted,
-  inet_server_addr() IS NOT NULL AND inet_server_addr() <> inet_client_addr() AS is_remote,
+  current_setting('transaction_read_only') AS read_only, current_schema() AS schema,
   has_schema_privilege(current_schema(), 'CREATE') AS can_create`,
 )
 

@@ -2,12 +2,15 @@ import type { Config } from '../configuration/config.js'
 import { StartError } from '../errors.js'
 import { startEmbeddedPostgres } from './embedded/embedded_postgres.js'
 import { EMBEDDED_CONNECTIONS_MAX } from './embedded/settings.js'
+import { type HostedUrl, readDatabaseUrl } from './hosts.js'
 import { CHANGES_CONNECTIONS, RESERVED_CONNECTIONS } from './pool_settings.js'
 import {
   type ConnectionTarget,
   onSingleConnection,
   type ServerTraits,
   singleConnection,
+  type Transport,
+  transportOf,
 } from './single_connection.js'
 
 export interface DatabaseLocation {
@@ -16,6 +19,8 @@ export interface DatabaseLocation {
   listening: ConnectionTarget | undefined
   /** Where the data is, in words, without a password. */
   description: string
+  /** What is wrong with the way to it, in sentences. */
+  warnings: string[]
   /** Leaves the embedded server, which the last client stops. Does nothing for an operator's server. */
   release(): Promise<void>
 }
@@ -26,16 +31,15 @@ export async function locateDatabase(
   onProgress: (sentence: string) => void,
 ): Promise<DatabaseLocation> {
   if (config.database_url !== undefined) {
-    const connectionString = config.database_url
-    checkUrl('DATABASE_URL', connectionString)
-    if (config.database_direct_url) checkUrl('DATABASE_DIRECT_URL', config.database_direct_url)
-    const traits = await traitsOf({ connectionString })
+    const url = readUrl('DATABASE_URL', config.database_url)
+    const direct = config.database_direct_url && readUrl('DATABASE_DIRECT_URL', config.database_direct_url)
+    const { transport, ...traits } = await traitsOf(url)
     const { pooled } = traits
-    const direct = config.database_direct_url ?? (pooled ? undefined : connectionString)
     return {
-      target: { connectionString, ...traits },
-      listening: direct === undefined ? undefined : { connectionString: direct },
-      description: `${describeUrl(connectionString)}${pooled ? ', through a pooler' : ''}`,
+      target: { ...url, ...traits },
+      listening: direct || (pooled ? undefined : url),
+      description: `${describeUrl(url)}${pooled ? ', through a pooler' : ''}`,
+      warnings: transport === 'clear text' ? [CLEAR_TEXT] : [],
       release: async () => {},
     }
   }
@@ -44,6 +48,7 @@ export async function locateDatabase(
     target: embedded.connection,
     listening: embedded.connection,
     description: `embedded PostgreSQL, data in ${config.data_dir}`,
+    warnings: [],
     release: () => embedded.release(),
   }
 }
@@ -66,10 +71,15 @@ export function checkEmbeddedConnections(config: Config, processes: number): voi
   )
 }
 
+const CLEAR_TEXT =
+  'The database is on another machine, and the connection to it is not encrypted: whoever is between the two can read the data and become its user. Enable TLS on the server, and add ?sslmode=verify-full to DATABASE_URL.'
+
 /** The driver reads a URL, and the files that it names, when a connection is made: of a pool, only then. */
-function checkUrl(variable: string, connectionString: string): void {
+export function readUrl(variable: string, text: string): HostedUrl {
   try {
-    singleConnection({ connectionString }, 'annals')
+    const url = readDatabaseUrl(text)
+    singleConnection(url, 'annals')
+    return url
   } catch (error) {
     // Its message may name a file, and never quotes the URL.
     throw new StartError(
@@ -78,17 +88,17 @@ function checkUrl(variable: string, connectionString: string): void {
   }
 }
 
-function describeUrl(text: string): string {
+function describeUrl({ connectionString, hosts }: HostedUrl): string {
   try {
-    const url = new URL(text)
-    return `PostgreSQL at ${url.host || url.searchParams.get('host') || 'localhost'}${url.pathname}`
+    const url = new URL(connectionString)
+    return `PostgreSQL at ${hosts ?? (url.host || url.searchParams.get('host') || 'localhost')}${url.pathname}`
   } catch {
     return 'PostgreSQL at DATABASE_URL'
   }
 }
 
-/** Detects a server's traits. If nothing answers it has none: the next connection will report why. */
-export async function traitsOf(target: ConnectionTarget): Promise<ServerTraits> {
+/** Detects a server's traits, and the way to it. If nothing answers it has none: the next connection will report why. */
+export async function traitsOf(target: ConnectionTarget): Promise<ServerTraits & { transport?: Transport }> {
   const client = singleConnection(target, 'annals')
   try {
     const { rows } = await onSingleConnection(client, () =>
@@ -97,7 +107,8 @@ export async function traitsOf(target: ConnectionTarget): Promise<ServerTraits> 
       ),
     )
     const { pid, distributed } = rows[0]!
-    return { pooled: pid !== (client as unknown as { processID: number }).processID, distributed }
+    const transport = transportOf(client)
+    return { transport, pooled: pid !== (client as unknown as { processID: number }).processID, distributed }
   } catch {
     return { pooled: false, distributed: false }
   }

@@ -2,6 +2,7 @@ import pg from 'pg'
 import type { AvailabilityProbe } from './availability_probe.js'
 import { orCancelled } from './cancel_statement.js'
 import { DatabaseAway, DatabaseSilent, isTransient, isUnavailable, sqlStateOf } from './database_errors.js'
+import { HostedClient } from './hosts.js'
 import { driverSocket } from './message_socket.js'
 import type { WithObjects } from './object_store.js'
 import { startupOptions, statementBounds } from './pool_settings.js'
@@ -101,6 +102,7 @@ const READ_ONLY = '25006'
 export function openDatabase(options: DatabaseOptions): DatabasePool {
   const { pooled = false, distributed = false } = options.target
   const pool = new pg.Pool({
+    Client: HostedClient as unknown as new () => pg.Client,
     ...options.target,
     max: options.connections_max,
     connectionTimeoutMillis: options.wait_ms_max,
@@ -157,9 +159,12 @@ function renew(renewal: Renewal): void {
 }
 
 /** Whether a connection must be closed for the error that its statement ended with, and not go back to the pool. */
-function isSpoilt(client: pg.PoolClient, error: unknown, { signal, renewal }: Connections): boolean {
+function isSpoilt(client: pg.PoolClient, error: unknown, { signal, renewal, target }: Connections): boolean {
   const cause = (error as Error).cause ?? error
-  if (sqlStateOf(cause) === READ_ONLY) renew(renewal)
+  if (sqlStateOf(cause) === READ_ONLY) {
+    renew(renewal)
+    if ('hosts' in target) target.hosts?.forget()
+  }
   return signal?.aborted || brokeConnection(cause) || opened.get(client)! < renewal.at
 }
 

@@ -69,7 +69,7 @@ export class DatabaseSilent extends Error {
 }
 
 const LOSS =
-  /Connection terminated|connection error|timeout exceeded|Query read timeout|Client has encountered/i
+  /Connection terminated|connection error|timeout exceeded|timeout expired|Query read timeout|Client has encountered/i
 
 /** The connection broke or could not be made; what was sent on it may or may not have been executed. */
 export function isConnectionLoss(error: unknown): boolean {

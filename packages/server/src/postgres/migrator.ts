@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { StartError } from '../errors.js'
+import { DatabaseNotReady, StartError } from '../errors.js'
 import type { ConnectionTarget } from './database.js'
 import { isTransient, isUndefinedTable, isUniqueViolation, sqlStateOf } from './database_errors.js'
 import { type Migration, migrationStatements, migrations, schemaVersion } from './migrations.js'
@@ -22,6 +22,7 @@ export async function migrate(
 ): Promise<void> {
   await onSchemaConnection(target, async (client) => {
     await checkServer(client)
+    await checkWritable(client)
     await createVersionTable(client)
     // All up to it are applied: each is committed before the next begins.
     const applied = await appliedVersion(client)
@@ -57,6 +58,33 @@ async function checkServer(client: pg.Client): Promise<void> {
       `The database server is PostgreSQL ${row.server_version}; Annals needs ${SERVER_VERSION_MIN} or newer. Upgrade it, or point DATABASE_URL at a newer one.`,
     )
   }
+}
+
+/** What the first statement that writes would otherwise fail with, in words that say what to do. */
+async function checkWritable(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<
+    Record<'encoding' | 'schema' | 'path' | 'standby' | 'read_only', string>
+  >(
+    `SELECT getdatabaseencoding() AS encoding, current_schema() AS schema, current_setting('search_path') AS path,
+       pg_is_in_recovery()::text AS standby, current_setting('transaction_read_only') AS read_only`,
+  )
+  const { encoding, schema, path, standby, read_only } = rows[0]!
+  if (standby === 'true')
+    throw new DatabaseNotReady(
+      'The database server is a standby, which takes no writes. Point DATABASE_URL at the primary, or name all hosts in it with target_session_attrs=read-write, or promote this one.',
+    )
+  if (read_only === 'on')
+    throw new DatabaseNotReady(
+      'The database is read-only: default_transaction_read_only is on. Find where it was set (ALTER SYSTEM, ALTER DATABASE or ALTER ROLE), and RESET it.',
+    )
+  if (encoding !== 'UTF8')
+    throw new StartError(
+      `The database has the encoding ${encoding}, and Annals needs UTF8. Create another one: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.`,
+    )
+  if (schema === null)
+    throw new StartError(
+      `No schema in search_path (${path || 'it is empty'}) is there for this user. Create one, or name one that is: ALTER ROLE … SET search_path = public.`,
+    )
 }
 
 async function createVersionTable(client: pg.Client): Promise<void> {

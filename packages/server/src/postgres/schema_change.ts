@@ -1,6 +1,7 @@
 import type pg from 'pg'
-import { StartError } from '../errors.js'
+import { DatabaseNotReady, StartError } from '../errors.js'
 import { cancelBackend } from './cancel_statement.js'
+import { isUnavailable } from './database_errors.js'
 import { type ConnectionTarget, onSingleConnection, singleConnection } from './single_connection.js'
 
 /** Runs work that changes the schema, on a connection of its own. @throws StartError if there is none */
@@ -15,12 +16,17 @@ export async function onSchemaConnection<T>(
       return work(client)
     })
   } catch (error) {
-    if (is_connected) throw error
+    if (is_connected) throw isUnavailable(error) ? lost(error as Error) : error
     const { message, code } = error as Error & { code?: string }
-    throw new StartError(
+    const Reason = isUnavailable(error) ? DatabaseNotReady : StartError
+    throw new Reason(
       `The database cannot be reached (${message || code}). Check DATABASE_URL and that the server runs.`,
     )
   }
+}
+
+function lost({ message }: Error): DatabaseNotReady {
+  return new DatabaseNotReady(`The database became unavailable (${message}). Run this again when it is back.`)
 }
 
 /**

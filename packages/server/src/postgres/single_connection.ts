@@ -1,4 +1,8 @@
-import pg from 'pg'
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+import type pg from 'pg'
+import { isLoopback } from '../configuration/exposure.js'
+import { HostedClient, type Hosts } from './hosts.js'
 
 /** Traits of a server that statements depend on. */
 export interface ServerTraits {
@@ -22,7 +26,8 @@ export interface LocalTarget {
 }
 
 /** Where a database is, and how it is reached. */
-export type ConnectionTarget = ({ connectionString: string } | LocalTarget) & Partial<ServerTraits>
+export type ConnectionTarget = ({ connectionString: string; hosts?: Hosts | undefined } | LocalTarget) &
+  Partial<ServerTraits>
 
 /**
  * A connection of its own, beside the pools, which is not open yet. `purpose` is its name in the server's list of
@@ -33,7 +38,7 @@ export function singleConnection(
   purpose: string,
   options: pg.ClientConfig = {},
 ): pg.Client {
-  const client = new pg.Client({
+  const client = new HostedClient({
     ...target,
     application_name: purpose,
     connectionTimeoutMillis: 10_000,
@@ -54,4 +59,21 @@ export async function onSingleConnection<T>(
   } finally {
     await client.end().catch(() => {})
   }
+}
+
+/** Who can read or change what crosses a connection. `unverified`: who stands between the two machines. */
+export type Transport = 'local' | 'encrypted' | 'unverified' | 'clear text'
+
+/** How a connection, which is open, crosses the network. */
+export function transportOf(client: pg.Client): Transport {
+  const { stream } = (client as unknown as { connection: pg.Connection }).connection
+  const { remoteAddress, localAddress } = stream as Socket
+  if (stream instanceof TLSSocket) {
+    const { ssl } = client as unknown as { ssl: boolean | { rejectUnauthorized?: boolean } }
+    return ssl === true || (ssl as { rejectUnauthorized?: boolean }).rejectUnauthorized !== false
+      ? 'encrypted'
+      : 'unverified'
+  }
+  const isLocal = !remoteAddress || remoteAddress === localAddress || isLoopback(remoteAddress)
+  return isLocal ? 'local' : 'clear text'
 }

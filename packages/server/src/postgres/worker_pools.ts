@@ -76,7 +76,11 @@ export function straightToWorkers(
   const { connectionString } = target
   const openWorker: OpenWorker = (host, port, onConnect) =>
     open({
-      target: { ...target, connectionString: urlOfWorker(connectionString, host, port) },
+      target: {
+        ...target,
+        connectionString: urlOfWorker(connectionString, host, port),
+        hosts: undefined,
+      },
       // Within a function on its worker, what need not know its shard is planned once.
       settings: { ...requestSettings(target), plan_cache_mode: 'auto' },
       wait_ms_max: CONNECT_MS_MAX,

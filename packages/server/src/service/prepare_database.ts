@@ -27,8 +27,8 @@ export async function prepareDatabase(
   processes: number,
 ): Promise<PreparedDatabase> {
   checkEmbeddedConnections(config, processes)
-  for (const warning of exposureWarnings(config)) onProgress(`Warning: ${warning}`)
   const location = await locateDatabase(config, onProgress)
+  for (const warning of [...exposureWarnings(config), ...location.warnings]) onProgress(`Warning: ${warning}`)
   try {
     const created = await workOnDatabase(config, onProgress, (database) => createFirst(database, config))
     return { database: location.description, ...created, release: () => location.release() }

@@ -84,7 +84,7 @@ export async function startService(
     }
     const app = await buildApp(parts, await loadRoutes(modules))
     undo.push(() => closeWithin(config.drain_ms_max, app))
-    for (const warning of worker ? [] : exposureWarnings(config)) {
+    for (const warning of worker ? [] : [...exposureWarnings(config), ...location.warnings]) {
       logger.warn(warning)
       onProgress(`Warning: ${warning}`)
     }
