@@ -57,7 +57,7 @@ describe('GET /session/{id}/messages?with_asset_public_url=true', () => {
       const sha256 = sha256Of(bytes)
       expect(items[index]!.parts[0]!.asset).toEqual({
         bucket: '',
-        s3_key: '',
+        s3_key: sha256,
         etag: sha256,
         sha256,
         mime,

@@ -74,6 +74,37 @@ describe('a message that is sent as a form', () => {
     expect(document!.source.data === pdf.toString('base64')).toBe(true)
   })
 
+  it('is answered with the asset of each file, by whose s3_key it can be downloaded, and so is its retry', async () => {
+    const log = await newSessionLog(api)
+    const bytes = newBytes(1_000)
+    const payload = JSON.stringify(message(part('doc'), { type: 'text', text: 'a' }))
+    const again = { 'Idempotency-Key': 'form-1' }
+    const sendIt = () =>
+      send(
+        log,
+        [
+          ['payload', payload],
+          ['doc', [bytes, 'a.pdf', 'application/pdf']],
+        ],
+        again,
+      )
+    const sha256 = sha256Of(bytes)
+    const asset = { bucket: '', s3_key: sha256, etag: sha256, sha256, mime: 'application/pdf', size_b: 1_000 }
+    for (const added of [await sendIt(), await sendIt()]) {
+      const { parts } = expectOk(added, 201)
+      expect(parts).toMatchObject([
+        { type: 'file', filename: 'a.pdf', asset },
+        { type: 'text', asset: null },
+      ])
+    }
+    const path = `/api/v1/session/${log.id}/asset/download`
+    const headers = { Authorization: `Bearer ${project.token}` }
+    const answer = await fetch(`${service.node.url}${path}?s3_key=${sha256}`, { headers })
+    expect((await bytesOf(answer)).equals(bytes)).toBe(true)
+    for (const query of ['', '?s3_key=a.pdf', `?s3_key=${sha256}&sha256=${'0'.repeat(64)}`])
+      expect((await fetch(`${service.node.url}${path}${query}`, { headers })).status).toBe(400)
+  })
+
   it('has an asset that can be downloaded from its session, as a whole or in part, and from no other', async () => {
     const [log, other] = [await newSessionLog(api), await newSessionLog(api)]
     const bytes = newBytes(1_000)

@@ -98,8 +98,9 @@ export function textMark(mark: string): string {
 }
 
 /**
- * Says of each part whose bytes are in a blob which one that is, as clients of this interface read it: they show where the
- * bytes are kept, which is nobody's business here. Changes the parts.
+ * Says of each part whose bytes are in a blob which one that is, as clients of this interface read it. They also expect where
+ * the bytes are kept, which is nobody's business here: the key is the SHA-256, by which they can be downloaded. Changes the
+ * parts.
  */
 export function showAssets(parts: readonly Part[]): void {
   for (const part of parts) {
@@ -110,13 +111,15 @@ export function showAssets(parts: readonly Part[]): void {
       if (!SHA256.test(sha256)) continue
       const { media_type } = part.meta as { media_type?: string }
       const mime = media_type ?? /^data:([^;,]+)/.exec(value as string)?.[1] ?? 'application/octet-stream'
-      part.asset = { bucket: '', s3_key: '', etag: sha256, sha256, mime, size_b: `${SIZE_MARK}${sha256}` }
+      const size_b = `${SIZE_MARK}${sha256}`
+      part.asset = { bucket: '', s3_key: sha256, etag: sha256, sha256, mime, size_b }
     }
   }
 }
 
-/** Parts with references where they have marks: what is answered without the bytes. Changes the parts. */
+/** Parts with references where they have marks, and with their assets: what is answered without the bytes. Changes the parts. */
 export function showReferences(parts: Part[], references: readonly BlobReference[]): Part[] {
+  showAssets(parts)
   const byHash = new Map(references.map((reference) => [reference.annals_blob, reference]))
   for (const { meta } of parts) {
     const fields = (meta ?? {}) as JsonObject

@@ -104,6 +104,8 @@ class CreatedWebhook(TypedDict):
 class DownloadAssetQuery(TypedDict):
     sha256: NotRequired[str | None]
     """The SHA-256 of the bytes, as 64 hexadecimal digits in lower case."""
+    s3_key: NotRequired[str | None]
+    """The same, as clients read it from `asset`."""
 
 
 class ErasedUser(TypedDict):

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { byteResponses } from '../contract/responses.js'
-import { AnnalsError, type ErrorName } from '../errors.js'
+import { AnnalsError, type ErrorName, invalidRequest } from '../errors.js'
 import { storeBlobWithinQuota } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
 import { piecesStream } from '../http/answer/answer_pieces.js'
@@ -97,7 +97,10 @@ export const blobRoutes = allOf(
     headers: BlobHeaders,
     ...BYTES,
     handle: async ({ database, project_id, params, query }, reply) => {
-      const asset = { project_id, owner_id: params.session_id, sha256: query.sha256 }
+      const { s3_key, sha256 = s3_key } = query
+      if (sha256 === undefined || (s3_key ?? sha256) !== sha256)
+        throw invalidRequest('Query parameter sha256 must name the asset, or s3_key.')
+      const asset = { project_id, owner_id: params.session_id, sha256 }
       return sendBlob(reply, await findBlobOf(database, asset, 'session'))
     },
   }),

@@ -15,7 +15,12 @@ export const Blob = Type.Object(
   { $id: 'Blob' },
 )
 
-export const AssetQuery = Strict({ sha256: Sha256 })
+export const AssetQuery = Strict(
+  optional({
+    sha256: Sha256,
+    s3_key: Type.String({ ...Sha256, description: 'The same, as clients read it from `asset`.' }),
+  }),
+)
 
 export const BlobHeaders = Type.Object(
   optional({

@@ -4,7 +4,7 @@ import Type from '#typebox'
 import { notFound } from '../errors.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
 import { mayRead, sentField } from '../http/answer/answer.js'
-import { answerEntries, sendEntries } from '../http/answer/blob_bytes.js'
+import { answerEntries, lacksBytes, sendEntries, withBlobSizes } from '../http/answer/blob_bytes.js'
 import { EDITED_BYTES_MAX, type Editing } from '../http/answer/message_edits.js'
 import { messagePage } from '../http/answer/message_page.js'
 import { logOfPath, readPageRange } from '../http/answer/page_answer.js'
@@ -18,7 +18,7 @@ import { parseParameter } from '../http/request/json_parameters.js'
 import { readForms } from '../http/request/read_body.js'
 import { bodyValidator } from '../http/request/validate.js'
 import type { WorkThread } from '../http/work_thread/work_thread.js'
-import type { Queryable } from '../postgres/database.js'
+import type { Queryable, Tenant } from '../postgres/database.js'
 import type { AppendAnswer } from './append/append_request.js'
 import { getContext } from './context_routes.js'
 import { AppendHeaders } from './event_schema.js'
@@ -49,7 +49,7 @@ const addMessage = operation({
       entries: [entry],
     })
     markReplayed(reply, outcome.replayed)
-    return withParts(outcome.entries[0]!, parts, request.project_id, thread)
+    return withParts(outcome.entries[0]!, parts, request, thread)
   },
 })
 
@@ -138,15 +138,17 @@ export const messageRoutes = allOf(
 )
 
 /** The message as answered, with the parts of its blob. A message that was read back brings its own blob. */
-function withParts(
+async function withParts(
   { blob, format, json, id }: AppendAnswer,
   parts: string,
-  project_id: string,
+  tenant: Tenant,
   thread: WorkThread,
-): string | Promise<string> {
-  const whole = (own: string) => `{"parts":${own},${json.slice(1)}`
-  if (blob === undefined) return whole(parts)
-  return messageParts(thread, project_id, format as MessageFormat, blob, id!).then(whole)
+): Promise<string> {
+  const own =
+    blob === undefined
+      ? parts
+      : await messageParts(thread, tenant.project_id, format as MessageFormat, blob, id!)
+  return `{"parts":${lacksBytes(own) ? await withBlobSizes(tenant, own) : own},${json.slice(1)}`
 }
 
 /** @throws AnnalsError invalid_request, session_not_found, message_not_found */

@@ -76,6 +76,17 @@ export async function* withBlobBytes(
   }
 }
 
+const SIZE = /"\\u0000n([0-9a-f]{64})"/g
+
+/** Puts how many bytes blobs have where a JSON text has marks of that; null where it cannot be found out. */
+export async function withBlobSizes(tenant: Tenant, text: string): Promise<string> {
+  const hashes = [...new Set(Array.from(text.matchAll(SIZE), ([, sha256]) => sha256!))]
+  if (hashes.length === 0) return text
+  // The message is stored already: its answer says so whatever becomes of this.
+  const blobs = await findBlobs(tenant, hashes).catch(() => undefined)
+  return text.replaceAll(SIZE, (_, sha256) => String(blobs?.get(sha256)?.bytes ?? null))
+}
+
 /** Bytes in base64. A piece of it ends with a group of three bytes, but for the last. */
 async function* base64Of(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let rest = Buffer.alloc(0)
