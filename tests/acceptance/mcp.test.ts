@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import { expectOk } from '../harness/expectations.ts'
+import { expectError, expectOk } from '../harness/expectations.ts'
 import { connectMcp, PROTOCOLS, TRANSPORTS } from '../harness/mcp_client.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
 import { newSessionLog, type SessionLog } from '../harness/session_log.ts'
@@ -224,3 +227,31 @@ it('an event is appended once, however often it is called with one key, and on t
   })
   expect((await itemsOf(own)).map(({ seq }) => seq)).toEqual([1])
 })
+
+it('over stdin and stdout, finds out without a write whether its key may write', async () => {
+  const asked: string[] = []
+  const proxy = createServer(async ({ method, url, headers }, response) => {
+    asked.push(`${method} ${url}`)
+    const { authorization = '' } = headers
+    const answer = await fetch(`${service.node.url}${url}`, { method: method!, headers: { authorization } })
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text())
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const { client } = await connectMcp(url, project.token, 'stdio')
+  const { tools } = await client.listTools()
+  expect(tools.map(({ name }) => name)).toContain('append_event')
+  expect([...new Set(asked)]).toEqual(['GET /api/v1/key'])
+  await client.close()
+  proxy.close()
+})
+
+it.each([[['read']], [['write']], [['read', 'write']]])(
+  'a key with the scopes %j is told these, and only a valid key is told anything',
+  async (scopes) => {
+    const key = await issueToken(service.adminClient(), project.id, { name: 'asks', scopes })
+    const answer = await service.rawClient(key.token).request('GET', '/api/v1/key')
+    expect(expectOk(answer)).toEqual({ id: key.id, project_id: project.id, scopes })
+    expectError(await service.rawClient('sk-nobodys').request('GET', '/api/v1/key'), 401, 'unauthorized')
+  },
+)

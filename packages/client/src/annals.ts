@@ -5,7 +5,7 @@ import type { AnnalsOptions, CallOptions } from './options.js'
 import { Sessions } from './sessions.js'
 import { Skills } from './skills.js'
 import { Transport } from './transport.js'
-import type { FoundEntry, FoundPage, SearchQuery, Usage } from './types.js'
+import type { FoundEntry, FoundPage, OwnKey, SearchQuery, Usage } from './types.js'
 import { Users } from './users.js'
 import { Webhooks } from './webhooks.js'
 
@@ -33,6 +33,11 @@ export class Annals {
   /** Resolves if the service answers and accepts the token. */
   async ping(options?: CallOptions): Promise<void> {
     await this.#transport.call({ method: 'GET', path: ['ping'] }, options)
+  }
+
+  /** What the token may do. */
+  key(options?: CallOptions): Promise<OwnKey> {
+    return this.#transport.call({ method: 'GET', path: ['key'] }, options)
   }
 
   /**

@@ -19,6 +19,8 @@ export type ListedSkill = Schemas['ListedSkill']
 export type SpaceSkill = Schemas['SpaceSkill']
 /** An entry that a search found. */
 export type FoundEntry = Schemas['FoundEntry']
+/** An API key, as it is told of itself. */
+export type OwnKey = Schemas['OwnKey']
 /** A project's usage; `max` is null if there is no quota. */
 export type Usage = Schemas['Usage']
 export type Webhook = Schemas['Webhook']

@@ -19,6 +19,7 @@ const event = { type: 'note', data: { text: 'hello' } }
 describe('what a method sends', () => {
   it.each<[string, (annals: Annals) => Promise<unknown>, unknown, boolean]>([
     ['GET /ping', (annals) => annals.ping(), undefined, false],
+    ['GET /key', (annals) => annals.key(), undefined, false],
     ['GET /usage', (annals) => annals.usage(), undefined, false],
     ['GET /usage?days=7', (annals) => annals.usage({ days: 7 }), undefined, false],
     ['GET /session', (annals) => annals.sessions.list().page(), undefined, false],

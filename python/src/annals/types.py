@@ -425,6 +425,15 @@ class NewWebhook(TypedDict):
     """`whsec_` and 24 to 64 bytes in base64; by default the service makes one."""
 
 
+class OwnKey(TypedDict):
+    id: str
+    """The token, for revoking it."""
+    project_id: str
+    """Its project."""
+    scopes: list[Literal["read", "write"]]
+    """What the token allows."""
+
+
 class RetractedEntries(TypedDict):
     retraction: SessionEvent
     items: list[TimelineItem]

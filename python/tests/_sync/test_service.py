@@ -171,8 +171,9 @@ def test_users_of_any_name_are_counted_listed_and_erased(annals: Annals) -> None
         annals.users.erase(user)
 
 
-def test_ping_checks_the_token_and_usage_returns_counts(annals: Annals, service: Service) -> None:
+def test_ping_checks_the_token_key_tells_its_scopes_and_usage_returns_counts(annals: Annals, service: Service) -> None:
     assert annals.ping() is None
+    assert (annals.key())["scopes"] == ["read", "write"]
     annals.sessions.create()
     usage = annals.usage()
     assert (usage["sessions"]["used"] >= 0, usage["sessions"]["max"]) == (True, None)

@@ -26,22 +26,15 @@ export function annalsMcp({ annals, may_write, version }: AnnalsMcpOptions): Mcp
   return server
 }
 
-/** Nobody has this session: ids that the service makes are of another version. */
-const NO_SESSION = '00000000-0000-4000-8000-000000000000'
-
 /**
- * Whether the API key may write, which the service tells only whoever tries: the append is refused either way, for its
- * key or for its session.
+ * Whether the API key may write. A service that is too old to tell refuses for itself what the key may not.
  * @throws AnnalsError
  */
 export async function mayWrite(annals: Annals): Promise<boolean> {
   try {
-    await annals.sessions.append(NO_SESSION, { type: 'may_write', data: {} })
-    return true
+    return (await annals.key()).scopes.includes('write')
   } catch (error) {
-    if (!(error instanceof AnnalsError)) throw error
-    if (error.error === 'session_not_found') return true
-    if (error.error === 'insufficient_scope') return false
+    if (error instanceof AnnalsError && error.error === 'route_not_found') return true
     throw error
   }
 }

@@ -12,7 +12,7 @@ import type { AppParts } from '../http/service_context.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { readPosition, writePosition } from '../log/read/log_position.js'
 import { listActs } from './audit.js'
-import { NewToken, OPERATORS, Project, Token, TokenSecret } from './project_schema.js'
+import { NewToken, OPERATORS, OwnKey, Project, Token, TokenSecret } from './project_schema.js'
 import {
   ALL_SCOPES,
   changeProject,
@@ -187,13 +187,29 @@ async function readUsage(
   return usageJson(counted, feed.tailsOf(project_id), tokens, quotas, by_day)
 }
 
-const usageRoute = operationsOf('Service')({
-  call: 'GET /usage',
-  id: 'getUsage',
-  summary: "Read the project's usage and quotas",
-  ...USAGE,
-  json: ({ project_id, query }, _reply, parts) => readUsage(parts, project_id, query.days),
-})
+const ownOperation = operationsOf('Service')
+
+const ownRoutes = allOf(
+  ownOperation({
+    call: 'GET /key',
+    id: 'getKey',
+    config: { scope: 'any' },
+    summary: 'Read what the API key may do',
+    description: 'Whatever its scopes are.',
+    returns: 'The key with which this was asked.',
+    data: Type.Ref('OwnKey'),
+    json: async ({ grant, project_id }) =>
+      JSON.stringify({ id: grant!.key_id, project_id, scopes: [...grant!.scopes] }),
+  }),
+
+  ownOperation({
+    call: 'GET /usage',
+    id: 'getUsage',
+    summary: "Read the project's usage and quotas",
+    ...USAGE,
+    json: ({ project_id, query }, _reply, parts) => readUsage(parts, project_id, query.days),
+  }),
+)
 
 const adminUsageRoute = operation({
   call: 'GET /projects/:project_id/usage',
@@ -204,9 +220,9 @@ const adminUsageRoute = operation({
 })
 
 export const PROJECT_ROUTES: ModuleRoutes = {
-  project: usageRoute,
+  project: ownRoutes,
   admin: allOf(adminRoutes, adminUsageRoute, auditRoute),
-  schemas: [AuditEntry, Project, Token, Usage],
+  schemas: [AuditEntry, OwnKey, Project, Token, Usage],
   links: {
     createProject: { project_id: '$response.body#/data/project/id' },
     createToken: { project_id: '$request.path.project_id', token_id: DATA_ID },

@@ -101,6 +101,12 @@ export const Token = Type.Object(
   { $id: 'Token' },
 )
 
+/** A key, as it is told of itself. */
+export const OwnKey = Type.Object(
+  { id: Token.properties.id, project_id: Token.properties.project_id, scopes: Scopes },
+  { $id: 'OwnKey' },
+)
+
 /** What an operator may set of a project. */
 const ProjectSettings = {
   ...Type.Partial(Type.Object(SETTINGS)).properties,

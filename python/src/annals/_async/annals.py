@@ -6,7 +6,7 @@ from typing import Self, Unpack
 import httpx
 
 from .._call import URL_DEFAULT, Call, Limits, RequestMaker
-from ..types import FoundEntry, FoundPage, SearchQuery, Usage
+from ..types import FoundEntry, FoundPage, OwnKey, SearchQuery, Usage
 from .blobs import AsyncBlobs
 from .learning_spaces import AsyncLearningSpaces
 from .list import AsyncList
@@ -83,6 +83,10 @@ class AsyncAnnals:
     async def ping(self) -> None:
         """Returns if the service answers and accepts the token."""
         await self._transport.call(Call("GET", ("ping",)))
+
+    async def key(self) -> OwnKey:
+        """What the token may do."""
+        return await self._transport.call(Call("GET", ("key",)))
 
     def search(self, **query: Unpack[SearchQuery]) -> AsyncList[FoundEntry, FoundPage]:
         """Entries of all sessions that match `q`, the newest first.

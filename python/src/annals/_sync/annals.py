@@ -6,7 +6,7 @@ from typing import Self, Unpack
 import httpx
 
 from .._call import URL_DEFAULT, Call, Limits, RequestMaker
-from ..types import FoundEntry, FoundPage, SearchQuery, Usage
+from ..types import FoundEntry, FoundPage, OwnKey, SearchQuery, Usage
 from .blobs import Blobs
 from .learning_spaces import LearningSpaces
 from .list import List
@@ -81,6 +81,10 @@ class Annals:
     def ping(self) -> None:
         """Returns if the service answers and accepts the token."""
         self._transport.call(Call("GET", ("ping",)))
+
+    def key(self) -> OwnKey:
+        """What the token may do."""
+        return self._transport.call(Call("GET", ("key",)))
 
     def search(self, **query: Unpack[SearchQuery]) -> List[FoundEntry, FoundPage]:
         """Entries of all sessions that match `q`, the newest first.

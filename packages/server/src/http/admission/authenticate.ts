@@ -25,7 +25,7 @@ declare module 'fastify' {
     /** The route appends to a log: if its project is behind, it is refused before its body is read. */
     appends?: boolean
     /** The scope that the token needs: `read` for GET and `write` for all else, unless the route says otherwise. */
-    scope?: Scope
+    scope?: Scope | 'any'
   }
 }
 
@@ -60,7 +60,7 @@ export function authenticate(
   })
   app.decorateRequest('isStillAuthorized', async function (this: FastifyRequest) {
     const grant = await findGrant(this, bearerToken(this)!)
-    return grant?.project_id === this.project_id && grant.scopes.has(this.routeOptions.config.scope!)
+    return grant?.project_id === this.project_id && allows(grant, this.routeOptions.config.scope!)
   })
   const refuseBehind = ({ routeOptions, project_id }: FastifyRequest) =>
     routeOptions.config.appends && appender.isBehind(project_id) ? new AnnalsError('overloaded') : undefined
@@ -89,11 +89,15 @@ function admit(request: FastifyRequest, grant: Grant | undefined): AnnalsError |
   request.project_id = grant.project_id
   request.grant = grant
   const scope = request.routeOptions.config.scope!
-  if (grant.scopes.has(scope)) return undefined
+  if (allows(grant, scope)) return undefined
   return new AnnalsError(
     'insufficient_scope',
     `This API key lacks the scope "${scope}". Use a key that has it.`,
   )
+}
+
+function allows({ scopes }: Grant, scope: Scope | 'any'): boolean {
+  return scope === 'any' || scopes.has(scope)
 }
 
 /** The token of an Authorization header in the only accepted form; undefined without one. */
