@@ -1,31 +1,30 @@
 import { createHash } from 'node:crypto'
 import {
-  byteLength,
   escapeJson,
   readEventData,
+  readWholeMessage,
   splitLargeEvent,
+  splitLargeMessage,
   stableId,
-  unescapeJson,
 } from '@annals/adapter-kit'
 import type { Annals, NewEntry, TimelineItem } from '@annals/client'
 import { InvalidMessage, readMessage } from '@annals/messages'
 import type { Event } from '@google/adk'
 
 const EVENT_TYPE = 'adk.event'
-/** The service takes 64 KiB of meta. */
-const META_BYTES_MAX = 60_000
 
 /**
- * What stores an event of ADK: a message if its content is one of Gemini's, otherwise an event, in parts if it is large.
+ * What stores an event of ADK: a message if its content is one of Gemini's, otherwise an event. What is large is stored in parts.
  * The last entry is the event itself. The same event with the same content always has the same id.
  */
 export function storedEvent(session_id: string, event: Event, body_bytes_max?: number): NewEntry[] {
   const json = JSON.stringify(event)
   const id = stableId(session_id, event.id, createHash('sha256').update(json).digest('hex'))
   const data = JSON.parse(json) as Record<string, unknown>
-  const parts = splitLargeEvent({ kind: 'event', type: EVENT_TYPE, id, data }, body_bytes_max)
-  const message = parts.length === 1 ? newMessage(data, id) : undefined
-  return (message ? [message] : parts).map(escapeJson)
+  const message = newMessage(data, id)
+  const stored = message && splitLargeMessage(message, body_bytes_max)
+  const asEvent = { kind: 'event' as const, type: EVENT_TYPE, id, data }
+  return (stored ?? splitLargeEvent(asEvent, body_bytes_max)).map(escapeJson)
 }
 
 /** The event of ADK that an entry holds; undefined for one that holds none, or was retracted. */
@@ -36,8 +35,9 @@ export async function givenEvent(
 ): Promise<Event | undefined> {
   if (item.retracted_by !== undefined && item.retracted_by !== null) return undefined
   if (item.kind === 'message') {
-    const { adk } = unescapeJson(item.meta) as { adk?: Event }
-    return adk && { ...adk, content: unescapeJson(item.blob) }
+    const { blob, meta } = await readWholeMessage(annals, session_id, item)
+    const { adk } = meta as { adk?: Event }
+    return adk && { ...adk, content: blob }
   }
   if (item.type !== EVENT_TYPE) return undefined
   return (await readEventData(annals, session_id, item)) as unknown as Event
@@ -57,13 +57,13 @@ function stateKey(name: string): string {
   return key.length <= 200 ? key : `${STATE_PREFIX}${stableId('adk/state', name)}`
 }
 
-function newMessage({ content, ...adk }: Record<string, unknown>, id: string): NewEntry | undefined {
-  if (byteLength(adk) > META_BYTES_MAX) return undefined
+function newMessage({ content, ...adk }: Record<string, unknown>, id: string) {
   try {
     readMessage('gemini', content)
   } catch (error) {
     if (!(error instanceof InvalidMessage)) throw error
     return undefined
   }
-  return { kind: 'message', format: 'gemini', id, blob: content as object, meta: { adk } }
+  const blob = content as object
+  return { kind: 'message' as const, format: 'gemini' as const, id, blob, meta: { adk } }
 }

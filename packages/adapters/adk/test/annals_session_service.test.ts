@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { stableId } from '@annals/adapter-kit'
 import { AnnalsSessionService } from '@annals/adk'
 import { Annals } from '@annals/client'
@@ -159,6 +160,31 @@ describe('a session service of ADK', () => {
     await service.appendEvent({ session, event: event('after') })
     const read = (await service.getSession(NAME))!
     expect([textsOf(read)[0] === text, textsOf(read)[1], read.state]).toEqual([true, 'after', { big: true }])
+  })
+
+  it('keeps a photo of 2 MB, a text beyond a body, and much beside its content as messages', async () => {
+    const { annals, service } = await newService()
+    const session = await service.createSession(NAME)
+    const data = Buffer.alloc(2_000_000, 7).toString('base64')
+    const photo = { role: 'user', parts: [{ inlineData: { mimeType: 'image/png', data } }] }
+    const customMetadata = { trace: 'x'.repeat(100_000) }
+    const given = [
+      event('', {}, { content: photo }),
+      event('é'.repeat(600_000)),
+      event('traced', {}, { customMetadata }),
+    ]
+    for (const one of given) await service.appendEvent({ session, event: one })
+    const read = (await service.getSession(NAME))!.events
+    const isKept = (at: number) =>
+      isDeepStrictEqual(
+        [read[at]!.content, read[at]!.customMetadata],
+        [given[at]!.content, given[at]!.customMetadata],
+      )
+    expect([0, 1, 2].map(isKept)).toEqual([true, true, true])
+    const id = stableId('adk', 'app', 'alice', 'one')
+    const { items } = await annals.sessions.messages(id, { format: 'gemini' }).page()
+    expect(items.map(({ role }) => role)).toEqual(['user', 'user', 'user'])
+    expect(JSON.stringify(items[0]).includes(data)).toBe(true)
   })
 
   it('reads as messages in Annals', async () => {

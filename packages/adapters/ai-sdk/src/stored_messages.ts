@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import {
   BODY_BYTES_MAX,
-  byteLength,
   escapeJson,
   readEventData,
+  readWholeMessage,
   splitLargeEvent,
-  unescapeJson,
+  splitLargeMessage,
 } from '@annals/adapter-kit'
 import type { Annals, NewEntry, TimelineItem } from '@annals/client'
 import { readMessage } from '@annals/messages'
@@ -26,12 +26,11 @@ type Json = Record<string, unknown>
 /** What stores a message: the parts of one that is too large for a request, and last the entry that counts. */
 export function newEntries(message: UIMessage): NewEntry[] {
   const blob = blobOf(message)
-  const stored = blob && escapeJson({ kind: 'message' as const, format: 'acontext' as const, blob })
-  if (stored && byteLength(stored) <= MESSAGE_BYTES_MAX) return [stored]
+  const id = randomUUID()
+  const stored =
+    blob && splitLargeMessage({ kind: 'message', format: 'acontext', id, blob }, 2 * MESSAGE_BYTES_MAX)
   const data = { message: JSON.stringify(message) }
-  const entries = splitLargeEvent({ kind: 'event', type: MESSAGE_TYPE, id: randomUUID(), data }).map(
-    escapeJson,
-  )
+  const entries = (stored ?? splitLargeEvent({ kind: 'event', type: MESSAGE_TYPE, id, data })).map(escapeJson)
   // What replaces others is stored without an id.
   return [...entries.slice(0, -1), { ...entries.at(-1)!, id: undefined }]
 }
@@ -44,7 +43,9 @@ export async function givenMessage(
 ): Promise<UIMessage | undefined> {
   if (item.retracted_by !== undefined && item.retracted_by !== null) return undefined
   if (item.kind === 'message')
-    return typeof item.blob.ui === 'string' ? messageOf(unescapeJson(item.blob)) : undefined
+    return typeof item.blob.ui === 'string'
+      ? messageOf((await readWholeMessage(annals, session_id, item)).blob)
+      : undefined
   if (item.type !== MESSAGE_TYPE) return undefined
   const { message } = await readEventData(annals, session_id, item)
   return JSON.parse(String(message))

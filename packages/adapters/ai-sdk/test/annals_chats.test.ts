@@ -156,6 +156,10 @@ describe('a chat', () => {
     const messages = [image, ...many]
     await chats.saveChat({ chatId, messages })
     expect(await chats.loadChat(chatId)).toEqual(messages)
+    const { items } = await annals.sessions
+      .messages((await sessionOf(chatId)).id, { format: 'openai', limit: 1 })
+      .page()
+    expect(JSON.stringify(items).includes(url)).toBe(true)
     const edited = [said('new'), ...many.slice(0, 300)]
     await chats.saveChat({ chatId, messages: edited })
     expect(await chats.loadChat(chatId)).toEqual(edited)

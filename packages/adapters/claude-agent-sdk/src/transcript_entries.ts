@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import {
-  byteLength,
   PART_TYPE,
   readEventData,
+  readWholeMessage,
   splitLargeEvent,
+  splitLargeMessage,
   stableId,
-  unescapeJson,
 } from '@annals/adapter-kit'
 import type { Annals, NewEntry, TimelineItem } from '@annals/client'
 import { InvalidMessage, readMessage } from '@annals/messages'
@@ -14,8 +14,6 @@ import type { SessionStoreEntry } from '@anthropic-ai/claude-agent-sdk'
 /** What the types of events begin with. The rest is the entry's own type. */
 const TYPE_PREFIX = 'claude.'
 const TYPE_LENGTH_MAX = 200
-/** The service takes 64 KiB of meta. */
-const META_BYTES_MAX = 60_000
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /**
@@ -39,7 +37,7 @@ export function entryIds(session_id: string, entries: readonly SessionStoreEntry
 
 /**
  * What stores an entry: a message if it has one that Annals can read, so that it can be searched, rendered and counted
- * as one; otherwise an event, in parts if it is large.
+ * as one; otherwise an event. What is large is stored in parts.
  */
 export function newEntries(
   entry: SessionStoreEntry,
@@ -47,10 +45,10 @@ export function newEntries(
   { as_messages, body_bytes_max }: { as_messages: boolean; body_bytes_max?: number | undefined },
 ): NewEntry[] {
   const message = as_messages ? newMessage(entry, id) : undefined
+  const stored = message && splitLargeMessage(message, body_bytes_max)
+  if (stored) return stored
   const type = `${TYPE_PREFIX}${entry.type}`.slice(0, TYPE_LENGTH_MAX)
-  const event = { kind: 'event' as const, type, id, data: entry }
-  const parts = splitLargeEvent(event, body_bytes_max)
-  return parts.length === 1 && message ? [message] : parts
+  return splitLargeEvent({ kind: 'event' as const, type, id, data: entry }, body_bytes_max)
 }
 
 /** The transcript's entry that an entry of the log holds; undefined for one that holds none. */
@@ -62,8 +60,9 @@ export async function transcriptEntry(
   // What was retracted in Annals is no longer part of the conversation.
   if (item.retracted_by !== undefined && item.retracted_by !== null) return undefined
   if (item.kind === 'message') {
-    const { claude } = unescapeJson(item.meta) as { claude?: SessionStoreEntry }
-    return claude && { ...claude, message: unescapeJson(item.blob) }
+    const { blob, meta } = await readWholeMessage(annals, session_id, item)
+    const { claude } = meta as { claude?: SessionStoreEntry }
+    return claude && { ...claude, message: blob }
   }
   if (item.type === PART_TYPE || !item.type.startsWith(TYPE_PREFIX)) return undefined
   return (await readEventData(annals, session_id, item)) as SessionStoreEntry
@@ -73,15 +72,15 @@ export function newNonce(): string {
   return randomUUID()
 }
 
-function newMessage(entry: SessionStoreEntry, id: string): NewEntry | undefined {
+function newMessage(entry: SessionStoreEntry, id: string) {
   const { message, ...claude } = entry
-  if ((entry.type !== 'user' && entry.type !== 'assistant') || byteLength(claude) > META_BYTES_MAX)
-    return undefined
+  if (entry.type !== 'user' && entry.type !== 'assistant') return undefined
   try {
     readMessage('anthropic', message)
   } catch (error) {
     if (!(error instanceof InvalidMessage)) throw error
     return undefined
   }
-  return { kind: 'message', format: 'anthropic', id, blob: message as object, meta: { claude } }
+  const blob = message as object
+  return { kind: 'message' as const, format: 'anthropic' as const, id, blob, meta: { claude } }
 }

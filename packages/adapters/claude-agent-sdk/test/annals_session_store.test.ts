@@ -81,6 +81,37 @@ describe('a transcript', () => {
     }
   })
 
+  it.each([
+    ['repeats the content beside the message', 70_500],
+    ['is larger than a request', 1_200_000],
+  ])('keeps a result as a message that answers its call where it %s', async (_, length) => {
+    const annals = await newAnnals()
+    const store = new AnnalsSessionStore(annals)
+    const content = 'line of a file\n'.repeat(Math.ceil(length / 15))
+    const call = { type: 'tool_use', id: 'toolu_1', name: 'Read', input: { file: 'big.txt' } }
+    const entries = [
+      user('Read big.txt'),
+      { type: 'assistant', uuid: randomUUID(), message: { role: 'assistant', content: [call] } },
+      user([{ type: 'tool_result', tool_use_id: 'toolu_1', content }], {
+        toolUseResult: { type: 'text', file: { filePath: 'big.txt', content } },
+      }),
+      user('Thanks'),
+    ]
+    await store.append(KEY, entries)
+    await new AnnalsSessionStore(annals).append(KEY, entries)
+    expect(isDeepStrictEqual(await store.load(KEY), entries)).toBe(true)
+    const { items } = await annals.sessions.context(SESSION_ID, { format: 'openai', max_tokens: 1_000_000 })
+    expect(items.map((item) => [item.role, item.tool_call_id])).toEqual([
+      ['user', undefined],
+      ['assistant', undefined],
+      ['tool', 'toolu_1'],
+      ['user', undefined],
+    ])
+    const { content: read } = items[2] as { content: string }
+    if (length < 1_000_000) expect(read === content).toBe(true)
+    else expect(read).toMatch(/^line of a file[\s\S]*… \[1200000 characters in all\]$/)
+  })
+
   it('has the right summary after eight processes append at once', async () => {
     const annals = await newAnnals()
     const stores = Array.from({ length: 8 }, () => new AnnalsSessionStore(annals))

@@ -1,10 +1,17 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { NewEntry } from '@annals/client'
+import { bytePlaces, type MessageFormat } from '@annals/messages'
 
 /** Most entries of one request. */
 export const BATCH_ENTRIES_MAX = 1_000
 /** Most bytes of a request's body as the service is set by default: `ANNALS_BODY_BYTES_MAX`. */
 export const BODY_BYTES_MAX = 1024 * 1024
+/** Most base64 of one request that is kept apart: the service takes 25 MiB of bytes. */
+const ATTACHMENTS_MAX = 25 * 1024 * 1024
+/** Longer base64 is kept apart. */
+const TAKEN_OUT_MIN = 32 * 1024
+const DATA_URL = /^data:[^,]{0,240};base64,/i
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 /** What a request has around its entries, generously. */
 const ENVELOPE_BYTES = 1_024
 
@@ -41,23 +48,48 @@ export function cutIntoBatches(entries: readonly NewEntry[], body_bytes_max = BO
   const batches: NewEntry[][] = []
   let batch: NewEntry[] = []
   let bytes = 0
+  let attachments = 0
   for (const [index, entry] of entries.entries()) {
-    const size = byteLength(entry) + 1
+    const attached = attachedLength(entry)
+    const size = byteLength(entry) - attached + 1
     if (size > room) {
       const named = entry.id === undefined ? '' : ` (id ${entry.id})`
       throw new UnstorableEntries(
         `Entry ${index}${named} has ${size} bytes; a request carries at most ${room}. Raise ANNALS_BODY_BYTES_MAX and body_bytes_max.`,
       )
     }
-    if (batch.length === BATCH_ENTRIES_MAX || bytes + size > room) {
+    const isFull =
+      batch.length === BATCH_ENTRIES_MAX || bytes + size > room || attachments + attached > ATTACHMENTS_MAX
+    if (isFull && batch.length > 0) {
       batches.push(batch)
       batch = []
       bytes = 0
+      attachments = 0
     }
     batch.push(entry)
     bytes += size
+    attachments += attached
   }
   return batch.length > 0 ? [...batches, batch] : batches
+}
+
+/** Bytes of an entry as JSON, without the base64 that the service takes out of messages and keeps apart. */
+export function byteLengthOf(entry: NewEntry): number {
+  return byteLength(entry) - attachedLength(entry)
+}
+
+/** Characters of base64 that the service takes out of a message. */
+function attachedLength(entry: NewEntry): number {
+  if (entry.kind !== 'message') return 0
+  let length = 0
+  for (const { holder, key } of bytePlaces((entry.format ?? 'openai') as MessageFormat, entry.blob)) {
+    const text = holder[key]
+    if (typeof text !== 'string' || text.length <= TAKEN_OUT_MIN) continue
+    const base64 = DATA_URL.test(text) ? text.slice(text.indexOf(',') + 1) : text
+    const isTaken = base64.length > TAKEN_OUT_MIN && base64.length % 4 === 0 && BASE64.test(base64)
+    if (isTaken) length += base64.length
+  }
+  return length
 }
 
 /** Bytes of a value as JSON. */

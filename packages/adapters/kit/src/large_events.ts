@@ -7,7 +7,7 @@ import { stableId } from './stable_names.js'
 /** The type of an event that is a part of another event's data; it means nothing by itself. */
 export const PART_TYPE = 'adapter.part'
 /** What stands in the place of an event's data: the ids of the events whose texts, joined, are the data as JSON. */
-const PARTS_FIELD = 'adapter_parts'
+export const PARTS_FIELD = 'adapter_parts'
 /** Most bytes of UTF-8 for one UTF-16 unit. Of ASCII, parts could be three times larger. */
 const UNIT_BYTES_MAX = 3
 
@@ -22,14 +22,24 @@ export type NewEventWithId = EventEntry & { id: string }
 export function splitLargeEvent(event: NewEventWithId, body_bytes_max = BODY_BYTES_MAX): EventEntry[] {
   const part_bytes_max = Math.floor(body_bytes_max / 2)
   if (byteLength(event) <= part_bytes_max) return [event]
-  const texts = cutText(JSON.stringify(event.data), Math.floor(part_bytes_max / UNIT_BYTES_MAX))
-  const parts = texts.map((text, index) => ({
+  const parts = textParts(event.id, JSON.stringify(event.data), part_bytes_max)
+  return [...parts, { ...event, data: { [PARTS_FIELD]: parts.map(({ id }) => id) } }]
+}
+
+/** A long text as parts of the entry with this id. */
+export function textParts(of: string, text: string, part_bytes_max: number): NewEventWithId[] {
+  return cutText(text, Math.floor(part_bytes_max / UNIT_BYTES_MAX)).map((piece, index) => ({
     kind: 'event' as const,
     type: PART_TYPE,
-    id: stableId('part', event.id.toLowerCase(), `${index}`),
-    data: { text },
+    id: stableId('part', of.toLowerCase(), `${index}`),
+    data: { text: piece },
   }))
-  return [...parts, { ...event, data: { [PARTS_FIELD]: parts.map(({ id }) => id) } }]
+}
+
+/** The text that parts hold. */
+export async function readParts(annals: Annals, session_id: string, ids: readonly string[]): Promise<string> {
+  const parts = await readByIds(annals, session_id, ids)
+  return parts.map((part) => (part.kind === 'event' ? unescapeJson(part.data).text : '')).join('')
 }
 
 /** An event's data as it was given: put together if it is large, and without escapes. */
@@ -41,8 +51,7 @@ export async function readEventData(
   const data = unescapeJson(event.data)
   const ids = data[PARTS_FIELD] as string[] | undefined
   if (ids === undefined) return data
-  const parts = await readByIds(annals, session_id, ids)
-  return JSON.parse(parts.map((part) => (part.kind === 'event' ? unescapeJson(part.data).text : '')).join(''))
+  return JSON.parse(await readParts(annals, session_id, ids))
 }
 
 /** Pieces of at most `units_max` UTF-16 units, none of which ends within a pair of surrogates. */

@@ -8,9 +8,11 @@ import {
   ifFound,
   isError,
   type KeyedNewSession,
+  PART_TYPE,
+  readWholeMessage,
+  splitLargeMessage,
   stableId,
   UnstorableEntries,
-  unescapeJson,
 } from '@annals/adapter-kit'
 import type { Annals, JsonObject, NewEntry, TimelineItem } from '@annals/client'
 import {
@@ -80,27 +82,28 @@ export class AnnalsSession
     try {
       // A page is in order, also where the pages go back in time.
       for await (const page of this.#sessions.messages(this.id, { ...query, time_desc: is_newest }).pages()) {
-        items = is_newest ? [...page.items, ...items] : [...items, ...page.items]
+        const read = await Promise.all(page.items.map((blob, at) => this.#whole(blob, page.metas[at])))
+        items = is_newest ? [...read, ...items] : [...items, ...read]
         if (items.length >= (limit ?? Number.POSITIVE_INFINITY)) break
       }
     } catch (error) {
       if (!isError(error, 'session_not_found')) throw error
     }
     if (is_newest) items = items.slice(-limit)
-    return items.map((item) => itemOf(unescapeJson(item)))
+    return items.map(itemOf)
   }
 
   async addItems(items: AgentInputItem[]): Promise<void> {
     if (items.length === 0) return
     const { annals, body_bytes_max } = this.#options
     const idempotency_key = randomUUID()
-    await appendToKeyed(annals, this.#session, items.map(entryOf), { idempotency_key, body_bytes_max })
+    await appendToKeyed(annals, this.#session, this.#entriesOf(items), { idempotency_key, body_bytes_max })
   }
 
   /** Takes the newest item; no two callers get the same one. */
   async popItem(): Promise<AgentInputItem | undefined> {
     const [item] = await this.#retractLast(1, 'message')
-    return item?.kind === 'message' ? itemOf(unescapeJson(item.blob)) : undefined
+    return item?.kind === 'message' ? itemOf(await this.#whole(item.blob, item.meta)) : undefined
   }
 
   /** Takes all items out of the conversation; its log keeps them. */
@@ -115,7 +118,7 @@ export class AnnalsSession
       const changed = mutations.reduce(replaceCall, items)
       const same = items.findIndex((item, index) => !isSame(item, changed[index]))
       if (same === -1) return undefined
-      return { replaced: items.length - same, entries: changed.slice(same).map(entryOf) }
+      return { replaced: items.length - same, entries: this.#entriesOf(changed.slice(same)) }
     })
   }
 
@@ -136,11 +139,11 @@ export class AnnalsSession
       const data = { operation_id: operationId, digest }
       const operation = { kind: 'event' as const, type: OPERATION_TYPE, key, data }
       if (transaction.type === 'append_items')
-        return { replaced: 0, entries: [operation, ...transaction.items.map(entryOf)] }
+        return { replaced: 0, entries: [operation, ...this.#entriesOf(transaction.items)] }
       const { expectedSuffix, replacement } = transaction
       if (!isSame(await this.getItems(expectedSuffix.length), expectedSuffix))
         throw new UserError('Session history suffix no longer matches the transaction precondition.')
-      return { replaced: expectedSuffix.length, entries: [operation, ...replacement.map(entryOf)] }
+      return { replaced: expectedSuffix.length, entries: [operation, ...this.#entriesOf(replacement)] }
     })
   }
 
@@ -148,8 +151,16 @@ export class AnnalsSession
   async replaceHistoryWithCompaction(items: AgentInputItem[]): Promise<void> {
     await this.#change(async () => {
       const { length } = await this.getItems()
-      return { replaced: length, is_all: true, entries: items.map(entryOf) }
+      return { replaced: length, is_all: true, entries: this.#entriesOf(items) }
     })
+  }
+
+  #entriesOf(items: readonly AgentInputItem[]): NewEntry[] {
+    return items.flatMap((item) => entriesOf(item, this.#options.body_bytes_max))
+  }
+
+  async #whole(blob: JsonObject, meta: JsonObject | undefined): Promise<JsonObject> {
+    return (await readWholeMessage(this.#options.annals, this.id, { blob, meta: meta ?? {} })).blob
   }
 
   get #sessions(): Annals['sessions'] {
@@ -176,13 +187,18 @@ export class AnnalsSession
   }
 
   async #carryOut({ replaced, is_all = false, entries: given }: Change, if_match: number): Promise<void> {
-    const entries = given.map(escapeJson)
+    const all = given.map(escapeJson)
+    const parts = all.filter((entry) => entry.kind === 'event' && entry.type === PART_TYPE)
+    const entries = all.filter((entry) => !parts.includes(entry))
     const is_many = replaced > MESSAGES_MAX
     if ((is_many && !is_all) || cutIntoBatches(entries, this.#options.body_bytes_max).length > 1)
       throw new UnstorableEntries(
         `${entries.length} entries in place of ${replaced} are more than one request carries: at most ${MESSAGES_MAX} each.`,
       )
     if (replaced === 0 && entries.length === 0) return
+    // Parts mean nothing by themselves, and what replaces others is stored without an id.
+    for (const batch of cutIntoBatches(parts, this.#options.body_bytes_max))
+      if_match = (await this.#sessions.appendBatch(this.id, batch, { if_match })).items.at(-1)!.seq
     if (replaced === 0) await this.#sessions.appendBatch(this.id, entries, { if_match })
     else {
       const which = is_many ? { after_seq: 0 } : { last: replaced, kind: 'message' as const }
@@ -204,8 +220,11 @@ export class AnnalsSession
   }
 }
 
-function entryOf(item: AgentInputItem): NewEntry {
-  return { kind: 'message', format: 'responses', blob: responsesItemOf(item) }
+/** The entries that store an item: parts if it is large, and last the message. */
+function entriesOf(item: AgentInputItem, body_bytes_max: number | undefined): NewEntry[] {
+  const message = { kind: 'message' as const, format: 'responses' as const, blob: responsesItemOf(item) }
+  const stored = splitLargeMessage({ ...message, id: randomUUID() }, body_bytes_max) ?? [message]
+  return [...stored.slice(0, -1), { ...stored.at(-1)!, id: undefined }]
 }
 
 /** The first of the calls with this id becomes the replacement, and any further one goes. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { Annals } from '@annals/client'
 import { AnnalsSession } from '@annals/openai-agents'
 import type { AgentInputItem } from '@openai/agents-core'
@@ -55,6 +56,34 @@ describe('a session', () => {
     expect(await session.getItems()).toEqual([])
     await session.addItems([said('again')])
     expect(await session.getItems()).toEqual([said('again')])
+  })
+
+  it('keeps items that are larger than a request: images, and texts of a tool', async () => {
+    const session = open()
+    const image = `data:image/png;base64,${Buffer.alloc(1_500_000, 7).toString('base64')}`
+    const items: AgentInputItem[] = [
+      { type: 'message', role: 'user', content: [{ type: 'input_image', image }] },
+      call('call_1', '{}'),
+      {
+        type: 'function_call_result',
+        callId: 'call_1',
+        name: 'book',
+        status: 'completed',
+        output: { type: 'text', text: 'é'.repeat(1_200_000) },
+      },
+    ]
+    await session.addItems(items)
+    expect(isDeepStrictEqual(await session.getItems(), items)).toBe(true)
+    expect(isDeepStrictEqual(await session.getItems(1), items.slice(-1))).toBe(true)
+    const { items: read } = await annals.sessions.context(session.id, {
+      format: 'openai',
+      max_tokens: 1_000_000,
+    })
+    expect(read.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
+    expect(JSON.stringify(read[0]).includes(image)).toBe(true)
+    expect(isDeepStrictEqual(await session.popItem(), items[2])).toBe(true)
+    await session.replaceHistoryWithCompaction([items[2]!, said('after')])
+    expect(isDeepStrictEqual(await session.getItems(), [items[2], said('after')])).toBe(true)
   })
 
   it('gives twenty items to twenty that pop at once, at two nodes', async () => {
