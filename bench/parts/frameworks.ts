@@ -14,6 +14,11 @@ const BATCH = 1_000
 /** More than are popped in a second, so that each pop finds an entry. */
 const POPS_PER_SECOND = 6_000
 const MAX_TOKENS = 8_000
+/** Entries that a summary leaves: half of them are messages of 10 tokens, so that a context is about as long as without. */
+const COMPACTED_BEFORE = 960
+/** Of a session with compactions: how long it gets before one is made, and how many of its newest messages that leaves. */
+const COMPACTED_TOKENS = 90_000
+const COMPACTED_MESSAGES_LEFT = 20
 
 /** What frameworks ask of a log, each beside what is like it without. */
 export const frameworks: Part = {
@@ -26,8 +31,9 @@ export const frameworks: Part = {
       await keyed(ctx, service),
       await latest(ctx, service, database),
       await pops(ctx, service),
-      await contexts(ctx, service),
+      ...(await contexts(ctx, service)),
       await prefixes(ctx, service),
+      await compactedPrefixes(ctx, service),
     ]
   },
 }
@@ -110,7 +116,8 @@ async function pops(ctx: BenchContext, service: Service): Promise<Figure> {
   return { name, unit: 'ratio', better: 'higher', values: ratios(ours, theirs), at_least: 0.5, aim: 0.8 }
 }
 
-async function contexts(ctx: BenchContext, service: Service): Promise<Figure> {
+/** Before and after a summary stands for all but the newest entries. */
+async function contexts(ctx: BenchContext, service: Service): Promise<Figure[]> {
   const entries = ctx.quick ? 5_000 : 100_000
   const [session = ''] = await createSessions(service, 1)
   ctx.say(`loading ${entries} entries`)
@@ -120,45 +127,118 @@ async function contexts(ctx: BenchContext, service: Service): Promise<Figure> {
     context: [{ method: 'GET', path: `${path}/context?max_tokens=${MAX_TOKENS}` }],
     'page of 100': [{ method: 'GET', path: `${path}/messages?limit=100&time_desc=true` }],
   }
-  const [ours = [], theirs = []] = await rates(ctx, service, 1, loads)
-  const name = `context of ${MAX_TOKENS} tokens from ${entries} entries ÷ one page of 100`
-  // As times, so that more is slower.
-  return { name, unit: 'ratio', better: 'lower', values: ratios(theirs, ours), at_least: 2, aim: 1.3 }
+  const figures: Figure[] = []
+  for (const after of ['', ' after a compaction']) {
+    if (after) await compact(service, session, entries - COMPACTED_BEFORE, 'What was said before.')
+    const [ours = [], theirs = []] = await rates(ctx, service, 1, loads)
+    const name = `context of ${MAX_TOKENS} tokens from ${entries} entries${after} ÷ one page of 100`
+    // As times, so that more is slower.
+    const values = ratios(theirs, ours)
+    figures.push({ name, unit: 'ratio', better: 'lower', values, at_least: after ? 1.6 : 2, aim: 1.3 })
+  }
+  return figures
+}
+
+function compact(service: Service, session: string, to_seq: number, content: string): Promise<unknown> {
+  const body = JSON.stringify({ to_seq, summary: { blob: { role: 'user', content } } })
+  return callApi(service, { method: 'POST', path: `/api/v1/session/${session}/compactions`, body })
 }
 
 /** Of what was sent to the model, how much the next call of the run begins with, in characters. */
 async function prefixes(ctx: BenchContext, service: Service): Promise<Figure> {
   const runs = recordedRuns().slice(0, ctx.quick ? 5 : undefined)
-  let calls = 0
-  let kept = 0
-  let sent = 0
+  const share = new PrefixShare(service, MAX_TOKENS)
   ctx.say(`reading a context before each call of ${runs.length} recorded runs`)
   for (const { messages } of runs) {
     const [session = ''] = await createSessions(service, 1)
+    await share.run(session, messages)
+  }
+  const name = `prefix kept between calls, ${share.calls} calls of recorded runs, ${MAX_TOKENS} tokens`
+  return { name, unit: 'ratio', better: 'higher', values: [share.value], at_least: 0.93, aim: 0.95 }
+}
+
+/** The same of one session that goes on and on, and is compacted when it has become long. */
+async function compactedPrefixes(ctx: BenchContext, service: Service): Promise<Figure> {
+  const messages = recordedRuns()
+    .slice(0, ctx.quick ? 5 : undefined)
+    .flatMap((run) => run.messages)
+    // Each run brings its instructions, and those stay.
+    .filter(({ role }, index) => index === 0 || role !== 'system')
+  const [session = ''] = await createSessions(service, 1)
+  const share = new PrefixShare(service, COMPACTED_TOKENS + 10_000)
+  ctx.say(`reading a context before each call of a session of ${messages.length} messages, with compactions`)
+  let compactions = 0
+  await share.run(session, messages, async ({ tokens, ids, from_seq }) => {
+    if (tokens <= COMPACTED_TOKENS) return
+    const to_seq = from_seq + ids.length - COMPACTED_MESSAGES_LEFT
+    const near = await compact(service, session, to_seq, 'What was said before.').catch(nearestSeq)
+    if (typeof near === 'number') await compact(service, session, near, 'What was said before.')
+    compactions += 1
+  })
+  const name = `prefix kept between calls, ${share.calls} calls of one session with ${compactions} compactions`
+  return { name, unit: 'ratio', better: 'higher', values: [share.value], at_least: 0.99, aim: 0.995 }
+}
+
+/** The seq that a refused compaction is told instead of one that parts a call from its result. */
+function nearestSeq(error: Error): number {
+  const seq = /does not: (\d+)/.exec(error.message)?.[1]
+  if (seq === undefined) throw error
+  return Number(seq)
+}
+
+interface ReadContext {
+  items: object[]
+  ids: string[]
+  tokens: number
+  from_seq: number
+  pin: string
+}
+
+/** Reads a context before each call of a run, with the pin of the one before, and sums up what they begin with. */
+class PrefixShare {
+  calls = 0
+  private kept = 0
+  private sent = 0
+  private readonly service: Service
+  private readonly max_tokens: number
+
+  constructor(service: Service, max_tokens: number) {
+    this.service = service
+    this.max_tokens = max_tokens
+  }
+
+  get value(): number {
+    return this.kept / this.sent
+  }
+
+  async run(
+    session: string,
+    messages: ReadonlyArray<{ role: string }>,
+    afterCall: (context: ReadContext) => Promise<void> = async () => {},
+  ): Promise<void> {
     let pin = ''
     let before: string[] = []
     let waiting: object[] = []
     for (const blob of messages) {
       if (blob.role === 'assistant') {
         const body = JSON.stringify({ entries: waiting.map((one) => ({ kind: 'message', blob: one })) })
-        await callApi(service, { method: 'POST', path: `/api/v1/session/${session}/entries`, body })
+        await callApi(this.service, { method: 'POST', path: `/api/v1/session/${session}/entries`, body })
         waiting = []
-        const query = new URLSearchParams({ max_tokens: String(MAX_TOKENS), ...(pin && { pin }) })
+        const query = new URLSearchParams({ max_tokens: String(this.max_tokens), ...(pin && { pin }) })
         const path = `/api/v1/session/${session}/context?${query}`
-        const context = await callApi<{ items: object[]; pin: string }>(service, { method: 'GET', path })
+        const context = await callApi<ReadContext>(this.service, { method: 'GET', path })
         const items = context.items.map((item) => JSON.stringify(item))
         const differs = before.findIndex((item, index) => item !== items[index])
-        kept += lengthOf(differs < 0 ? before : before.slice(0, differs))
-        sent += lengthOf(before)
-        calls += 1
+        this.kept += lengthOf(differs < 0 ? before : before.slice(0, differs))
+        this.sent += lengthOf(before)
+        this.calls += 1
         pin = context.pin
         before = items
+        await afterCall(context)
       }
       waiting.push(blob)
     }
   }
-  const name = `prefix kept between calls, ${calls} calls of recorded runs, ${MAX_TOKENS} tokens`
-  return { name, unit: 'ratio', better: 'higher', values: [kept / sent], at_least: 0.93, aim: 0.95 }
 }
 
 function lengthOf(items: readonly string[]): number {

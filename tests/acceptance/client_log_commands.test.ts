@@ -195,6 +195,25 @@ describe('annals latest and annals retract', () => {
   })
 })
 
+describe('annals compact', () => {
+  it('lets a summary stand for entries, which show prints with what it covers', async () => {
+    const id = await newSession()
+    const say = (content: string) =>
+      annals(['append', id, '--format', 'openai', '--data', JSON.stringify({ role: 'user', content })])
+    for (const text of ['first', 'second']) await say(text)
+    const asked = ['compact', id, '--to', '1', '--summary', ' What came first. ', '--by', 'a person']
+    const { stdout } = await annals([...asked, '--no-json'])
+    expect(stdout).toContain('The summary at seq 3 stands for 1 entry, seq 1 to 1.')
+    const shown = await annals(['show', id, '--no-json'])
+    expect(shown.stdout).toContain('summary  seq 1 to 1 · 1 entry · a person')
+    expect(shown.stdout).toContain('What came first.')
+    const [retracted] = await values('retract', id, '--last', '1')
+    expect(retracted).toMatchObject({ items: [{ seq: 3 }] })
+    const empty = await annals(['compact', id, '--to', '1', '--summary', ' '])
+    expect(empty).toMatchObject({ code: 2, stderr: expect.stringContaining('--summary is empty') })
+  })
+})
+
 describe('annals fork', () => {
   it('copies a log up to a seq, once for one id, with configs of its own', async () => {
     const id = await newSession()

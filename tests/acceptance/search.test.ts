@@ -201,6 +201,23 @@ describe('search', () => {
     await vi.waitFor(async () => expect(await indexedEntries()).toBe(3), { timeout: 20_000 })
   })
 
+  it('finds a summary until something that it covers is retracted', async () => {
+    await useSearching()
+    const session = await newSession()
+    const place = await note(session, 'ticket')
+    const said = { kind: 'message', blob: { role: 'user', content: 'Hello' } }
+    expectOk(await api.request('POST', `/api/v1/session/${session}/entries`, { body: { entries: [said] } }), 201)
+    const body = { to_seq: 2, summary: { blob: { role: 'user', content: 'A refund for a ticket.' } } }
+    expectOk(await api.request('POST', `/api/v1/session/${session}/compactions`, { body }), 201)
+    await untilIndexed(api)
+    expect(await found('refund')).toHaveLength(1)
+    const id = (await api.listEvents(session)).json.data.items[0]!.id
+    expectOk(await api.request('POST', `/api/v1/session/${session}/retractions`, { body: { ids: [id] } }))
+    expect(await found('refund')).toEqual([])
+    expect(await found('ticket')).toEqual([])
+    expect(place).toBeDefined()
+  })
+
   it('finds every entry of a session that grows bit by bit, the newest first between those of another', async () => {
     await useSearching()
     const sessions = [await newSession(), await newSession()]

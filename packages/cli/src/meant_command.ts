@@ -9,6 +9,7 @@ const WORDS_FOR: Record<string, string> = {
   append: 'add push',
   fork: 'copy clone branch',
   retract: 'undo pop',
+  compact: 'summarize summarise summary',
   'token list': 'keys tokens',
   usage: 'quota',
   prune: 'cleanup',

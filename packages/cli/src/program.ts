@@ -1,6 +1,7 @@
 import { VERSION } from 'annals/dist/version.js'
 import { Command } from 'commander'
 import { appendCommand } from './client/append.js'
+import { compactCommand } from './client/compact.js'
 import { forkCommand } from './client/fork.js'
 import { latestCommand } from './client/latest.js'
 import { loginCommand, logoutCommand } from './client/login.js'
@@ -49,6 +50,7 @@ export function annalsProgram(): Command {
     .addCommand(appendCommand())
     .addCommand(forkCommand())
     .addCommand(retractCommand())
+    .addCommand(compactCommand())
     .addCommand(latestCommand())
     .addCommand(searchCommand())
     .addCommand(toolsCommand())

@@ -152,3 +152,37 @@ describe('a result', () => {
     expect(textSaysFailed(text)).toBe(false)
   })
 })
+
+describe('a compaction', () => {
+  const read = (data: Record<string, unknown>) =>
+    new SessionReader().read({ kind: 'event', seq: 9, created_at: '', type: 'annals.compaction', data })
+
+  it('is a line that says what it covers, and its summary, whose calls are none of the session', () => {
+    const call = { id: 'x', type: 'function', function: { name: 'look', arguments: '{}' } }
+    const summary = [
+      { format: 'openai', blob: { role: 'assistant', content: 'Said before.', tool_calls: [call] } },
+      { format: 'gemini', blob: { role: 'user', parts: [{ text: 'And more.' }] } },
+    ]
+    const { speaker, blocks } = read({ from_seq: 1, to_seq: 8, entries: 7, by: 'me', summary })
+    expect(speaker).toBe('annals.compaction')
+    expect(blocks).toMatchObject([
+      { kind: 'state', title: 'summary', summary: 'seq 1 to 8 · 7 entries · me' },
+      { kind: 'text', text: 'Said before.' },
+      { kind: 'text', text: 'And more.' },
+    ])
+  })
+
+  it('is shown whatever an event of its type has', () => {
+    for (const data of [
+      {},
+      { summary: 1 },
+      {
+        summary: [
+          { format: 'none', blob: {} },
+          { format: 'openai', blob: 1 },
+        ],
+      },
+    ])
+      expect(read(data).blocks).toHaveLength(1)
+  })
+})

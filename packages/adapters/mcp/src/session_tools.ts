@@ -2,12 +2,14 @@ import type { Annals } from '@annals/client'
 import { SessionReader } from '@annals/messages/session'
 import type { McpServer } from '@modelcontextprotocol/server'
 import * as z from 'zod'
-import { ANSWER_LENGTH_MAX } from './shortened.js'
+import { ANSWER_LENGTH_MAX, Room } from './shortened.js'
 import { shownEntry } from './shown_entry.js'
 import { addToolCallTool } from './tool_call.js'
 import { addTool, isTooLarge, PAGED, readPage, SessionId, shownPage, User } from './tools.js'
 
 const Order = z.enum(['newest', 'oldest', 'last_activity']).optional()
+/** About as many as an answer may have characters for. */
+const CONTEXT_TOKENS_MAX = 12_000
 const Entries = z.int().min(1).max(100)
 const Seq = z.int().min(0).optional()
 const IdempotencyKey = z.string().min(1).max(255).optional()
@@ -56,6 +58,22 @@ export function addSessionTools(server: McpServer, annals: Annals): void {
       limit: Entries.default(20).describe('Fewer entries show more of each'),
     },
     work: (asked) => readSession(annals, asked),
+  })
+  addTool(server, {
+    name: 'read_context',
+    title: 'Read the context of a session',
+    description:
+      'The messages that would be sent to a model next, in the format of OpenAI: the newest that fit max_tokens. A summary stands for what was compacted; compaction_seq is its entry. Long messages are cut and say how long they are.',
+    input: {
+      session_id: SessionId,
+      max_tokens: z.int().min(1).max(CONTEXT_TOKENS_MAX).default(CONTEXT_TOKENS_MAX),
+    },
+    work: async ({ session_id, max_tokens }) => {
+      const { items, ids, tokens, from_seq, compaction_seq } = await annals.sessions.context(session_id, { max_tokens })
+      const share = ANSWER_LENGTH_MAX / items.length
+      const messages = items.map((item, index) => ({ id: ids[index], message: new Room(share).value(item) }))
+      return { messages, tokens, from_seq, compaction_seq }
+    },
   })
   addToolCallTool(server, annals)
   addTool(server, {

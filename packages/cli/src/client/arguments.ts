@@ -116,7 +116,8 @@ export async function readObject(source: string): Promise<Record<string, unknown
   return value
 }
 
-async function readSource(source: string): Promise<string> {
+/** A text, given directly, in a file (`@name`), or on stdin (`-`). */
+export async function readSource(source: string): Promise<string> {
   if (source === '-') return text(process.stdin)
   return source.startsWith('@') ? (await readGiven(source.slice(1))).toString('utf8') : source
 }

@@ -1,5 +1,7 @@
 import { isObject, type JsonObject } from '../blob_fields.js'
-import { writeJson } from '../json/exact_json.js'
+import { COMPACTION_TYPE } from '../context/compaction.js'
+import { MESSAGE_FORMATS, type MessageFormat } from '../formats.js'
+import { textOf, writeJson } from '../json/exact_json.js'
 import { MessageReader } from '../message_format.js'
 import type { DataMeta, NeutralMessage, Part, ToolResultMeta } from '../parts.js'
 import { CallJoiner } from './call_joiner.js'
@@ -96,6 +98,7 @@ export class SessionReader {
 
   private readEvent(entry: LoggedEvent): ReadEntry {
     const { seq, created_at, type, data } = entry
+    if (type === COMPACTION_TYPE) return this.readCompaction(entry)
     const [said, ...more] = frameworkMessages(type, data)
     if (said) {
       const parts = [said, ...more].flatMap((message) => message.parts)
@@ -106,6 +109,39 @@ export class SessionReader {
     const state = keptState(type, data)
     if (blocks.length === 0) blocks.push(state ? { kind: 'state', ...state } : { kind: 'data', value: data })
     return { seq, created_at, kind: 'event', speaker: type, name: null, blocks }
+  }
+
+  /** What a compaction covers in one line, and its summary. */
+  private readCompaction(entry: LoggedEvent): ReadEntry {
+    const { seq, created_at, type, data } = entry
+    const { from_seq, to_seq, entries, by, model, summary } = data
+    const said = [
+      `seq ${textOf(from_seq)} to ${textOf(to_seq)}`,
+      entries === 1 ? '1 entry' : `${textOf(entries)} entries`,
+      by,
+      model,
+    ]
+    const line = said.filter(isText).join(' · ')
+    const state = { title: 'summary', summary: line, is_failed: false, value: data }
+    const messages = Array.isArray(summary) ? summary.filter(isObject) : []
+    const reader = new MessageReader()
+    const parts = messages.flatMap(({ format, blob }) => {
+      if (!MESSAGE_FORMATS.includes(format as MessageFormat)) return []
+      const stored = { id: '', parent_id: null, format: format as MessageFormat, blob }
+      return reader.read(stored)?.parts ?? []
+    })
+    // Calls in a summary are no calls of the session.
+    const blocks = parts
+      .filter(({ type }) => type !== 'tool-call' && type !== 'tool-result')
+      .flatMap((part) => this.readPart(part, entry, NO_MARKS))
+    return {
+      seq,
+      created_at,
+      kind: 'event',
+      speaker: type,
+      name: null,
+      blocks: [{ kind: 'state', ...state }, ...blocks],
+    }
   }
 
   private readChunks(entry: LoggedEvent): ReadEntry {
@@ -154,6 +190,10 @@ function addPiece(blocks: Block[], whole: Streamed, text: string, seq: number): 
   const last = blocks.at(-1)
   if (last?.kind === 'streamed' && last.whole === whole) last.text += text
   else blocks.push({ kind: 'streamed', text, whole, is_repeat: whole.seq !== seq })
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
 }
 
 const NO_MARKS: Iterator<undefined> = [][Symbol.iterator]()
