@@ -69,7 +69,9 @@ export function addSessionTools(server: McpServer, annals: Annals): void {
       max_tokens: z.int().min(1).max(CONTEXT_TOKENS_MAX).default(CONTEXT_TOKENS_MAX),
     },
     work: async ({ session_id, max_tokens }) => {
-      const { items, ids, tokens, from_seq, compaction_seq } = await annals.sessions.context(session_id, { max_tokens })
+      const { items, ids, tokens, from_seq, compaction_seq } = await annals.sessions.context(session_id, {
+        max_tokens,
+      })
       const share = ANSWER_LENGTH_MAX / items.length
       const messages = items.map((item, index) => ({ id: ids[index], message: new Room(share).value(item) }))
       return { messages, tokens, from_seq, compaction_seq }
