@@ -148,6 +148,28 @@ describe.skipIf(!CHROMIUM)(`reading a session (${CHROMIUM ? 'in Chromium' : NO_B
     expect(await tab.page.locator('.is-retracted').count()).toBe(1)
     expect(tab.complaints).toEqual([])
   })
+
+  it('folds a summary, and leads to the entries that it stands for', async () => {
+    const body = {
+      to_seq: 48,
+      summary: { blob: { role: 'user', content: 'What was said so far.' } },
+      by: 'me',
+    }
+    const compacted = await api.request<{ seq: number }>('POST', `/api/v1/session/${id}/compactions`, {
+      body,
+    })
+    const { seq } = expectOk(compacted, 201)
+    const { page } = tab
+    await page.goto(`${service.node.url}/console/sessions/${id}?seq=${seq}`)
+    const card = page.getByRole('region', { name: 'Summary' })
+    await card.getByText('stands for entries 1 to 48 in contexts').waitFor()
+    expect(await card.getByText('What was said so far.').isVisible()).toBe(false)
+    await card.getByText('What it says').click()
+    await card.getByText('What was said so far.').waitFor()
+    await card.getByRole('button', { name: '48' }).click()
+    await entry(48).waitFor()
+    expect(tab.complaints).toEqual([])
+  })
 })
 
 /** What an item of the menu saves as a file of this name. */

@@ -1,4 +1,5 @@
 import type { TimelineItem } from '@annals/client'
+import { COMPACTION_TYPE } from '@annals/messages/context'
 import { type Block, isShownElsewhere, type ReadEntry } from '@annals/messages/session'
 import { memo } from 'react'
 import type { Json } from '../json/exact_json.ts'
@@ -6,6 +7,7 @@ import { JsonTree } from '../json/json_tree.tsx'
 import { FaultBoundary } from '../parts/fault_boundary.tsx'
 import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
 import { CallCard, Told } from './call_card.tsx'
+import { CompactionCard } from './compaction_card.tsx'
 import { EntryActions } from './entry_actions.tsx'
 import { EventCard } from './event_card.tsx'
 import { MessageCard } from './message_card.tsx'
@@ -84,6 +86,8 @@ function Said({ item, read, converted, onJump }: EntryParts) {
     )
   if (isShownElsewhere(read))
     return read.blocks.map((block, index) => <Told key={index} block={block} onJump={onJump} />)
+  if (item.kind === 'event' && item.type === COMPACTION_TYPE)
+    return <CompactionCard item={item} read={read} onJump={onJump} />
   if (read.kind === 'message') return <MessageCard item={item} read={read} onJump={onJump} />
   const calls = read.blocks.filter((block) => block.kind === 'call')
   if (calls.length > 0)

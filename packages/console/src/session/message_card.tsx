@@ -45,7 +45,8 @@ export function MessageCard(props: {
   )
 }
 
-function Part(props: { block: Block; text_max: number; onJump: (seq: number) => void }) {
+/** A block of a message. */
+export function Part(props: { block: Block; text_max: number; onJump: (seq: number) => void }) {
   const { block, text_max, onJump } = props
   switch (block.kind) {
     case 'text':
