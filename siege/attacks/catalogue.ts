@@ -3,6 +3,7 @@ import { bigPages } from './big_pages.ts'
 import { connectionFlood } from './connection_flood.ts'
 import { filteredLists } from './filtered_lists.ts'
 import { filteredReads } from './filtered_reads.ts'
+import { floodingReceivers } from './flooding_receivers.ts'
 import { heavyBodies } from './heavy_bodies.ts'
 import { hostileNames } from './hostile_names.ts'
 import { hostileNamesWithoutKey } from './hostile_names_without_key.ts'
@@ -51,4 +52,5 @@ export const ATTACKS: Attack[] = [
   sessionDeletion,
   sessionFlood,
   writeFlood,
+  floodingReceivers,
 ]

@@ -20,6 +20,8 @@ export const SMALL_LIMITS = {
   ANNALS_QUEUE_REQUESTS_MAX: '2000',
   ANNALS_REQUEST_MS_MAX: '10000',
   ANNALS_STATEMENT_MS_MAX: '10000',
+  // The attackers' receivers are on this machine.
+  ANNALS_WEBHOOKS_TO_PRIVATE: 'true',
 }
 const HEAP_MB_MAX = 256
 const RSS_SAMPLE_MS = 100

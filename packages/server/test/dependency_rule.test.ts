@@ -10,7 +10,7 @@ const SRC = fileURLToPath(new URL('../src', import.meta.url))
 /** What stands below everything else: facts of the product, and what knows nothing of it. */
 const BASICS = ['errors', 'ids', 'limits', 'version']
 /** What serves any table or request and knows none of them. */
-const TOOLS = ['configuration', 'contract', 'fairness', 'json', 'postgres', ...BASICS]
+const TOOLS = ['configuration', 'contract', 'fairness', 'json', 'outgoing', 'postgres', ...BASICS]
 
 /**
  * The layers, from the bottom up, and which others each may import. A layer is a directory of src, a file that
@@ -27,6 +27,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   schema: ['contract', ...BASICS],
   json: BASICS,
   fairness: BASICS,
+  outgoing: BASICS,
   postgres: ['configuration', 'fairness', ...BASICS],
   lists: TOOLS,
   // What the life of tables is made of; it knows no module but by what each says of itself.

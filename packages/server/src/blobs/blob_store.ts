@@ -3,6 +3,7 @@ import { AnnalsError, invalidRequest, notFound } from '../errors.js'
 import { newId } from '../ids.js'
 import type { Queryable, Row, Tenant } from '../postgres/database.js'
 import { isForeignKeyViolation } from '../postgres/database_errors.js'
+import { WrongBytes } from '../postgres/object_store.js'
 import { call } from '../postgres/stored_function.js'
 import type { Asset } from './asset_urls.js'
 import {
@@ -109,7 +110,8 @@ async function storeObject(
   let answer: string | null | undefined
   try {
     await database.query(BEGIN_OBJECT, [project_id, id])
-    await objects.put(key, checked(source, sha256, length), length, sha256)
+    const exact = checked(upTo(source, length), sha256, (found) => wrongHash(sha256, found))
+    await objects.put(key, exact, length, sha256)
     answer = await call(database, FINISH_BLOB, project_id, id, 1, NOTHING, sha256, length)
     if (answer) return { bytes: length, known: answer === 'known' }
     // Its row has gone, and was taken for all that there was.
@@ -124,20 +126,30 @@ async function storeObject(
   }
 }
 
-/** The pieces of a source, the last of them once all have the hash: nobody gets other bytes as a whole. */
-async function* checked(source: Source, sha256: string, length: number): AsyncGenerator<Buffer> {
-  const hash = createHash('sha256')
+async function* upTo(source: Source, bytes_max: number): AsyncGenerator<Buffer> {
   let bytes = 0
-  let last: Buffer = NOTHING
   for await (const piece of source) {
     bytes += piece.length
-    if (bytes > length) throw blobTooLarge(length)
+    if (bytes > bytes_max) throw blobTooLarge(bytes_max)
+    yield piece
+  }
+}
+
+/** The pieces of a source, the last of them once all have the hash: nobody gets other bytes as a whole. */
+async function* checked(
+  source: Source,
+  sha256: string,
+  wrong: (found: string) => AnnalsError,
+): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256')
+  let last: Buffer = NOTHING
+  for await (const piece of source) {
     if (last.length > 0) yield last
     hash.update(piece)
     last = piece
   }
   const found = hash.digest('hex')
-  if (found !== sha256) throw wrongHash(sha256, found)
+  if (found !== sha256) throw wrong(found)
   yield last
 }
 
@@ -183,7 +195,10 @@ export async function* readBlob(
   to = blob.bytes,
 ): AsyncGenerator<Buffer> {
   if (blob.in_object_store) {
-    if (to > from) yield* objectsOf(database).get(keyOf(project_id, blob.id), from, to)
+    if (to === from) return
+    const { sha256, bytes } = blob
+    const pieces = objectsOf(database).get(keyOf(project_id, blob.id), from, to, bytes)
+    yield* to - from < bytes ? pieces : checked(pieces, sha256, () => new WrongBytes())
     return
   }
   const last = Math.ceil(to / CHUNK_BYTES) - 1

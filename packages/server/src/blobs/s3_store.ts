@@ -1,10 +1,12 @@
+import type { ClientRequest } from 'node:http'
 import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
 import type { Config } from '../configuration/config.js'
 import { AnnalsError, notFound, StartError } from '../errors.js'
 import { FairSemaphore } from '../fairness/fair_semaphore.js'
-import type { ObjectStore } from '../postgres/object_store.js'
+import { boundedAgents } from '../outgoing/bounded_request.js'
+import { type ObjectStore, WrongBytes } from '../postgres/object_store.js'
 
 const SIGNED_S = 60
 const CONNECT_MS_MAX = 3_000
@@ -15,6 +17,8 @@ const ANSWER_MS_MAX = 8_000
 /** Connections to the store, which projects share: one alone gets half of them, however slow its clients are. */
 const CONNECTIONS_MAX = 100
 const WAIT_MS_MAX = 3_000
+/** Of an answer that is no object. */
+const SAYS_BYTES_MAX = 64 * 1024
 const MEDIA_TYPE = 'application/octet-stream'
 
 const TOO_MANY =
@@ -93,24 +97,40 @@ class S3Store implements ObjectStore {
     }
   }
 
-  async *get(Key: string, from: number, to: number): AsyncGenerator<Buffer> {
+  async *get(Key: string, from: number, to: number, bytes: number): AsyncGenerator<Buffer> {
     const owner = ownerOf(Key)
     if (!this.connections.tryTake(owner, 1)) await this.connections.wait(owner, 1)
     try {
-      yield* await this.receive(Key, from, to)
+      let missing = to - from
+      for await (const piece of steadily(await this.receive(Key, from, to, bytes))) {
+        missing -= piece.length
+        if (missing < 0) break
+        yield piece
+      }
+      if (missing !== 0) throw new WrongBytes()
     } finally {
       this.connections.giveBack(owner, 1)
     }
   }
 
-  private async receive(Key: string, from: number, to: number): Promise<Readable> {
+  private async receive(Key: string, from: number, to: number, bytes: number): Promise<Readable> {
     const { sdk, client } = await this.connect()
     const asked = { Bucket: this.Bucket, Key, Range: `bytes=${from}-${to - 1}` }
     const get = (abortSignal: AbortSignal) => client.send(new sdk.GetObjectCommand(asked), { abortSignal })
-    const { Body } = await answered(get).catch((error) => {
+    const { Body, ContentLength, ContentRange, $metadata } = await answered(get).catch((error) => {
+      // Where the object ends before the range begins, it is not the one that was stored.
+      if (error?.$metadata?.httpStatusCode === 416) throw new WrongBytes()
       throw error instanceof sdk.NoSuchKey ? notFound('blob') : away(error)
     })
-    return Body as Readable
+    const isWhole = to - from === bytes
+    // The hash tells whether a whole is right; of a part, only the store can tell which it is.
+    const isAsked =
+      ContentRange === undefined
+        ? isWhole
+        : $metadata.httpStatusCode === 206 && isRange(ContentRange, from, to, bytes)
+    if (isAsked && (ContentLength ?? to - from) === to - from) return Body as Readable
+    ;(Body as Readable).destroy()
+    throw new WrongBytes()
   }
 
   delete(Key: string): Promise<void> {
@@ -174,11 +194,16 @@ async function connect(
     requestHandler: {
       connectionTimeout: CONNECT_MS_MAX,
       socketTimeout: IDLE_MS_MAX,
-      httpAgent: { maxSockets: CONNECTIONS_MAX },
-      httpsAgent: { maxSockets: CONNECTIONS_MAX },
+      ...boundedAgents({ keepAlive: true, maxSockets: CONNECTIONS_MAX }, bytesAskedFor),
     },
   })
   return { sdk, client }
+}
+
+/** What the body of an answer may have: the range that was asked for, or what a store has to say. */
+function bytesAskedFor(request: ClientRequest): number {
+  const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(String(request.getHeader('range'))) ?? []
+  return Math.max(to === undefined ? 0 : Number(to) - Number(from) + 1, SAYS_BYTES_MAX)
 }
 
 /** The answer to a request without a body: one that is silent counts as away. What follows the answer may take longer. */
@@ -187,6 +212,28 @@ async function answered<Answer>(ask: (signal: AbortSignal) => Promise<Answer>): 
   const timer = setTimeout(() => late.abort(), ANSWER_MS_MAX)
   try {
     return await ask(late.signal)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Whether a `Content-Range` names these bytes; a store may leave open how many there are. */
+function isRange(header: string, from: number, to: number, bytes: number): boolean {
+  return [bytes, '*'].some((all) => header === `bytes ${from}-${to - 1}/${all}`)
+}
+
+/** A body, of which somebody reads piece by piece: a store that does not go on with it when one is wanted is away. */
+async function* steadily(body: Readable): AsyncGenerator<Buffer> {
+  const watched = () => setTimeout(() => body.destroy(new Error('the store went silent')), ANSWER_MS_MAX)
+  let timer = watched()
+  try {
+    for await (const piece of body) {
+      clearTimeout(timer)
+      yield piece
+      timer = watched()
+    }
+  } catch (error) {
+    throw away(error)
   } finally {
     clearTimeout(timer)
   }

@@ -1,5 +1,4 @@
-import { type RequestOptions, request as requestPlainly } from 'node:http'
-import { request as requestSecurely } from 'node:https'
+import { AnswerTooLong, boundedRequest } from '../outgoing/bounded_request.js'
 import { VERSION } from '../version.js'
 import { lookUpPublic, namesPrivateAddress, PrivateAddress } from './public_address.js'
 
@@ -30,9 +29,8 @@ export interface Post {
 export async function postDelivery({ url, headers, body, to_private, signal }: Post): Promise<void> {
   const target = new URL(url)
   if (!to_private && namesPrivateAddress(target)) throw failure(new PrivateAddress())
-  const request = target.protocol === 'https:' ? requestSecurely : requestPlainly
   const deadline = AbortSignal.timeout(ANSWER_MS_MAX)
-  const options: RequestOptions = {
+  const options = {
     method: 'POST',
     headers: {
       ...headers,
@@ -48,14 +46,10 @@ export async function postDelivery({ url, headers, body, to_private, signal }: P
   const status = await new Promise<number>((resolve, reject) => {
     let status: number | undefined
     let failed: Error | undefined
-    const sent = request(target, options, (response) => {
+    const sent = boundedRequest(target, options, ANSWER_BYTES_MAX)
+    sent.on('response', (response) => {
       status = response.statusCode!
-      let bytes = 0
-      response.on('data', ({ length }: Buffer) => {
-        bytes += length
-        if (bytes > ANSWER_BYTES_MAX) response.destroy()
-      })
-      response.on('error', () => {})
+      response.on('error', () => {}).resume()
     })
     sent.on('error', (error) => {
       failed = deadline.aborted ? deadline.reason : error
@@ -76,6 +70,7 @@ function failure(cause: Error): DeliveryFailed {
 function sentence(error: Error): string {
   if (error instanceof PrivateAddress) return 'The host has no public address.'
   if (error.name === 'TimeoutError') return `The receiver did not answer within ${ANSWER_MS_MAX / 1_000} s.`
+  if (error instanceof AnswerTooLong) return 'The receiver sent too much before its status.'
   const { code } = error as NodeJS.ErrnoException
   return `The receiver could not be reached${code ? `: ${code}` : ''}.`
 }

@@ -11,13 +11,13 @@ const ANSWERS: [name: string, send: (connection: Socket) => unknown, isDelivered
   ['no HTTP', (to) => to.write('\0\0 nonsense\r\n\r\n'), false],
   ['headers without end', (to) => endlessly(to, head('200 OK'), 'a: b\r\n'), false],
   ['half of what it announces', (to) => to.end(`${head('200 OK', 'Content-Length: 10')}\r\nhalf`), true],
+  ['early hints without end', (to) => endlessly(to, '', `${head('103 Early Hints')}\r\n`), false],
   ['a body without end', (to) => endlessly(to, `${head('200 OK')}\r\n`, 'x'), true],
 ]
 /** Those that would be waited for: here the attempt is ended from outside. */
 const SILENT: typeof ANSWERS = [
   ['200 with another protocol', (to) => to.write(`${head('200 OK', 'Upgrade: x')}\r\n`), true],
   ['nothing behind its status', (to) => to.write(`${head('200 OK', 'Content-Length: 10')}\r\n`), true],
-  ['early hints without end', (to) => endlessly(to, '', `${head('103 Early Hints')}\r\n`), false],
   ['no answer', () => {}, false],
 ]
 

@@ -15,10 +15,15 @@ const PIECES_A_TURN = 4
 
 /**
  * Reserves memory for each complete answer, and sends those longer than a piece in pieces, each when the client has
- * taken the previous one.
+ * taken the previous one. No stream writes more or less than the length that was announced for it: the client would take
+ * the surplus, or the next answer instead of what is missing.
  */
 export function sendInPieces(app: AppServer): void {
   app.addHook<unknown>('onSend', (request, reply, payload, done) => {
+    if (payload instanceof Readable && request.method !== 'HEAD' && reply.statusCode !== 304) {
+      const length = reply.getHeader('content-length')
+      return done(null, length === undefined ? payload : Readable.from(exactly(payload, Number(length))))
+    }
     if (typeof payload !== 'string') return done()
     if (!holdAnswer(request, payload.length)) return done(outOfMemory())
     if (payload.length <= PIECE_LENGTH_MAX || request.method === 'HEAD') return done()
@@ -68,6 +73,18 @@ async function* whileAuthorized(
       if (written % PIECES_A_TURN === 0) await setImmediate()
     }
   }
+}
+
+/** The pieces, if they are so many bytes together: an error ends the connection, or is the answer if it has not begun. */
+async function* exactly(pieces: AsyncIterable<Buffer | string>, bytes: number): AsyncGenerator<Buffer> {
+  let missing = bytes
+  for await (const piece of pieces) {
+    const written = typeof piece === 'string' ? Buffer.from(piece) : piece
+    missing -= written.length
+    if (missing < 0) throw new Error('an answer has more bytes than were announced')
+    yield written
+  }
+  if (missing > 0) throw new Error('an answer has fewer bytes than were announced')
 }
 
 /** A text as UTF-8, piece by piece; only one of them is in memory in addition to the text. */

@@ -1,6 +1,8 @@
+import type { IncomingMessage } from 'node:http'
 import type { Prompt } from '@annals/learning'
 import { estimateTokens } from '@annals/messages'
 import type OpenAI from 'openai'
+import { AnswerTooLong, boundedRequest } from '../../outgoing/bounded_request.js'
 import { type AskModel, type ModelAddress, ModelFailure } from './model_port.js'
 
 const ANSWER_BYTES_MAX = 256 * 1024
@@ -51,21 +53,38 @@ function newClient(Client: typeof OpenAI, { url, key }: ModelAddress, ms_max: nu
   })
 }
 
-class AnswerTooLong extends Error {}
-
-/** Follows no redirect, which would take the key elsewhere, and reads no more than an answer may have. */
-async function boundedFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
-  const response = await fetch(input, { ...init, redirect: 'error' })
-  let bytes = 0
-  const bounded = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      bytes += chunk.length
-      if (bytes > ANSWER_BYTES_MAX) controller.error(new AnswerTooLong())
-      else controller.enqueue(chunk)
-    },
+/**
+ * What the library asks with: no redirect is followed, which would take the key elsewhere, and no more is read than an
+ * answer may have. Nothing is unpacked.
+ */
+async function boundedFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+  const { method = 'GET', headers, body, signal } = init
+  const sent = boundedRequest(
+    new URL(String(input)),
+    { method, headers: Object.fromEntries(new Headers(headers)), agent: false, signal: signal! },
+    ANSWER_BYTES_MAX,
+  ).end(body)
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    sent.once('response', resolve).on('error', reject)
+    // Comes in any case, also after an answer that switches protocols.
+    sent.once('close', () => reject(new Error('no answer')))
   })
-  const { status, statusText, headers } = response
-  return new Response(response.body?.pipeThrough(bounded) ?? null, { status, statusText, headers })
+  const { statusCode: status = 0, statusMessage: statusText = '' } = answer
+  const type = { 'content-type': answer.headers['content-type'] ?? '' }
+  const text = await textOf(answer)
+  return new Response(text === '' ? null : text, { status, statusText, headers: type })
+}
+
+/** The whole of an answer. @throws AnswerTooLong */
+async function textOf(answer: IncomingMessage): Promise<string> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of answer as AsyncIterable<Buffer>) {
+    bytes += piece.length
+    if (bytes > ANSWER_BYTES_MAX) throw new AnswerTooLong('too many bytes')
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString()
 }
 
 /** What was sent, where nobody says: servers that do not are not free, whatever they answer. */
