@@ -30,7 +30,7 @@ const LONG = [
   'agent_examples',
   'demo',
   'embedded_database',
-  'postgres/embedded',
+  'embedded-postgres/test',
   'check_patterns',
 ]
 
@@ -59,7 +59,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           ...SHARED_PROCESS,
-          globalSetup: ['packages/server/test/postgres/embedded/prepared_clusters.ts'],
+          globalSetup: ['packages/embedded-postgres/test/prepared_clusters.ts'],
           include: [
             'packages/*/test/**/*.test.ts',
             'torture/test/**/*.test.ts',

@@ -33,11 +33,14 @@ export class PostgresServer {
     if (given)
       return new PostgresServer(given, (await isCluster(given)) ? 'cluster' : 'DATABASE_URL', async () => {})
     // The service's own code, compiled, so that the server has the settings that its users get.
-    const path = `${ROOT}packages/server/dist/postgres/embedded/embedded_postgres.js`
-    const {
-      startEmbeddedPostgres,
-    }: typeof import('../packages/server/dist/postgres/embedded/embedded_postgres.js') = await import(path)
-    const embedded = await startEmbeddedPostgres({ dataDir: `${directory}/postgres`, onProgress: () => {} })
+    const path = `${ROOT}packages/embedded-postgres/dist/index.js`
+    const { startEmbeddedPostgres }: typeof import('../packages/embedded-postgres/dist/index.js') =
+      await import(path)
+    const embedded = await startEmbeddedPostgres({
+      name: 'annals',
+      dataDir: `${directory}/postgres`,
+      onProgress: () => {},
+    })
     const { host, port, user, database } = embedded.connection
     const url = `postgresql://${user}@/${database}?host=${host}&port=${port}`
     return new PostgresServer(url, 'embedded', () => embedded.release())

@@ -7,7 +7,7 @@ import { launchService } from '../lab/launch_service.ts'
 import { ROOT } from '../lab/root.ts'
 import { FuzzFailure } from './failure.ts'
 
-const EMBEDDED = new URL('packages/server/dist/postgres/embedded/embedded_postgres.js', ROOT)
+const EMBEDDED = new URL('packages/embedded-postgres/dist/index.js', ROOT)
 
 /** A service of the run's own, on an embedded PostgreSQL of its own, both gone after it. */
 export interface Service {
@@ -20,7 +20,7 @@ export interface Service {
 }
 
 interface Embedded {
-  startEmbeddedPostgres(options: { dataDir: string; onProgress: () => void }): Promise<{
+  startEmbeddedPostgres(options: { name: string; dataDir: string; onProgress: () => void }): Promise<{
     connection: { host: string; port: number; user: string; database: string }
     release(): Promise<void>
   }>
@@ -29,7 +29,11 @@ interface Embedded {
 export async function startService(): Promise<Service> {
   const directory = await mkdtemp(join(tmpdir(), 'annals-fuzz-'))
   const { startEmbeddedPostgres } = (await import(EMBEDDED.href)) as Embedded
-  const embedded = await startEmbeddedPostgres({ dataDir: join(directory, 'data'), onProgress: () => {} })
+  const embedded = await startEmbeddedPostgres({
+    name: 'annals',
+    dataDir: join(directory, 'data'),
+    onProgress: () => {},
+  })
   const { host, port, user, database } = embedded.connection
   const databaseUrl = `postgresql://${user}@/${database}?host=${host}&port=${port}`
   const adminToken = `admin-${randomBytes(24).toString('base64url')}`

@@ -27,7 +27,7 @@ const PROGRAMS = [
   '../../cli/dist/annals.js',
   'http/work_thread/thread.js',
   'http/work_thread/mcp_thread.js',
-  'postgres/embedded/stop_unused.js',
+  '../../embedded-postgres/dist/stop_unused.js',
 ]
 
 /** How long a file stays that no build has made since. */

@@ -23,14 +23,12 @@ export async function startOwnServer({
   from?: string
   standby?: true
 } = {}): Promise<OwnServer> {
-  const { startEmbeddedPostgres } = await import(
-    '../../packages/server/dist/postgres/embedded/embedded_postgres.js'
-  )
+  const { startEmbeddedPostgres } = await import('../../packages/embedded-postgres/dist/index.js')
   const directory = await mkdtemp(join(tmpdir(), 'annals-test-'))
   const data = join(directory, 'data')
   if (from) await cp(from, data, { recursive: true, preserveTimestamps: true })
   if (standby) await writeFile(join(data, 'postgres', 'standby.signal'), '')
-  const start = () => startEmbeddedPostgres({ dataDir: data, onProgress: () => {} })
+  const start = () => startEmbeddedPostgres({ name: 'annals', dataDir: data, onProgress: () => {} })
   let running: Awaited<ReturnType<typeof start>> | undefined = await start()
   const stop = async () => {
     await running?.release()

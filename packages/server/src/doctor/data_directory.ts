@@ -1,8 +1,8 @@
+import { existsSync } from 'node:fs'
 import { readdir, stat, statfs } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { passOver } from '../postgres/embedded/data_directory.js'
-import { asStartError } from '../postgres/embedded/failures.js'
-import { describeRemains } from '../postgres/embedded/remains.js'
+import { asPlainError, describeRemains } from '@annals/embedded-postgres'
+import { EMBEDDED_NAME, inSettings } from '../postgres/connection_target.js'
 import { type Diagnosis, well, wrong } from './diagnosis.js'
 
 const GIGABYTE = 1_000_000_000
@@ -24,8 +24,8 @@ export async function checkDataDirectory(dataDir: string): Promise<Diagnosis[]> 
   const path = resolve(dataDir)
   const cluster = join(path, 'postgres')
   try {
-    const names = await readdir(cluster).catch(passOver('ENOENT'))
-    if (!names?.length)
+    const names = existsSync(cluster) ? await readdir(cluster) : []
+    if (names.length === 0)
       return [well('data directory', `${path}: does not exist yet; the first start creates it`)]
     return [
       await checkDisk(path),
@@ -34,7 +34,7 @@ export async function checkDataDirectory(dataDir: string): Promise<Diagnosis[]> 
       await checkRemains(path),
     ]
   } catch (error) {
-    const { message } = await asStartError(error, path)
+    const { message } = inSettings(await asPlainError(error, path))
     return [wrong('data directory', 'failure', `${path} cannot be used`, message)]
   }
 }
@@ -70,7 +70,7 @@ async function checkRights(cluster: string): Promise<Diagnosis> {
 }
 
 async function checkRemains(path: string): Promise<Diagnosis> {
-  const remains = await describeRemains(path)
+  const remains = await describeRemains(path, EMBEDDED_NAME)
   if (remains.length === 0) return well('remains', 'no leftovers of killed processes')
   return wrong(
     'remains',

@@ -1,7 +1,11 @@
+import {
+  EMBEDDED_CONNECTIONS_MAX,
+  type EmbeddedPostgres,
+  EmbeddedPostgresError,
+  startEmbeddedPostgres,
+} from '@annals/embedded-postgres'
 import type { Config } from '../configuration/config.js'
 import { StartError } from '../errors.js'
-import { startEmbeddedPostgres } from './embedded/embedded_postgres.js'
-import { EMBEDDED_CONNECTIONS_MAX } from './embedded/settings.js'
 import { type HostedUrl, readDatabaseUrl } from './hosts.js'
 import { CHANGES_CONNECTIONS, RESERVED_CONNECTIONS } from './pool_settings.js'
 import {
@@ -43,13 +47,33 @@ export async function locateDatabase(
       release: async () => {},
     }
   }
-  const embedded = await startEmbeddedPostgres({ dataDir: config.data_dir, onProgress })
+  const embedded = await startEmbedded(config.data_dir, onProgress)
   return {
     target: embedded.connection,
     listening: embedded.connection,
     description: `embedded PostgreSQL, data in ${config.data_dir}`,
     warnings: [],
     release: () => embedded.release(),
+  }
+}
+
+/** Whose server it is that runs in a data directory. */
+export const EMBEDDED_NAME = 'annals'
+
+/** Says how an operator chooses what an error of the embedded server advises. */
+export function inSettings(error: EmbeddedPostgresError): StartError {
+  const settings = 'ANNALS_DATA_DIR names the data directory, DATABASE_URL another server.'
+  return new StartError(`${error.message} ${settings}`, { cause: error })
+}
+
+async function startEmbedded(
+  dataDir: string,
+  onProgress: (sentence: string) => void,
+): Promise<EmbeddedPostgres> {
+  try {
+    return await startEmbeddedPostgres({ dataDir, name: EMBEDDED_NAME, onProgress })
+  } catch (error) {
+    throw error instanceof EmbeddedPostgresError ? inSettings(error) : error
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
+import type { SocketConnection } from '@annals/embedded-postgres'
 import type pg from 'pg'
 import { isLoopback } from '../configuration/exposure.js'
 import { HostedClient, type Hosts } from './hosts.js'
@@ -17,16 +18,8 @@ export interface ServerTraits {
   distributed: boolean
 }
 
-/** Where a database is on this machine: the directory of its socket, and the number in the socket's name. */
-export interface LocalTarget {
-  host: string
-  port: number
-  database: string
-  user: string
-}
-
 /** Where a database is, and how it is reached. */
-export type ConnectionTarget = ({ connectionString: string; hosts?: Hosts | undefined } | LocalTarget) &
+export type ConnectionTarget = ({ connectionString: string; hosts?: Hosts | undefined } | SocketConnection) &
   Partial<ServerTraits>
 
 /**

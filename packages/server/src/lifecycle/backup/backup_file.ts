@@ -2,7 +2,6 @@ import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { StartError } from '../../errors.js'
-import { isAlive } from '../../postgres/embedded/postmaster_file.js'
 import { cannotWrite } from '../transfer/export_output.js'
 import { type BackupState, bytesOf } from './backup_format.js'
 
@@ -36,7 +35,7 @@ export class BackupFile {
   ): Promise<BackupFile> {
     const partial = `${path}.partial`
     const found = await readState(`${partial}.json`)
-    if (found && found.pid !== process.pid && isAlive(found.pid))
+    if (found && found.pid !== process.pid && isRunning(found.pid))
       throw new StartError(
         `Process ${found.pid} is writing this backup. If it is another program, delete ${partial}.json.`,
       )
@@ -123,5 +122,14 @@ async function readState(name: string): Promise<BackupState | undefined> {
     return JSON.parse(await readFile(name, 'utf8')) as BackupState
   } catch {
     return undefined
+  }
+}
+
+/** Whether a process exists, of whatever user. */
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

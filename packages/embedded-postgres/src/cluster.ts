@@ -12,13 +12,12 @@ import {
   stat,
 } from 'node:fs/promises'
 import { join } from 'node:path'
-import { StartError } from '../../errors.js'
 import { type DataDirectory, passOver, syncPath } from './data_directory.js'
 import type { Engine } from './engine.js'
-import { FULL_DISK, fullDisk } from './failures.js'
+import { EmbeddedPostgresError, FULL_DISK, fullDisk } from './failures.js'
 import { type Account, isRoot, runProgram } from './run_program.js'
 import { reasonIn } from './server_log.js'
-import { DATABASE_NAME, SETTINGS } from './settings.js'
+import { SETTINGS } from './settings.js'
 
 // PGDATA's name while it is created. Only the holder of the lock creates one, so any other is a leftover.
 const UNFINISHED = 'creating-'
@@ -26,30 +25,30 @@ const UNFINISHED = 'creating-'
 /**
  * The path of PGDATA as given to PostgreSQL. For root on Linux it is the working directory, which spawn enters while
  * it is still root. So the account that runs PostgreSQL need not have access to the directories above it, and
- * /root/project/.annals works although /root is closed to everybody else.
+ * /root/project/data works although /root is closed to everybody else.
  */
 export function nameForServer(cluster: string): string {
   return isRoot() && process.platform === 'linux' ? '/proc/self/cwd' : cluster
 }
 
-/** Whether PGDATA exists. If it is damaged, or of another major version or user, this throws a StartError. */
+/** Whether PGDATA exists. If it is damaged, or of another major version or user, this throws an EmbeddedPostgresError. */
 export async function clusterExists(directory: DataDirectory, major: number): Promise<boolean> {
   const { cluster } = directory
   const names = await readdir(cluster).catch(passOver('ENOENT'))
   if (!names?.length) return false
   for (const part of ['PG_VERSION', 'global/pg_control']) {
     if (await stat(join(cluster, part)).catch(() => undefined)) continue
-    throw new StartError(
+    throw new EmbeddedPostgresError(
       `The PostgreSQL data in ${cluster} is damaged (${part} is missing): restore it from a backup, ` +
-        'or set ANNALS_DATA_DIR to another directory.',
+        'or choose another data directory.',
     )
   }
   const found = (await readFile(join(cluster, 'PG_VERSION'), 'utf8')).trim()
   if (found !== `${major}`) {
-    throw new StartError(
+    throw new EmbeddedPostgresError(
       `The data in ${cluster} was written by PostgreSQL ${found} and this is PostgreSQL ${major}: dump it with ` +
-        `PostgreSQL ${found} and restore it here, point DATABASE_URL at a server that has it, or set ` +
-        'ANNALS_DATA_DIR to another directory.',
+        `PostgreSQL ${found} and restore it here, use a PostgreSQL server that has it, or ` +
+        'choose another data directory.',
     )
   }
   return true
@@ -75,7 +74,7 @@ export async function createCluster(
     if (account) await chown(fresh, account.uid, account.gid)
     const { code, output } = await runProgram(
       engine.initdb,
-      ['--pgdata', nameForServer(fresh), ...INITDB_OPTIONS],
+      ['--pgdata', nameForServer(fresh), '--username', directory.name, ...INITDB_OPTIONS],
       { cwd: fresh, account },
     )
     if (code !== 0) throw failedInitdb(directory, output)
@@ -89,7 +88,6 @@ export async function createCluster(
 
 // Only its owner and root can reach the socket, so there is nothing left to authenticate.
 const INITDB_OPTIONS = [
-  `--username=${DATABASE_NAME}`,
   '--auth-local=trust',
   '--auth-host=reject',
   '--encoding=UTF8',
@@ -100,14 +98,14 @@ const INITDB_OPTIONS = [
   '--no-instructions',
 ]
 
-function failedInitdb(directory: DataDirectory, output: string): StartError {
+function failedInitdb(directory: DataDirectory, output: string): EmbeddedPostgresError {
   if (FULL_DISK.test(output)) return fullDisk(directory.path, output)
   const reason = reasonIn(output)
   const hint = /could not look up effective user ID/.test(output)
     ? 'give this user a name (a line in /etc/passwd)'
-    : 'set ANNALS_DATA_DIR to another directory'
-  return new StartError(
-    `PostgreSQL could not create its data in ${directory.path} (${reason}): ${hint}, or set DATABASE_URL to a server.`,
+    : 'choose another data directory'
+  return new EmbeddedPostgresError(
+    `PostgreSQL could not create its data in ${directory.path} (${reason}): ${hint}, or use another PostgreSQL server.`,
     { cause: output },
   )
 }

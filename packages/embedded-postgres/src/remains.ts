@@ -6,11 +6,11 @@ import { someoneListensOn } from './presence.js'
 import { shortPathTo } from './short_path.js'
 
 /** What killed processes left behind in a data directory, one sentence each. Read-only. */
-export async function describeRemains(dataDir: string): Promise<string[]> {
+export async function describeRemains(dataDir: string, name: string): Promise<string[]> {
   const path = await realpath(dataDir)
-  const reach = await shortPathTo(path)
   const { uid, gid } = await stat(path)
-  const directory = { ...pathsIn(path), uid, gid }
+  const directory = { ...pathsIn(path, name), uid, gid }
+  const reach = await shortPathTo(directory)
   const remains: string[] = []
   const sighting = await observe(directory, reach)
   if (sighting.state === 'dead') remains.push('its PostgreSQL was killed and will recover')

@@ -1,8 +1,8 @@
 import { readdir, readFile, rename, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { startEmbeddedPostgres } from '../../../src/postgres/embedded/embedded_postgres.js'
-import { processesIn, query, Trial } from './trial.js'
+import { startEmbeddedPostgres } from '../src/embedded_postgres.js'
+import { NAME, processesIn, query, Trial } from './trial.js'
 
 let trial: Trial
 let home: string
@@ -21,9 +21,13 @@ afterEach(async () => {
 
 test('a new directory becomes a server, and release leaves no process', async () => {
   const sentences: string[] = []
-  const server = await startEmbeddedPostgres({ dataDir, onProgress: (sentence) => sentences.push(sentence) })
+  const server = await startEmbeddedPostgres({
+    name: NAME,
+    dataDir,
+    onProgress: (sentence) => sentences.push(sentence),
+  })
   expect(await query(server.connection, 'SELECT current_user, current_database()')).toEqual([
-    { current_user: 'annals', current_database: 'annals' },
+    { current_user: NAME, current_database: NAME },
   ])
   expect(sentences[0]).toBe(`Creating the database in ${dataDir}`)
   expect(sentences[1]).toMatch(/^Starting PostgreSQL 18\.\d+$/)
@@ -33,7 +37,7 @@ test('a new directory becomes a server, and release leaves no process', async ()
 })
 
 test('the server is durable, private and as it should be', async () => {
-  const server = await startEmbeddedPostgres({ dataDir })
+  const server = await startEmbeddedPostgres({ name: NAME, dataDir })
   const settings = `SELECT json_object_agg(name, setting) AS settings FROM pg_settings WHERE name IN (
     'fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums', 'listen_addresses', 'server_encoding',
     'unix_socket_permissions', 'jit')`
@@ -49,7 +53,7 @@ test('the server is durable, private and as it should be', async () => {
       jit: 'off',
     },
   })
-  const locale = `SELECT datlocprovider, datlocale, datcollate FROM pg_database WHERE datname = 'annals'`
+  const locale = `SELECT datlocprovider, datlocale, datcollate FROM pg_database WHERE datname = '${NAME}'`
   expect(await query(server.connection, locale)).toEqual([
     { datlocprovider: 'b', datlocale: 'C.UTF-8', datcollate: 'C' },
   ])
@@ -62,20 +66,20 @@ test('the server is durable, private and as it should be', async () => {
 
 test('what was written is there after a restart, also when the directory was moved in between', async () => {
   await trial.prepare(dataDir)
-  const first = await startEmbeddedPostgres({ dataDir })
+  const first = await startEmbeddedPostgres({ name: NAME, dataDir })
   await query(first.connection, 'CREATE TABLE kept AS SELECT 7 AS n')
   await first.release()
   const moved = join(home, 'moved')
   await rename(dataDir, moved)
-  const second = await startEmbeddedPostgres({ dataDir: moved })
+  const second = await startEmbeddedPostgres({ name: NAME, dataDir: moved })
   expect(await query(second.connection, 'SELECT n FROM kept')).toEqual([{ n: 7 }])
   await second.release()
 })
 
 test('one process can hold it twice, and a second release of one does nothing', async () => {
   const [first, second] = await Promise.all([
-    startEmbeddedPostgres({ dataDir }),
-    startEmbeddedPostgres({ dataDir }),
+    startEmbeddedPostgres({ name: NAME, dataDir }),
+    startEmbeddedPostgres({ name: NAME, dataDir }),
   ])
   await Promise.all([first.release(), first.release()])
   await first.release()
@@ -87,21 +91,21 @@ test('one process can hold it twice, and a second release of one does nothing', 
 test('a path that is too long for a socket works', async () => {
   vi.stubEnv('TMPDIR', home)
   const long = join(home, 'a-long-name-'.repeat(9), 'another-'.repeat(9))
-  const server = await startEmbeddedPostgres({ dataDir: long })
+  const server = await startEmbeddedPostgres({ name: NAME, dataDir: long })
   expect(await query(server.connection, 'SELECT 1 AS n')).toEqual([{ n: 1 }])
-  const link = join(server.connection.host, '../../..')
+  const link = join(server.connection.host, '../..')
   expect((await stat(link)).mode & 0o777).toBe(0o700)
   await server.release()
 })
 
 test('settings are those of this version at each start, and the operator’s own survive', async () => {
   await trial.prepare(dataDir)
-  const first = await startEmbeddedPostgres({ dataDir })
+  const first = await startEmbeddedPostgres({ name: NAME, dataDir })
   await query(first.connection, "ALTER SYSTEM SET work_mem = '9MB'")
   await query(first.connection, "ALTER SYSTEM SET listen_addresses = '127.0.0.1'")
   await first.release()
   await writeFile(join(dataDir, 'postgres/postgresql.conf'), 'fsync = off')
-  const second = await startEmbeddedPostgres({ dataDir })
+  const second = await startEmbeddedPostgres({ name: NAME, dataDir })
   const settings = `SELECT current_setting('fsync') AS fsync, current_setting('work_mem') AS work_mem,
     current_setting('listen_addresses') AS listen_addresses`
   expect(await query(second.connection, settings)).toEqual([
@@ -114,7 +118,7 @@ test('a large log begins anew and is kept once', async () => {
   await trial.prepare(dataDir)
   const log = join(dataDir, 'postgres.log')
   await truncate(log, 11 * 1024 * 1024)
-  await (await startEmbeddedPostgres({ dataDir })).release()
+  await (await startEmbeddedPostgres({ name: NAME, dataDir })).release()
   expect((await stat(`${log}.1`)).size).toBe(11 * 1024 * 1024)
   expect(await readFile(log, 'utf8')).toMatch(/^\d{4}.* starting PostgreSQL/)
 })
@@ -132,7 +136,7 @@ test('Ctrl-C in the terminal of the process does not reach its server', async ()
 
 test('a data directory that is deleted under its server is no obstacle to release', async () => {
   await trial.prepare(dataDir)
-  const server = await startEmbeddedPostgres({ dataDir })
+  const server = await startEmbeddedPostgres({ name: NAME, dataDir })
   const [pid] = (await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')
   await rename(dataDir, join(home, 'gone'))
   await server.release()

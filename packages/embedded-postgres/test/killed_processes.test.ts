@@ -3,8 +3,8 @@ import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { startEmbeddedPostgres } from '../../../src/postgres/embedded/embedded_postgres.js'
-import { eventually, IS_ROOT, processesIn, query, Trial } from './trial.js'
+import { startEmbeddedPostgres } from '../src/embedded_postgres.js'
+import { eventually, IS_ROOT, NAME, processesIn, query, Trial } from './trial.js'
 
 vi.setConfig({ testTimeout: 120_000 })
 
@@ -30,7 +30,7 @@ test('a server whose process was killed is found, used again and stopped', async
   await query(await holder.connection(), 'CREATE TABLE kept AS SELECT 7 AS n')
   const pid = await postmasterPid()
   await holder.killed()
-  const server = await startEmbeddedPostgres({ dataDir })
+  const server = await startEmbeddedPostgres({ name: NAME, dataDir })
   expect(await postmasterPid()).toBe(pid)
   expect(await query(server.connection, 'SELECT n FROM kept')).toEqual([{ n: 7 }])
   await server.release()
@@ -51,7 +51,11 @@ test('a killed server is recovered by the next start, with every commit', async 
   await holder.killed()
   process.kill(await postmasterPid(), 'SIGKILL')
   const sentences: string[] = []
-  const server = await startEmbeddedPostgres({ dataDir, onProgress: (sentence) => sentences.push(sentence) })
+  const server = await startEmbeddedPostgres({
+    name: NAME,
+    dataDir,
+    onProgress: (sentence) => sentences.push(sentence),
+  })
   expect(await query(server.connection, 'SELECT n FROM kept')).toEqual([{ n: 7 }])
   await sum
   await busy.end().catch(() => {})
@@ -66,7 +70,7 @@ test('a killed server that its stopped process has not yet buried does not keep 
   holder.kill('SIGSTOP')
   const pid = await postmasterPid()
   process.kill(pid, 'SIGKILL')
-  const server = await startEmbeddedPostgres({ dataDir })
+  const server = await startEmbeddedPostgres({ name: NAME, dataDir })
   expect(await query(server.connection, 'SELECT 1 AS n')).toEqual([{ n: 1 }])
   await server.release()
   expect(await processesIn(home), 'the stopped process is still one of its users').not.toEqual([])
@@ -77,7 +81,7 @@ test('a killed server that its stopped process has not yet buried does not keep 
 
 test('a process whose server is killed brings it back', async () => {
   await trial.prepare(dataDir)
-  const server = await startEmbeddedPostgres({ dataDir })
+  const server = await startEmbeddedPostgres({ name: NAME, dataDir })
   await query(server.connection, 'CREATE TABLE kept AS SELECT 7 AS n')
   const pid = await postmasterPid()
   process.kill(pid, 'SIGKILL')
@@ -101,7 +105,7 @@ test('a process id that was given to another process is not taken for the server
   const withStranger = remains.replace(/^\d+/, `${stranger.pid}`)
   await writeFile(file, withStranger, { mode: 0o600 })
   await writeFile(join(dataDir, 'postgres/.s.PGSQL.5432.lock'), withStranger, { mode: 0o600 })
-  const server = await startEmbeddedPostgres({ dataDir })
+  const server = await startEmbeddedPostgres({ name: NAME, dataDir })
   expect(await query(server.connection, 'SELECT 1 AS n')).toEqual([{ n: 1 }])
   await server.release()
   expect(stranger.exitCode, 'the stranger was left alone').toBe(null)
@@ -114,7 +118,7 @@ test('an empty postmaster.pid, as a crash of the machine leaves it, is no obstac
   await writeFile(file, '')
   const before = new Date(Date.now() - 60_000)
   await utimes(file, before, before)
-  const server = await startEmbeddedPostgres({ dataDir })
+  const server = await startEmbeddedPostgres({ name: NAME, dataDir })
   await server.release()
 })
 
@@ -126,7 +130,7 @@ test('a creation that was killed leaves nothing that a later start stumbles over
     )
     await holder.killed()
   }
-  const server = await startEmbeddedPostgres({ dataDir })
+  const server = await startEmbeddedPostgres({ name: NAME, dataDir })
   expect(await query(server.connection, 'SELECT 1 AS n')).toEqual([{ n: 1 }])
   await server.release()
   expect((await readdir(dataDir)).sort()).toEqual(['clients', 'postgres', 'postgres.log'])
@@ -137,7 +141,7 @@ test('a process that is killed while it starts the server leaves the lock to the
   const holder = trial.hold(dataDir)
   await eventually(async () => holder.sentences.some((sentence) => sentence.startsWith('Starting')))
   await holder.killed()
-  const server = await startEmbeddedPostgres({ dataDir })
+  const server = await startEmbeddedPostgres({ name: NAME, dataDir })
   expect(await query(server.connection, 'SELECT 1 AS n')).toEqual([{ n: 1 }])
   await server.release()
   expect(await processesIn(home)).toEqual([])

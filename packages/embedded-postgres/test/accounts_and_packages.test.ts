@@ -2,11 +2,12 @@ import { spawnSync } from 'node:child_process'
 import { chmod, chown, lstat, mkdir, readdir, rm, stat, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { startEmbeddedPostgres } from '../../../src/postgres/embedded/embedded_postgres.js'
+import { startEmbeddedPostgres } from '../src/embedded_postgres.js'
 import {
   IS_ROOT,
   IS_THOROUGH,
   installElsewhere,
+  NAME,
   NOBODY,
   PACKAGE,
   processesIn,
@@ -93,7 +94,7 @@ test.runIf(IS_ROOT)('root has a server below a directory that is closed to every
   const closed = join(home, 'closed')
   await mkdir(closed, { mode: 0o700 })
   const deep = join(closed, 'project/.annals')
-  const server = await startEmbeddedPostgres({ dataDir: deep })
+  const server = await startEmbeddedPostgres({ name: NAME, dataDir: deep })
   expect(await query(server.connection, 'SELECT 1 AS n')).toEqual(ONE)
   const pids = await processesIn(home)
   const { stdout } = spawnSync('ps', ['-o', 'uid=', '-p', pids.join(',')], { encoding: 'utf8' })
@@ -119,7 +120,7 @@ test.runIf(IS_ROOT && IS_THOROUGH)(
 test.runIf(IS_ROOT && IS_THOROUGH)(
   'root has a server though both, as below /root, are closed to everybody else',
   async () => {
-    const cache = '/var/cache/annals'
+    const cache = `/var/cache/${NAME}`
     const wasThere = await stat(cache).catch(() => undefined)
     const place = await trial.directory()
     const dist = await installElsewhere(place, async () => {})
@@ -156,7 +157,7 @@ test.runIf(IS_ROOT)(
     const restored = join(home, 'restored')
     expect(spawnSync('cp', ['-r', dataDir, restored]).status).toBe(0)
     expect((await lstat(join(restored, 'postgres/PG_VERSION'))).uid).toBe(0)
-    const server = await startEmbeddedPostgres({ dataDir: restored })
+    const server = await startEmbeddedPostgres({ name: NAME, dataDir: restored })
     expect(await query(server.connection, 'SELECT 1 AS n')).toEqual(ONE)
     await server.release()
   },

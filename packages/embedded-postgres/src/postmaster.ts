@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StartError } from '../../errors.js'
 import { nameForServer } from './cluster.js'
 import { type DataDirectory, passOver } from './data_directory.js'
 import type { Engine } from './engine.js'
-import { FULL_DISK, fullDisk } from './failures.js'
+import { EmbeddedPostgresError, FULL_DISK, fullDisk } from './failures.js'
 import { clearRemains, hasEnded, isServerOf, observe } from './postmaster_file.js'
 import { type Account, programEnvironment } from './run_program.js'
 import { logSize, openLog, readLog, reasonIn } from './server_log.js'
@@ -87,7 +86,7 @@ async function launchServer({ directory, account }: Place, engine: Engine): Prom
   const log = await openLog(directory)
   try {
     const { size: logOffset } = await log.stat()
-    const args = ['-D', nameForServer(directory.cluster), ...serverOptions(directory.path)]
+    const args = ['-D', nameForServer(directory.cluster), ...serverOptions(directory)]
     const child = spawn(engine.postgres, args, {
       ...account,
       cwd: directory.cluster,
@@ -112,19 +111,23 @@ async function launchServer({ directory, account }: Place, engine: Engine): Prom
   }
 }
 
-async function failedStart({ directory }: Place, launch: Launch, output: string): Promise<StartError> {
+async function failedStart(
+  { directory }: Place,
+  launch: Launch,
+  output: string,
+): Promise<EmbeddedPostgresError> {
   if (FULL_DISK.test(output)) return fullDisk(directory.path, output)
   const killed = launch.killedBy && `it was killed by ${launch.killedBy}, as happens when memory runs out`
   const reason = launch.error?.message ?? killed ?? reasonIn(output)
-  return new StartError(
+  return new EmbeddedPostgresError(
     `PostgreSQL could not start (${reason}): see ${directory.log}, and if the data is damaged, restore a backup ` +
-      'or set ANNALS_DATA_DIR to another directory.',
+      'or choose another data directory.',
     { cause: output },
   )
 }
 
-function stillHeld(directory: DataDirectory, output: string): StartError {
-  return new StartError(
+function stillHeld(directory: DataDirectory, output: string): EmbeddedPostgresError {
+  return new EmbeddedPostgresError(
     `Processes of a previous PostgreSQL still use ${directory.cluster} (${reasonIn(output)}): end them and start again.`,
     { cause: output },
   )
@@ -134,9 +137,9 @@ async function silentStart(
   { directory }: Place,
   launch: Launch | undefined,
   silenceMs: number,
-): Promise<StartError> {
+): Promise<EmbeddedPostgresError> {
   const output = await readLog(directory.log, launch?.logOffset ?? 0)
-  return new StartError(
+  return new EmbeddedPostgresError(
     `PostgreSQL did not start within ${silenceMs / 1000} s; its log ${directory.log} ends with ` +
       `"${reasonIn(output)}": remove the cause and start again.`,
     { cause: output },

@@ -5,67 +5,85 @@ import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { StartError } from '../../errors.js'
-import { type LocalTarget, onSingleConnection, singleConnection } from '../single_connection.js'
 import { Client } from './client.js'
 import { clusterExists, createCluster, prepareCluster } from './cluster.js'
-import { openDataDirectory } from './data_directory.js'
+import { type DataDirectory, openDataDirectory } from './data_directory.js'
 import { findEngine } from './engine.js'
-import { asStartError } from './failures.js'
+import { asPlainError, EmbeddedPostgresError } from './failures.js'
 import { bringUp, type Place, takeDown } from './postmaster.js'
 import { isAlive, observe } from './postmaster_file.js'
 import { chooseAccount, programEnvironment } from './run_program.js'
 import { boundLog } from './server_log.js'
-import { DATABASE_NAME, SOCKET_PORT } from './settings.js'
+import { SOCKET_PORT } from './settings.js'
 import { shortPathTo } from './short_path.js'
 
 /**
- * PostgreSQL as a part of Annals: one private server per data directory, shared by the processes that use it.
+ * PostgreSQL as a part of a program: one private server per data directory, shared by the processes that use it.
  *
  *   nothing ──createCluster──▶ stopped ──bringUp──▶ running ──takeDown──▶ stopped
  *                                 ▲                    │
  *                                 └── dead ◀──killed───┘    (the next bringUp recovers)
  *
- * Each arrow to the right is taken by one process at a time, the holder of the lock (`postgres/embedded/client.ts`).
+ * Each arrow to the right is taken by one process at a time, the holder of the lock (`src/client.ts`).
  * Each process first becomes a client and then takes the lock, so the last client, which stops the server, sees every
  * other one that relies on it. All state of the server is what PostgreSQL itself keeps in PGDATA
- * (`postgres/embedded/postmaster_file.ts`): a server whose starter was killed is found and used again. A process that
+ * (`src/postmaster_file.ts`): a server whose starter was killed is found and used again. A process that
  * ends without having left, such as by an uncaught error, starts another one that leaves for it.
  */
+export interface EmbeddedPostgresOptions {
+  /** Where all that the server keeps is; created if it is missing. */
+  dataDir: string
+  /**
+   * Whose server it is, such as the program's name: letters, digits and _. The database and its user are called so, and
+   * what stands outside of the data directory. Always the same for one data directory.
+   */
+  name: string
+  /** Told in a sentence what takes long, and what went wrong and is being mended. */
+  onProgress?: (sentence: string) => void
+}
+
+/** What `pg` needs: the directory of the Unix socket as host, and the number in the socket's name. */
+export interface SocketConnection {
+  host: string
+  port: number
+  database: string
+  user: string
+}
+
 export interface EmbeddedPostgres {
-  /** What `pg` needs: directory of the Unix socket as host, database, user. */
-  readonly connection: LocalTarget
+  readonly connection: SocketConnection
   /** Leaves the server; the last process stops it. Idempotent. */
   release(): Promise<void>
 }
 
-/** Starts the embedded PostgreSQL of a data directory, or joins the one that runs; fails with a StartError. */
-export async function startEmbeddedPostgres(options: {
-  dataDir: string
-  onProgress?: (sentence: string) => void
-}): Promise<EmbeddedPostgres> {
-  const say = options.onProgress ?? (() => {})
+/**
+ * Starts the PostgreSQL of a data directory, or joins the one that runs.
+ * @throws EmbeddedPostgresError
+ */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const { dataDir, name, onProgress = () => {} } = options
+  if (!/^\w{1,32}$/.test(name)) throw new TypeError(`${name} is no name: use up to 32 letters, digits and _.`)
   try {
-    return await joinServer(await openPlace(options.dataDir, say))
+    return await joinServer(await openPlace(dataDir, name, onProgress))
   } catch (error) {
-    throw await asStartError(error, resolve(options.dataDir))
+    throw await asPlainError(error, resolve(dataDir))
   }
 }
 
 /** Stops the server of a data directory if nobody uses it. */
-export async function stopUnused(dataDir: string): Promise<void> {
+export async function stopUnused(dataDir: string, name: string): Promise<void> {
   // Creates nothing if the data was deleted meanwhile.
   if (!existsSync(dataDir)) return
-  const place = await openPlace(dataDir, () => {})
+  const place = await openPlace(dataDir, name, () => {})
   const client = await Client.join(place.directory, place.reach)
   await client.leave(() => takeDown(place), place.say)
 }
 
-async function openPlace(dataDir: string, say: Place['say']): Promise<Place> {
-  const directory = await openDataDirectory(dataDir)
+async function openPlace(dataDir: string, name: string, say: Place['say']): Promise<Place> {
+  const directory = await openDataDirectory(dataDir, name)
   const cluster = await lstat(directory.cluster).catch(() => undefined)
   const account = await chooseAccount([cluster, directory])
-  const reach = await shortPathTo(directory.path)
+  const reach = await shortPathTo(directory)
   return { directory, reach, account, say }
 }
 
@@ -74,15 +92,15 @@ async function joinServer(place: Place): Promise<EmbeddedPostgres> {
   const client = await Client.join(directory, reach)
   const onExit = () => {
     client.abandon()
-    leaveToAnother(directory.path)
+    leaveToAnother(directory)
   }
   process.once('exit', onExit)
   const leave = () => client.leave(() => takeDown(place), say).finally(() => process.off('exit', onExit))
-  const connection: LocalTarget = {
+  const connection: SocketConnection = {
     host: `${reach}/postgres`,
     port: SOCKET_PORT,
-    database: DATABASE_NAME,
-    user: DATABASE_NAME,
+    database: directory.name,
+    user: directory.name,
   }
   try {
     const pid = await client.whileLocked(() => serve(place, connection), say)
@@ -101,16 +119,20 @@ async function joinServer(place: Place): Promise<EmbeddedPostgres> {
 }
 
 /** Starts another process that stops the server for this one, which is ending without having left and cannot wait. */
-function leaveToAnother(dataDir: string): void {
+function leaveToAnother({ path, name }: DataDirectory): void {
   const program = fileURLToPath(new URL('./stop_unused.js', import.meta.url))
   const options = { cwd: '/', env: programEnvironment(), detached: true, stdio: 'ignore' } as const
-  spawn(process.execPath, [program, dataDir], options)
+  spawn(process.execPath, [program, path, name], options)
     .on('error', () => {})
     .unref()
 }
 
 /** Ensures that the server runs and has the database; returns its process id. Only under the lock. */
-async function serve(place: Place, connection: LocalTarget, { create } = { create: true }): Promise<number> {
+async function serve(
+  place: Place,
+  connection: SocketConnection,
+  { create } = { create: true },
+): Promise<number> {
   const { directory, reach, account, say } = place
   const began = performance.now()
   for (;;) {
@@ -120,7 +142,9 @@ async function serve(place: Place, connection: LocalTarget, { create } = { creat
       const engine = await findEngine(directory, account, say)
       if (!(await clusterExists(directory, engine.major))) {
         if (!create)
-          throw new StartError(`The PostgreSQL data in ${directory.cluster} is gone: restore a backup.`)
+          throw new EmbeddedPostgresError(
+            `The PostgreSQL data in ${directory.cluster} is gone: restore a backup.`,
+          )
         say(`Creating the database in ${directory.path}`)
         await createCluster(directory, engine, account)
       }
@@ -129,7 +153,7 @@ async function serve(place: Place, connection: LocalTarget, { create } = { creat
     }
     if (await ensureDatabase(connection)) return pid
     if (performance.now() - began > CONNECT_MS) {
-      throw new StartError(
+      throw new EmbeddedPostgresError(
         `PostgreSQL is running but accepts no connections: see ${directory.log}, and start again.`,
       )
     }
@@ -149,13 +173,20 @@ const GOING_DOWN = ['57P01', '57P02', '57P03']
  * Connects once and creates the database if it is missing. False: the server does not accept connections now, because
  * it is stopping or has just stopped. Only under the lock.
  */
-async function ensureDatabase(connection: LocalTarget): Promise<boolean> {
-  const client = singleConnection({ ...connection, database: 'postgres' }, 'annals start')
+async function ensureDatabase(connection: SocketConnection): Promise<boolean> {
+  const { database } = connection
+  const client = new pg.Client({
+    ...connection,
+    database: 'postgres',
+    application_name: `${database} start`,
+    connectionTimeoutMillis: 10_000,
+  })
+  // Without a listener, an error between two statements would end the process.
+  client.on('error', () => {})
   try {
-    await onSingleConnection(client, async () => {
-      const found = await client.query('SELECT FROM pg_database WHERE datname = $1', [connection.database])
-      if (found.rowCount === 0) await client.query(`CREATE DATABASE "${connection.database}"`)
-    })
+    await client.connect()
+    const found = await client.query('SELECT FROM pg_database WHERE datname = $1', [database])
+    if (found.rowCount === 0) await client.query(`CREATE DATABASE "${database}"`)
     return true
   } catch (error) {
     // An error that the server did not send comes from a refused or broken connection.
@@ -163,6 +194,8 @@ async function ensureDatabase(connection: LocalTarget): Promise<boolean> {
     // Then it is up and has the database: others are using it.
     if (error.code === TOO_MANY_CONNECTIONS) return true
     throw error
+  } finally {
+    await client.end().catch(() => {})
   }
 }
 
@@ -196,7 +229,7 @@ function keepAlive(place: Place, firstPid: number, revive: () => Promise<number>
         upkeepAt += UPKEEP_MS
         await boundLog(place.directory.log)
         // A cleaner of /tmp may have removed the link to the socket.
-        await shortPathTo(place.directory.path)
+        await shortPathTo(place.directory)
       }
     } catch (error) {
       place.say(error instanceof Error ? error.message : String(error))

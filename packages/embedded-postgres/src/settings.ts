@@ -1,3 +1,5 @@
+import type { DataDirectory } from './data_directory.js'
+
 const CONNECTIONS_MAX = 240
 
 /** Connections of the embedded server that we can use: by default it reserves three for emergencies. */
@@ -9,7 +11,7 @@ export const EMBEDDED_CONNECTIONS_MAX = CONNECTIONS_MAX - 3
  *
  * Sized for a small machine, for a first try or a few agents: about 20 MB idle, few processes, quick to start.
  */
-export const SETTINGS = `# Written by Annals at each start: changes are lost. Use ALTER SYSTEM for settings of your own.
+export const SETTINGS = `# Written at each start: changes are lost. Use ALTER SYSTEM for settings of your own.
 
 # An acknowledged append is durable. That depends on these three.
 fsync = on
@@ -50,23 +52,23 @@ lc_time = 'C'
  * working directory, which only the account that runs it can enter. The last one means nothing to PostgreSQL: it
  * tells readers of a process list, and us, whose server this is.
  */
-export function serverOptions(dataDir: string): string[] {
+export function serverOptions(directory: DataDirectory): string[] {
   const options = {
     listen_addresses: '',
     port: `${SOCKET_PORT}`,
     unix_socket_directories: '.',
     unix_socket_permissions: '0700',
-    [OWNER_OPTION]: dataDir,
+    [ownerOption(directory.name)]: directory.path,
   }
   return Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
 
 /** The custom setting that names the data directory on the server's command line. */
-export const OWNER_OPTION = 'annals.data_directory'
+export function ownerOption(name: string): string {
+  return `${name}.data_directory`
+}
 
 /** Not a TCP port: the number in the socket's file name. */
 export const SOCKET_PORT = 5432
 
 export const SOCKET_NAME = `.s.PGSQL.${SOCKET_PORT}`
-
-export const DATABASE_NAME = 'annals'

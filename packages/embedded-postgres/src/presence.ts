@@ -1,6 +1,6 @@
 import { connect, createServer, type Server } from 'node:net'
-import { StartError } from '../../errors.js'
 import { codeOf } from './data_directory.js'
+import { EmbeddedPostgresError } from './failures.js'
 
 /** Listens on a Unix socket as long as this process lives, without keeping it alive. */
 export function listenOn(path: string): Promise<Server> {
@@ -10,8 +10,8 @@ export function listenOn(path: string): Promise<Server> {
     server.on('error', (error) => {
       const unsupported = ['ENOTSUP', 'EOPNOTSUPP', 'EINVAL', 'ENOSYS'].includes(codeOf(error) ?? '')
       if (!unsupported) return reject(error)
-      const sentence = 'has no Unix sockets: set ANNALS_DATA_DIR to a directory on a local disk.'
-      reject(new StartError(`The file system of ${path} ${sentence}`, { cause: error }))
+      const sentence = 'has no Unix sockets: choose a data directory on a local disk.'
+      reject(new EmbeddedPostgresError(`The file system of ${path} ${sentence}`, { cause: error }))
     })
     // Exclusive: a worker of node:cluster must listen itself, not through its primary.
     server.listen({ path, exclusive: true }, () => resolve(server))

@@ -9,12 +9,14 @@ import { isRoot } from './run_program.js'
 export interface DataDirectory {
   /** The real path, so that two spellings of one directory mean one server. */
   readonly path: string
+  /** Whose server it is. */
+  readonly name: string
   /** PGDATA; the server's socket lies in it too. */
   readonly cluster: string
   readonly log: string
-  /** One directory per live process; see `postgres/embedded/client.ts`. */
+  /** One directory per live process; see `src/client.ts`. */
   readonly clients: string
-  /** Held by the process that starts or stops PostgreSQL; see `postgres/embedded/client.ts`. */
+  /** Held by the process that starts or stops PostgreSQL; see `src/client.ts`. */
   readonly lock: string
   /** The directory's owner: what root creates in it is handed to this user. */
   readonly uid: number
@@ -22,7 +24,7 @@ export interface DataDirectory {
 }
 
 /** Creates the data directory if it is missing and describes it; throws file system errors. */
-export async function openDataDirectory(dataDir: string): Promise<DataDirectory> {
+export async function openDataDirectory(dataDir: string, name: string): Promise<DataDirectory> {
   const wanted = resolve(dataDir)
   const created = await mkdir(wanted, { recursive: true, mode: 0o700 })
   if (created !== undefined) {
@@ -32,7 +34,7 @@ export async function openDataDirectory(dataDir: string): Promise<DataDirectory>
   }
   const path = await realpath(wanted)
   const { uid, gid } = await stat(path)
-  const paths = pathsIn(path)
+  const paths = pathsIn(path, name)
   await mkdir(paths.clients, { mode: 0o700 }).catch(passOver('EEXIST'))
   await handToOwner(paths.clients, { uid, gid })
   return { ...paths, uid, gid }
@@ -67,9 +69,10 @@ export function passOver(...codes: string[]): (error: unknown) => undefined {
   }
 }
 
-export function pathsIn(path: string) {
+export function pathsIn(path: string, name: string) {
   return {
     path,
+    name,
     cluster: join(path, 'postgres'),
     log: join(path, 'postgres.log'),
     clients: join(path, 'clients'),

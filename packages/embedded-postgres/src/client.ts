@@ -3,8 +3,8 @@ import { mkdir, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promise
 import type { Server } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StartError } from '../../errors.js'
 import { type DataDirectory, handToOwner, passOver } from './data_directory.js'
+import { EmbeddedPostgresError } from './failures.js'
 import { listenOn, someoneListensOn } from './presence.js'
 
 /**
@@ -127,7 +127,7 @@ export class Client {
       const waited = performance.now() - began
       const sentence = `Process ${holder.split('-')[0]} is starting or stopping the PostgreSQL in ${this.directory.path}`
       if (waited > LOCK_PATIENCE_MS) {
-        throw new StartError(
+        throw new EmbeddedPostgresError(
           `${sentence} and has not finished for ${LOCK_PATIENCE_MS / 1000} s: check that process.`,
         )
       }
