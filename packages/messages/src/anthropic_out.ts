@@ -3,7 +3,7 @@ import { textOfBase64 } from './base64.js'
 import { bytesOf, fileBytes, fileName, mediaTypeOf, publicUrl } from './media.js'
 import type { CacheControl, FilePart, ImagePart, NeutralMessage, Part, ToolResultPart } from './parts.js'
 import { argumentsAsObject } from './tool_arguments.js'
-import { NO_CONTENT, turnsOf } from './turns.js'
+import { NO_CONTENT, type Omit, omitPart, turnsOf } from './turns.js'
 
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'] as const
 
@@ -67,17 +67,21 @@ export interface AnthropicMessage {
  * `data`; audio (its transcript is kept) and video; images other than JPEG, PNG, GIF and WebP; files other than
  * PDF and text, and text that is in a blob; files in another provider's store; names; refusals are kept as plain text.
  */
-export function writeAnthropic(message: NeutralMessage): AnthropicMessage[] {
+export function writeAnthropic(message: NeutralMessage, omit: Omit): AnthropicMessage[] {
   const messages: AnthropicMessage[] = []
   for (const turn of turnsOf(message)) {
-    const content = writeBlocks(turn.parts)
+    const content = writeBlocks(turn.parts, omit)
     if (content.length > 0) messages.push({ role: turn.role, content })
   }
-  if (messages.length > 0) return messages
-  return [{ role: message.role, content: [{ type: 'text', text: NO_CONTENT }] }]
+  return messages
 }
 
-function writeBlocks(parts: Part[]): Block[] {
+/** A message with nothing that the format can carry. */
+export function emptyAnthropic({ role }: NeutralMessage): AnthropicMessage {
+  return { role, content: [{ type: 'text', text: NO_CONTENT }] }
+}
+
+function writeBlocks(parts: Part[], omit: Omit): Block[] {
   const blocks: Block[] = []
   const results = new Map<string, ToolResultBlock>()
   for (const part of parts) {
@@ -88,7 +92,10 @@ function writeBlocks(parts: Part[]): Block[] {
       continue
     }
     const block = writeBlock(part)
-    if (block === null) continue
+    if (block === null) {
+      omitPart(part, omit)
+      continue
+    }
     const result =
       part.type === 'image' || part.type === 'file' ? results.get(part.meta.tool_call_id ?? '') : undefined
     if (result !== undefined && (block.type === 'image' || block.type === 'document')) addTo(result, block)

@@ -1,7 +1,7 @@
 import { audioBytes, bytesOf, fileBytes, fileName, type MediaBytes, mediaTypeOf } from './media.js'
 import type { FilePart, MediaMeta, NeutralMessage, Part, ToolCallMeta, ToolResultPart } from './parts.js'
 import { argumentsAsObject } from './tool_arguments.js'
-import { NO_CONTENT, turnsOf } from './turns.js'
+import { NO_CONTENT, type Omit, omitPart, turnsOf } from './turns.js'
 
 /**
  * What Google says to send with a function call that Gemini did not make: from Gemini 3 on, a call in the turn
@@ -11,13 +11,25 @@ export const FOREIGN_SIGNATURE = 'skip_thought_signature_validator'
 
 type GeminiPart =
   | { text: string; thought?: boolean; thoughtSignature?: string }
-  | { inlineData: { mimeType: string; data: string } }
-  | { fileData: { fileUri: string; mimeType?: string } }
+  | Medium
   | {
       functionCall: { id: string; name: string; args: Record<string, unknown> }
       thoughtSignature?: string
     }
-  | { functionResponse: { id: string; name: string; response: Record<string, unknown> } }
+  | { functionResponse: FunctionResponse }
+
+type Medium = (
+  | { inlineData: { mimeType: string; data: string } }
+  | { fileData: { fileUri: string; mimeType?: string } }
+) & { thoughtSignature?: string }
+
+/** `parts`: its images and files. */
+interface FunctionResponse {
+  id: string
+  name: string
+  response: Record<string, unknown>
+  parts?: Medium[]
+}
 
 /** A message as the renderer writes it: a subset of the SDK's `Content`. */
 export interface GeminiMessage {
@@ -35,27 +47,46 @@ export interface GeminiMessage {
  * Left out: empty text, which the API refuses; `redacted_thinking`; OpenAI's reasoning; `data`; files in another provider's store;
  * names; what a spoken reply sounded like (its transcript is kept); refusals are kept as plain text; cache marks.
  */
-export function writeGemini(message: NeutralMessage): GeminiMessage[] {
+export function writeGemini(message: NeutralMessage, omit: Omit): GeminiMessage[] {
   const messages: GeminiMessage[] = []
   for (const turn of turnsOf(message)) {
-    const parts = writeParts(turn.parts)
+    const parts = writeParts(turn.parts, omit)
     if (parts.length > 0) messages.push({ role: turn.role === 'assistant' ? 'model' : 'user', parts })
   }
-  if (messages.length > 0) return messages
-  return [{ role: message.role === 'assistant' ? 'model' : 'user', parts: [{ text: NO_CONTENT }] }]
+  return messages
 }
 
-function writeParts(parts: Part[]): GeminiPart[] {
+/** A message with nothing that the format can carry. */
+export function emptyGemini({ role }: NeutralMessage): GeminiMessage {
+  return { role: role === 'assistant' ? 'model' : 'user', parts: [{ text: NO_CONTENT }] }
+}
+
+function writeParts(parts: Part[], omit: Omit): GeminiPart[] {
   const written: GeminiPart[] = []
+  const results = new Map<string | undefined, FunctionResponse>()
   let calls = 0
   for (const part of parts) {
-    if (part.type === 'tool-call') written.push(writeCall(part.meta, calls++ === 0))
-    else {
-      const piece = writePart(part)
-      if (piece !== null) written.push(piece)
+    if (part.type === 'tool-call') {
+      written.push(writeCall(part.meta, calls++ === 0))
+      continue
     }
+    const piece = writePart(part)
+    if (piece === null) {
+      omitPart(part, omit)
+      continue
+    }
+    if ('functionResponse' in piece) results.set(piece.functionResponse.id, piece.functionResponse)
+    const result = isMedium(part) ? results.get(part.meta.tool_call_id) : undefined
+    if (result && ('inlineData' in piece || 'fileData' in piece)) {
+      result.parts ??= []
+      result.parts.push(piece)
+    } else written.push(piece)
   }
   return written
+}
+
+function isMedium(part: Part): part is Extract<Part, { type: 'image' | 'audio' | 'video' | 'file' }> {
+  return part.type === 'image' || part.type === 'audio' || part.type === 'video' || part.type === 'file'
 }
 
 function writeCall(call: ToolCallMeta, isFirst: boolean): GeminiPart {

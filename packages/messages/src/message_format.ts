@@ -1,20 +1,21 @@
 import { readAcontext } from './acontext_in.js'
 import { type AcontextMessage, writeAcontext } from './acontext_out.js'
 import { readAnthropic } from './anthropic_in.js'
-import { type AnthropicMessage, writeAnthropic } from './anthropic_out.js'
+import { type AnthropicMessage, emptyAnthropic, writeAnthropic } from './anthropic_out.js'
 import { bytePlaces, markBlobs } from './attachments.js'
 import { InvalidMessage, isObject } from './blob_fields.js'
 import { CallIds, type MessagePlace } from './call_ids.js'
 import type { MessageFormat } from './formats.js'
 import { readGemini } from './gemini_in.js'
-import { type GeminiMessage, writeGemini } from './gemini_out.js'
+import { emptyGemini, type GeminiMessage, writeGemini } from './gemini_out.js'
 import { parseJson, writeJson } from './json/exact_json.js'
 import { readOpenAi } from './openai_in.js'
-import { type OpenAiMessage, writeOpenAi } from './openai_out.js'
+import { emptyOpenAi, type OpenAiMessage, writeOpenAi } from './openai_out.js'
 import type { NeutralMessage } from './parts.js'
 import { itemKind } from './response_items.js'
 import { readResponses } from './responses_in.js'
-import { type ResponsesItem, writeResponses } from './responses_out.js'
+import { emptyResponses, type ResponsesItem, writeResponses } from './responses_out.js'
+import type { Omit } from './turns.js'
 
 export type { AcontextMessage, AnthropicMessage, GeminiMessage, OpenAiMessage, ResponsesItem }
 
@@ -40,12 +41,28 @@ const READERS: Readonly<Record<MessageFormat, (blob: unknown, ids: CallIds) => N
   responses: readResponses,
 }
 
-const WRITERS: Readonly<Record<MessageFormat, (message: NeutralMessage) => ProviderMessage[]>> = {
+/** Writes what the format can carry, which may be nothing, and names the kinds of part that it leaves out. */
+type Write = (message: NeutralMessage, omit: Omit) => ProviderMessage[]
+
+const WRITERS: Readonly<Record<MessageFormat, Write>> = {
   openai: writeOpenAi,
   anthropic: writeAnthropic,
   gemini: writeGemini,
   acontext: writeAcontext,
   responses: writeResponses,
+}
+
+const EMPTY: Readonly<Record<MessageFormat, (message: NeutralMessage) => ProviderMessage>> = {
+  openai: emptyOpenAi,
+  anthropic: emptyAnthropic,
+  gemini: emptyGemini,
+  acontext: (message) => writeAcontext(message)[0]!,
+  responses: emptyResponses,
+}
+
+/** The messages of a format that a message becomes: none, where there is nothing that the format can carry. */
+export function writeItems(format: MessageFormat, message: NeutralMessage, omit: Omit): ProviderMessage[] {
+  return WRITERS[format](message, omit)
 }
 
 /**
@@ -99,7 +116,9 @@ export class ConversationRenderer {
   render(stored: StoredMessage): unknown[] {
     const message = this.reader.read(stored) ?? { role: 'user', provider_role: null, name: null, parts: [] }
     if (stored.format === this.format) return [stored.blob]
-    return this.format !== 'acontext' && isSetting(message) ? [] : WRITERS[this.format](message)
+    if (this.format !== 'acontext' && isSetting(message)) return []
+    const items = writeItems(this.format, message, () => {})
+    return items.length > 0 ? items : [EMPTY[this.format](message)]
   }
 }
 

@@ -1,7 +1,7 @@
 import { audioFormat, bytesOf, dataUrl, openAiFile, publicUrl } from './media.js'
 import type { AudioMeta, ImageMeta, NeutralMessage, Part, ToolCallMeta } from './parts.js'
 import { parseObject } from './tool_arguments.js'
-import { instructionRole, type Turn, turnsOf } from './turns.js'
+import { instructionRole, type Omit, omitPart, type Turn, turnsOf } from './turns.js'
 
 interface TextContent {
   type: 'text'
@@ -41,22 +41,24 @@ export type OpenAiMessage =
  * mp3; files and images in another provider's store; files behind a URL; that a result is an error; cache marks
  * and signatures.
  */
-export function writeOpenAi(message: NeutralMessage): OpenAiMessage[] {
+export function writeOpenAi(message: NeutralMessage, omit: Omit): OpenAiMessage[] {
   const messages: OpenAiMessage[] = []
   for (const turn of turnsOf(message)) {
     if (turn.role === 'assistant') {
-      const reply = writeReply(turn.parts, message.name)
+      const reply = writeReply(turn.parts, message.name, omit)
       if (reply !== null) messages.push(reply)
-    } else writeUserTurn(turn, message, messages)
-  }
-  if (messages.length === 0) {
-    const name = message.name === null ? {} : { name: message.name }
-    messages.push({ role: instructionRole(message, true) ?? message.role, content: '', ...name })
+    } else writeUserTurn(turn, message, messages, omit)
   }
   return messages
 }
 
-function writeReply(parts: Part[], name: string | null): OpenAiMessage | null {
+/** A message with nothing that the format can carry. */
+export function emptyOpenAi(message: NeutralMessage): OpenAiMessage {
+  const name = message.name === null ? {} : { name: message.name }
+  return { role: instructionRole(message, true) ?? message.role, content: '', ...name }
+}
+
+function writeReply(parts: Part[], name: string | null, omit: Omit): OpenAiMessage | null {
   const texts: (TextContent | RefusalContent)[] = []
   const tool_calls: ToolCall[] = []
   let audio: { id: string } | undefined
@@ -67,7 +69,8 @@ function writeReply(parts: Part[], name: string | null): OpenAiMessage | null {
       // The transcript first: OpenAI forgets a spoken reply after an hour, and then refuses its id.
       if (part.text) texts.push({ type: 'text', text: part.text })
       else if (part.meta.id !== undefined) audio = { id: part.meta.id }
-    }
+      else omitPart(part, omit)
+    } else omitPart(part, omit)
   }
   if (texts.length === 0 && tool_calls.length === 0 && audio === undefined) return null
   return {
@@ -93,14 +96,15 @@ function writeCall(call: ToolCallMeta): ToolCall {
   return { id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } }
 }
 
-function writeUserTurn(turn: Turn, message: NeutralMessage, messages: OpenAiMessage[]): void {
+function writeUserTurn(turn: Turn, message: NeutralMessage, messages: OpenAiMessage[], omit: Omit): void {
   const content: UserContent[] = []
   for (const part of turn.parts) {
     if (part.type === 'tool-result') {
       messages.push({ role: 'tool', tool_call_id: part.meta.tool_call_id, content: part.text })
     } else {
       const written = writeContent(part)
-      if (written !== null) content.push(written)
+      if (written === null) omitPart(part, omit)
+      else content.push(written)
     }
   }
   if (content.length === 0) return

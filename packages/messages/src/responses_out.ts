@@ -1,6 +1,6 @@
 import { bytesOf, dataUrl, openAiFile, publicUrl } from './media.js'
 import type { FilePart, ImageMeta, NeutralMessage, Part, ThinkingPart } from './parts.js'
-import { instructionRole, type Turn, turnsOf } from './turns.js'
+import { instructionRole, type Omit, omitPart, type Turn, turnsOf } from './turns.js'
 
 interface InputText {
   type: 'input_text'
@@ -55,18 +55,23 @@ const IMAGE_DETAILS = ['low', 'high', 'auto', 'original'] as const
  * transcript is kept); files and images in another provider's store; that a result is an error; names; cache marks
  * and signatures; refusals are kept as plain text.
  */
-export function writeResponses(message: NeutralMessage): ResponsesItem[] {
+export function writeResponses(message: NeutralMessage, omit: Omit): ResponsesItem[] {
   const items: ResponsesItem[] = []
   for (const turn of turnsOf(message)) {
-    if (turn.role === 'user') writeUserTurn(turn, message, items)
+    if (turn.role === 'user') writeUserTurn(turn, message, items, omit)
     else
       for (const part of turn.parts) {
         const item = writeReply(part)
-        if (item !== null) items.push(item)
+        if (item === null) omitPart(part, omit)
+        else items.push(item)
       }
   }
-  if (items.length > 0) return items
-  return [{ type: 'message', role: instructionRole(message, true) ?? message.role, content: '' }]
+  return items
+}
+
+/** A message with nothing that the format can carry. */
+export function emptyResponses(message: NeutralMessage): ResponsesItem {
+  return { type: 'message', role: instructionRole(message, true) ?? message.role, content: '' }
 }
 
 function writeReply(part: Part): ResponsesItem | null {
@@ -96,7 +101,7 @@ function writeReasoning({ meta, text }: ThinkingPart): ResponsesItem | null {
   }
 }
 
-function writeUserTurn(turn: Turn, message: NeutralMessage, items: ResponsesItem[]): void {
+function writeUserTurn(turn: Turn, message: NeutralMessage, items: ResponsesItem[], omit: Omit): void {
   const content: InputContent[] = []
   const results = new Map<string | undefined, OutputItem>()
   for (const part of turn.parts) {
@@ -108,7 +113,10 @@ function writeUserTurn(turn: Turn, message: NeutralMessage, items: ResponsesItem
       continue
     }
     const written = writeContent(part)
-    if (written === null) continue
+    if (written === null) {
+      omitPart(part, omit)
+      continue
+    }
     const isMedium = part.type === 'image' || part.type === 'file'
     const result = isMedium ? results.get(part.meta.tool_call_id) : undefined
     if (result === undefined) content.push(written)

@@ -140,7 +140,14 @@ const gemini = Type.Union([
     parts: some(
       Type.Union([
         ...geminiContentPart,
-        record({ functionResponse: record({ id: text, name: text, response: anyObject }) }),
+        record({
+          functionResponse: record({
+            id: text,
+            name: text,
+            response: anyObject,
+            parts: maybe(some(Type.Union(geminiContentPart.slice(2)))),
+          }),
+        }),
       ]),
     ),
   }),

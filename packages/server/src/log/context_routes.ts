@@ -1,10 +1,12 @@
-import { isAsStored, type MessageFormat } from '@annals/messages'
+import type { MessageFormat } from '@annals/messages'
 import type { ContextRules } from '@annals/messages/context'
+import type { Reasoning } from '@annals/messages/fit'
 import { AnnalsError, invalidRequest } from '../errors.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
 import { sendEntries } from '../http/answer/blob_bytes.js'
 import { ContextReader, type PinnedCut } from '../http/answer/context_reader.js'
-import { PageRenderer } from '../http/answer/page_renderer.js'
+import { fitMessages } from '../http/answer/fit_messages.js'
+import { leftAndAdded } from '../http/answer/fitted_list.js'
 import { operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
 import { jsonList } from '../json/json_list.js'
@@ -14,13 +16,14 @@ import { type LogPosition, readPosition, writePosition } from './read/log_positi
 const TOKENS_MAX_DEFAULT = 100_000
 const TARGET_SHARE = 0.6
 const SEPARATOR = '|'
+const SENT_MAX = 200
 
 export const getContext = operationsOf('Messages')({
   call: 'GET /session/:session_id/context',
   id: 'getContext',
   summary: 'Get the messages to send to a model next',
   description:
-    "The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. Where one turn alone is too long, the user's message stays with the newest steps of the turn. A single step that is longer than `max_tokens` is shown all the same. After a compaction, the context begins with its summary, which is never cut off.",
+    "The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. Where one turn alone is too long, the user's message stays with the newest steps of the turn. A single step that is longer than `max_tokens` is shown all the same. After a compaction, the context begins with its summary, which is never cut off. The list is fit to be sent: calls and results stand where the provider wants them, and `omitted` and `added` say what of the log is not in it, and what is in it that the log has not.",
   querystring: ContextQuery,
   returns: 'The context.',
   data: Context,
@@ -30,28 +33,32 @@ export const getContext = operationsOf('Messages')({
     const { session_id } = request.params
     const rules = rulesOf(query)
     const pins = new Cursors('context', project_id, session_id)
-    const { cut, seen } = readPin(pins, query.pin)
+    const { cut, seen, sent_seqs, begun_seq } = readPin(pins, query.pin)
     const parts = { database, thread, memory, read_bytes: logReadBytes(request) }
     const reader = new ContextReader(parts, { project_id, session_id }, seen, query.compaction !== 'none')
     const format = (query.format ?? 'openai') as MessageFormat
-    const { plan, newest, shown } = await reader.read(rules, cut, format)
-    const renderer = new PageRenderer(thread, project_id, format)
-    try {
-      const isWritten = shown.every((message) => isAsStored(message, format))
-      const rendered = isWritten ? undefined : await renderer.render(shown)
-      const items = rendered?.flat() ?? shown.map(({ blob }) => blob)
-      const ids = rendered
-        ? shown.flatMap(({ id }, i) => Array<string>(rendered[i]!.length).fill(id))
-        : shown.map(({ id }) => id)
-      const { tokens, from_seq, asked_seq, cleared_through_seq, compaction_seq } = plan
-      const pin = pins.write(
-        [from_seq, asked_seq, cleared_through_seq, writePosition(newest), compaction_seq].join(SEPARATOR),
-      )
-      const end = `],"ids":[${ids.length > 0 ? `"${ids.join('","')}"` : ''}],"tokens":${tokens},"from_seq":${from_seq},"cleared_through_seq":${cleared_through_seq},"compaction_seq":${compaction_seq},"pin":"${pin}"}`
-      return await sendEntries(reply, jsonList('{"items":[', [items], end))
-    } finally {
-      renderer.close()
+    const { plan, newest, shown, is_kept } = await reader.read(rules, cut)
+    const reasoning = query.reasoning as Reasoning | undefined
+    const sent = is_kept ? { sent_seqs, begun_seq } : {}
+    const list = await fitMessages(thread, project_id, format, shown, { reasoning, ...sent })
+    const { tokens, from_seq, asked_seq, cleared_through_seq, compaction_seq } = plan
+    const place = [from_seq, asked_seq, cleared_through_seq, writePosition(newest), compaction_seq]
+    const pin = pins.write(
+      [...place, sent.begun_seq ?? newest.seq, writeSeqs(list.sent_seqs)].join(SEPARATOR),
+    )
+    const rest = {
+      ids: list.ids,
+      tokens,
+      from_seq,
+      cleared_through_seq,
+      compaction_seq,
+      pin,
+      ...leftAndAdded(list),
     }
+    return await sendEntries(
+      reply,
+      jsonList('{"items":[', [list.items], `],${JSON.stringify(rest).slice(1)}`),
+    )
   },
 })
 
@@ -73,20 +80,44 @@ function rulesOf(query: ContextQuery): ContextRules {
   }
 }
 
+/** What a pin says: the cut, and what was sent with it. */
+interface Pin {
+  cut?: PinnedCut
+  seen: LogPosition
+  /** Where the log ended when the cut was made. */
+  begun_seq?: number
+  /** Where contexts ended that made a difference, and the last one. */
+  sent_seqs?: number[]
+}
+
 /** @throws AnnalsError invalid_cursor */
-function readPin(pins: Cursors, pin: string | undefined): { cut?: PinnedCut; seen: LogPosition } {
+function readPin(pins: Cursors, pin: string | undefined): Pin {
   if (pin === undefined) return { seen: { seq: 0 } }
   try {
     const parts = pins.read(pin).split(SEPARATOR)
     const [from_seq = 0, asked_seq = 0, cleared_through_seq = 0] = parts.map((part) => readPosition(part).seq)
     // Pins of earlier versions have the position of the first message in its place.
+    const seen = readPosition(parts[3] ?? parts[0]!)
     const compaction_seq = Number(parts[4] ?? 0)
     const cut = { from_seq, asked_seq, cleared_through_seq, compaction_seq }
-    return { seen: readPosition(parts[3] ?? parts[0]!), cut }
+    const sent_seqs = [...readSeqs(parts[6] ?? ''), seen.seq]
+    // So many make a pin too long: the list begins anew.
+    const sent = sent_seqs.length > SENT_MAX ? {} : { sent_seqs, begun_seq: Number(parts[5] ?? seen.seq) }
+    return { seen, cut, ...sent }
   } catch {
     throw new AnnalsError(
       'invalid_cursor',
       'Query parameter pin is damaged or belongs to another session. Ask again without a pin.',
     )
   }
+}
+
+/** Ascending seqs, each by its distance from the one ahead. */
+function writeSeqs(seqs: readonly number[]): string {
+  return seqs.map((seq, i) => (seq - (seqs[i - 1] ?? 0)).toString(36)).join('.')
+}
+
+function readSeqs(text: string): number[] {
+  let seq = 0
+  return text === '' ? [] : text.split('.').map((distance) => (seq += Number.parseInt(distance, 36)))
 }

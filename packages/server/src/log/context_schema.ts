@@ -1,6 +1,6 @@
 import Type, { type Static } from '#typebox'
 import { Between, Count, JsonObject, optional, Strict, Uuid } from '../contract/schema.js'
-import { MessageFormat } from './message_schema.js'
+import { Added, MessageFormat, Omitted, Reasoning } from './message_schema.js'
 
 const TOKENS_MAX = 2_000_000
 
@@ -32,9 +32,10 @@ export const ContextQuery = Strict(
       default: 'newest',
       description: '`none`: as if the session had no compactions.',
     }),
+    reasoning: Reasoning,
     pin: Type.String({
       minLength: 1,
-      maxLength: 256,
+      maxLength: 4_096,
       description:
         'The `pin` of the previous answer: keeps its cut, so that the same prefix comes back byte for byte until `max_tokens` is passed again.',
     }),
@@ -46,12 +47,18 @@ export const Context = Type.Object({
   items: Type.Array(
     JsonObject('A message in the format that was asked for.', { role: 'user', content: 'Hello' }),
   ),
-  ids: Type.Array(Uuid('The message that the item at the same place comes from; of a summary, the event.')),
+  ids: Type.Array(
+    Uuid(
+      'The message that the item at the same place comes from; the first one, where several are one item; of a summary, the event.',
+    ),
+  ),
   tokens: Count('Tokens of the context (o200k_base); an estimate where tool results are cleared.'),
   from_seq: Count(
     'The first message from which on the log is shown without a gap; 0 in a session without messages.',
   ),
   cleared_through_seq: Count('Tool results up to here are cleared, those of excluded tools aside; 0: none.'),
   compaction_seq: Count('The compaction that the context begins with; 0: none.'),
+  omitted: Omitted,
+  added: Added,
   pin: Type.String({ description: 'What to send as `pin` with the next call.' }),
 })

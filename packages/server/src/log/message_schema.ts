@@ -75,6 +75,50 @@ export const AddMessageBody = Strict({
 })
 export type AddMessageBody = Static<typeof AddMessageBody>
 
+const OMITTED_REASONS = [
+  'not_in_format',
+  'empty',
+  'no_call',
+  'duplicate_result',
+  'no_result',
+  'reasoning',
+  'cache_marks',
+] as const
+
+export const Reasoning = Type.Union([Type.Literal('keep'), Type.Literal('drop'), Type.Literal('last_turn')], {
+  description:
+    "Whether a model's thoughts (`reasoning_content` and the like, thinking, reasoning items) go along: all, none, or those since the user last said something. Providers differ in what they take.",
+  default: 'keep',
+})
+
+export const Omitted = Type.Array(
+  Type.Object({
+    id: Uuid('The message.'),
+    reason: Type.Union(
+      OMITTED_REASONS.map((reason) => Type.Literal(reason)),
+      {
+        description:
+          '`not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four.',
+      },
+    ),
+    what: Type.Optional(Type.String({ description: 'The kind of part.', examples: ['thinking'] })),
+    call_id: Type.Optional(Type.String({ examples: ['call_1'] })),
+  }),
+  { description: 'What of the messages is not in the list.' },
+)
+
+export const Added = Type.Array(
+  Type.Object({
+    id: Uuid('The message that it belongs to.'),
+    reason: Type.Union([Type.Literal('no_result'), Type.Literal('late_result'), Type.Literal('turn')], {
+      description:
+        "`no_result`: a call without a result was given one that says so; `late_result`: a result came after its call was sent without it, and is a text of the user's; `turn`: a turn of the user's, where the provider wants one.",
+    }),
+    call_id: Type.Optional(Type.String({ examples: ['call_1'] })),
+  }),
+  { description: 'What is in the list that no message has, or that stands elsewhere.' },
+)
+
 export const ListMessagesQuery = Strict({
   format: Type.Optional(MessageFormat),
   ...pageQuery(),

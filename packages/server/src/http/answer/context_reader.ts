@@ -1,15 +1,14 @@
-import type { MessageFormat, StoredText } from '@annals/messages'
 import {
   type ContextCut,
   type ContextMessage,
   type ContextPlan,
   type ContextRules,
-  contextTurns,
   planContext,
   repeatCut,
   type ShownMessage,
   storedSeq,
 } from '@annals/messages/context'
+import type { FitMessage } from '@annals/messages/fit'
 import type { MemoryShare } from '../../fairness/memory_budget.js'
 import type { ReadCompaction, ReadEntry } from '../../log/read/entry_columns.js'
 import type { LogPosition } from '../../log/read/log_position.js'
@@ -75,14 +74,14 @@ export class ContextReader {
   }
 
   /**
-   * The context's plan, the position of the newest message, and the messages that it shows in a format, oldest first.
+   * The context's plan, the position of the newest message, and the messages that it shows, oldest first. `is_kept`: it
+   * begins where an earlier one did.
    * @throws AnnalsError session_not_found, seq_ahead, log_diverged
    */
   async read(
     rules: ContextRules,
     cut: PinnedCut | undefined,
-    format: MessageFormat,
-  ): Promise<{ plan: ContextPlan & PinnedCut; newest: LogPosition; shown: StoredText[] }> {
+  ): Promise<{ plan: ContextPlan & PinnedCut; newest: LogPosition; shown: FitMessage[]; is_kept: boolean }> {
     await this.parts.memory.hold(this.parts.read_bytes)
     const kept = cut && (await this.readCut(rules, cut))
     const { plan, messages } = kept ?? (await this.readNewest(rules))
@@ -95,16 +94,19 @@ export class ContextReader {
     return {
       plan: { ...plan, compaction_seq: this.compaction?.seq ?? 0 },
       newest: { seq, created_at },
-      shown: contextTurns(this.withCompaction(all), plan.edits, format),
+      is_kept: kept !== undefined,
+      shown: this.withCompaction(all).map(({ stored: { id, parent_id, format, blob }, seq }) => {
+        return { id, parent_id, seq, format, blob, edit: plan.edits.get(seq) }
+      }),
     }
   }
 
   /** The summary and the exceptions stand where what is compacted would; the instructions ahead of it stay ahead. */
   private withCompaction(all: ShownMessage[]): ShownMessage[] {
     if (!this.compaction) return all
-    const { id, seq, to_seq, summary } = this.compaction
+    const { id, to_seq, summary } = this.compaction
     const said = summary.map((message): ShownMessage => {
-      const known = { seq, tokens: 0, speaker: 'user', calls: [], results: [], length: 0 } as const
+      const known = { seq: to_seq, tokens: 0, speaker: 'user', calls: [], results: [], length: 0 } as const
       return { ...known, calls: [], results: [], stored: { id, parent_id: null, ...message } }
     })
     const ahead = all.filter((message) => message.seq <= to_seq)

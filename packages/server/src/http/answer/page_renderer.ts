@@ -81,12 +81,12 @@ export async function contextMessages(
 }
 
 /** During a rolling upgrade, nodes of the next version store what this one cannot convert. */
-function requireKnown(format: MessageFormat): void {
+export function requireKnown(format: MessageFormat): void {
   if (MESSAGE_FORMATS.includes(format)) return
   const problem = `A newer version of Annals stored a message in the format ${format}, which this node cannot convert.`
   throw new AnnalsError('unavailable', `${problem} Retry; the timeline shows the message as it was sent.`)
 }
 
-function blobLength({ blob }: { blob: string }): number {
+export function blobLength({ blob }: { blob: string }): number {
   return blob.length
 }

@@ -7,6 +7,7 @@ import {
 } from '@annals/learning'
 import { type MessageFormat, StoredRenderer, type StoredText } from '@annals/messages'
 import { type ContextMessage, contextMessage, type StoredSeq } from '@annals/messages/context'
+import { type FitMessage, type FitOptions, FitToSend } from '@annals/messages/fit'
 import {
   entryText,
   indexedWords,
@@ -21,6 +22,7 @@ import { AnnalsError } from '../../errors.js'
 import { storedPartsJson } from '../../log/append/message_entry.js'
 import { logEntries } from '../../log/log_entries.js'
 import type { Row } from '../../postgres/database.js'
+import { type FittedList, inStep } from '../answer/fitted_list.js'
 import { BODIES, type BodyOperation } from '../request/bodies.js'
 import {
   type AttachmentLimits,
@@ -40,6 +42,7 @@ export type FormOperation = 'addMessage' | 'createSkill'
  */
 export class ThreadWork {
   private readonly validators = new Map<BodyOperation, Validate>()
+  private readonly lists = new Map<number, FitToSend>()
   private readonly renderers = new Map<number, StoredRenderer>()
   readonly messageParts = storedPartsJson
   readonly nearestStatements = nearestStatements
@@ -106,6 +109,24 @@ export class ThreadWork {
 
   endConversation(conversation: number): void {
     this.renderers.delete(conversation)
+  }
+
+  /** The next messages of a list that is made fit to be sent. */
+  addToList(list: number, format: MessageFormat, options: FitOptions, messages: FitMessage[]): void {
+    let fit = this.lists.get(list)
+    if (!fit) {
+      fit = new FitToSend(format, options)
+      this.lists.set(list, fit)
+    }
+    for (const message of messages) fit.add(message)
+  }
+
+  finishList(list: number): FittedList {
+    return inStep(this.lists.get(list)!)
+  }
+
+  endList(list: number): void {
+    this.lists.delete(list)
   }
 
   contextMessages(messages: StoredSeq[]): ContextMessage[] {

@@ -61,6 +61,10 @@ export class WorkThread {
     if (this.thread) this.order('endConversation', [conversation]).catch(() => {})
   }
 
+  endList(list: number): void {
+    if (this.thread) this.order('endList', [list]).catch(() => {})
+  }
+
   async close(): Promise<void> {
     await this.thread?.terminate()
   }

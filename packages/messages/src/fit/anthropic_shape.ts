@@ -1,0 +1,173 @@
+import { isObject, type JsonObject } from '../blob_fields.js'
+import { NO_CONTENT } from '../turns.js'
+import { isBlank, NO_RESULT, only, type Piece, type PieceIds, type Run, type Shape } from './pieces.js'
+
+const fields = (...names: string[]): ReadonlySet<string> => new Set(names)
+
+/** What blocks of a request may have: answers have more, and the API refuses it ("Extra inputs are not permitted"). */
+export const ANTHROPIC_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
+  text: fields('type', 'text', 'cache_control', 'citations'),
+  image: fields('type', 'source', 'cache_control', 'transformations'),
+  document: fields('type', 'source', 'title', 'context', 'cache_control', 'citations'),
+  search_result: fields('type', 'source', 'title', 'content', 'cache_control', 'citations'),
+  thinking: fields('type', 'thinking', 'signature'),
+  redacted_thinking: fields('type', 'data'),
+  tool_use: fields('type', 'id', 'name', 'input', 'cache_control', 'caller', 'toolset_name'),
+  tool_result: fields('type', 'tool_use_id', 'content', 'is_error', 'cache_control', 'toolset_name'),
+}
+const SYSTEM_FIELDS = fields('role', 'content', 'output_config')
+
+export const ANTHROPIC_SHAPE: Shape = {
+  joins_all: false,
+  begins_with_user: true,
+  says_beside_results: true,
+
+  split(items, ids, omit) {
+    const runs: Run[] = []
+    for (const item of items) {
+      if (item.role === 'system') {
+        runs.push(systemRun(item))
+        continue
+      }
+      const side = item.role === 'assistant' ? 'model' : 'user'
+      for (const piece of piecesOf(item.content, ids, omit)) {
+        const speaker = sideOf(piece, side)
+        const last = runs.at(-1)
+        if (last?.side === speaker && last.head.role !== 'system') last.pieces.push(piece)
+        else runs.push({ side: speaker, head: {}, pieces: [piece] })
+      }
+    }
+    return runs
+  },
+
+  turn: (_, pieces) => {
+    const [{ source, piece }] = pieces as [(typeof pieces)[number]]
+    const content =
+      pieces.length === 1 && piece.is_bare ? piece.block.text : pieces.map(({ piece }) => piece.block)
+    return [{ source, item: { role: 'assistant', content } }]
+  },
+
+  results: (results) => {
+    const [first] = results
+    return first
+      ? [{ source: first.source, item: { role: 'user', content: results.map(({ piece }) => piece.block) } }]
+      : []
+  },
+
+  said({ head, pieces }, source) {
+    if (head.role === 'system') return [{ source, item: { ...head } }]
+    const [first] = pieces
+    const content =
+      pieces.length === 1 && first?.is_bare ? first.block.text : pieces.map(({ block }) => block)
+    return [{ source, item: { role: 'user', content } }]
+  },
+
+  renamed: ({ kind, block }, id, name) =>
+    kind === 'call' ? { ...block, id, ...(name !== undefined && { name }) } : { ...block, tool_use_id: id },
+
+  noResult: ({ call }) => ({ type: 'tool_result', tool_use_id: call, content: NO_RESULT, is_error: true }),
+
+  textOf: ({ content }) =>
+    typeof content === 'string'
+      ? content
+      : blocksOf(content)
+          .map(({ text }) => text)
+          .filter((text) => typeof text === 'string')
+          .join('\n'),
+
+  mediaOf: ({ content }) =>
+    blocksOf(content)
+      .filter(({ type }) => type !== 'text')
+      .map((block) => ({ kind: 'content', block })),
+
+  text: (text) => ({
+    side: 'user',
+    head: {},
+    pieces: [{ kind: 'content', block: { type: 'text', text } }],
+  }),
+}
+
+function blocksOf(content: unknown): JsonObject[] {
+  return Array.isArray(content) ? content.filter(isObject) : []
+}
+
+/** Instructions in the middle of a conversation, which newer models take: with what is not blank of them. */
+function systemRun(item: JsonObject): Run {
+  const head = only(item, SYSTEM_FIELDS)
+  if (Array.isArray(head.content)) head.content = head.content.flatMap((block) => cleaned(block) ?? [])
+  const is_empty = head.content === undefined || isBlank(head.content)
+  const has_blocks = Array.isArray(head.content) && head.content.length > 0
+  const is_sent = !is_empty || has_blocks || head.output_config !== undefined
+  if (is_empty && !has_blocks) delete head.content
+  return { side: 'user', head, pieces: is_sent ? [{ kind: 'content', block: {} }] : [] }
+}
+
+function piecesOf(content: unknown, { calls, results }: PieceIds, omit: (what: string) => void): Piece[] {
+  if (typeof content === 'string')
+    return isBlank(content)
+      ? []
+      : [{ kind: 'content', block: { type: 'text', text: content }, is_bare: true }]
+  const pieces: Piece[] = []
+  for (const given of Array.isArray(content) ? content : []) {
+    if (!isObject(given)) continue
+    const call = given.type === 'tool_use' ? calls.shift() : undefined
+    const result = given.type === 'tool_result' ? results.shift() : undefined
+    const block = cleaned(given)
+    if (block === undefined) {
+      if (given.type !== 'text') omit(String(given.type))
+      continue
+    }
+    pieces.push(pieceOf(block, call, result))
+  }
+  return pieces
+}
+
+function pieceOf(
+  block: JsonObject,
+  call: PieceIds['calls'][number] | undefined,
+  result: PieceIds['results'][number] | undefined,
+): Piece {
+  if (call) return { kind: 'call', block, call: call.id, name: call.name }
+  if (result)
+    return { kind: 'result', block, call: result.id, ...(result.name !== undefined && { name: result.name }) }
+  const type = String(block.type)
+  if (type === 'thinking' || type === 'redacted_thinking') return { kind: 'thinking', block }
+  if (type === 'server_tool_use' || type === 'mcp_tool_use')
+    return { kind: 'hosted_call', block, call: String(block.id) }
+  if (type.endsWith('_tool_result')) return { kind: 'hosted_result', block, call: String(block.tool_use_id) }
+  return { kind: 'content', block }
+}
+
+function sideOf({ kind }: Piece, side: Run['side']): Run['side'] {
+  if (kind === 'result') return 'user'
+  return kind === 'content' ? side : 'model'
+}
+
+/** A block as a request may have it; undefined where it must have none: blank text, and thinking without a signature. */
+function cleaned(block: unknown): JsonObject | undefined {
+  if (!isObject(block)) return undefined
+  const known = ANTHROPIC_FIELDS[String(block.type)]
+  const kept = known ? only(block, known) : block
+  switch (block.type) {
+    case 'text':
+      return isBlank(kept.text) ? undefined : kept
+    case 'thinking':
+      return isBlank(kept.signature) ? undefined : kept
+    case 'tool_use':
+      return { ...kept, input: isObject(block.input) ? block.input : {} }
+    case 'tool_result':
+      return cleanedResult(kept)
+    default:
+      return kept
+  }
+}
+
+function cleanedResult(block: JsonObject): JsonObject {
+  const content = Array.isArray(block.content)
+    ? block.content.flatMap((inner) => cleaned(inner) ?? [])
+    : block.content
+  const is_empty = Array.isArray(content) ? content.length === 0 : isBlank(content)
+  // The API takes an empty result, but no empty error.
+  if (block.is_error === true && is_empty) return { ...block, content: NO_CONTENT }
+  return content === undefined ? block : { ...block, content }
+}

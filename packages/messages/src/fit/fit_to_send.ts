@@ -1,0 +1,174 @@
+import { isObject, type JsonObject } from '../blob_fields.js'
+import { editBlob, type MessageEdit } from '../context/edit_blob.js'
+import type { MessageFormat } from '../formats.js'
+import { endOfString } from '../json/end_of_string.js'
+import { writeJson } from '../json/exact_json.js'
+import { MessageReader, writeItems } from '../message_format.js'
+import type { NeutralMessage } from '../parts.js'
+import { parseStored } from '../stored_renderer.js'
+import { ACONTEXT_SHAPE } from './acontext_shape.js'
+import { ANTHROPIC_SHAPE } from './anthropic_shape.js'
+import { GEMINI_SHAPE, hasMixedParts } from './gemini_shape.js'
+import { OPENAI_SHAPE, REASONING_FIELDS } from './openai_shape.js'
+import { putInOrder } from './order.js'
+import type { Added, Omitted, PieceIds, Run, Shape, Source, SourceRun } from './pieces.js'
+import { RESPONSES_SHAPE } from './responses_shape.js'
+
+export const SHAPES: Readonly<Record<MessageFormat, Shape>> = {
+  openai: OPENAI_SHAPE,
+  anthropic: ANTHROPIC_SHAPE,
+  gemini: GEMINI_SHAPE,
+  acontext: ACONTEXT_SHAPE,
+  responses: RESPONSES_SHAPE,
+}
+
+/** Whether a model's thoughts go along: all, none, or those of the turn at hand. */
+export type Reasoning = 'keep' | 'drop' | 'last_turn'
+
+export interface FitOptions {
+  reasoning?: Reasoning | undefined
+  /** Up to where the log was when the list was first asked for; undefined: this is the first time. */
+  begun_seq?: number | undefined
+  /** Where lists ended that were sent before, ascending: what stood in them does not change. */
+  sent_seqs?: readonly number[] | undefined
+}
+
+/** A stored message of the list: its blob as JSON text. */
+export interface FitMessage {
+  id: string
+  parent_id: string | null
+  seq: number
+  format: MessageFormat
+  blob: string
+  edit?: MessageEdit | undefined
+}
+
+export interface Fitted {
+  /** Each as JSON text, with the seq of the message that it begins with. */
+  items: Array<{ id: string; seq: number; json: string }>
+  omitted: Omitted[]
+  added: Added[]
+  /** Those of `sent_seqs` that made a difference. */
+  sent_seqs: number[]
+}
+
+/**
+ * Makes a list of messages fit to be sent to a provider: a pass over the whole list, because what a provider refuses is
+ * mostly not a message but what stands around it. `docs/messages.md` has the rules.
+ */
+export class FitToSend {
+  private readonly reader = new MessageReader()
+  private readonly runs: SourceRun[] = []
+  private readonly omitted: Omitted[] = []
+  private readonly shape: Shape
+
+  constructor(
+    private readonly format: MessageFormat,
+    private readonly options: FitOptions = {},
+  ) {
+    this.shape = SHAPES[format]
+  }
+
+  /** Takes the next message, oldest first. */
+  add(message: FitMessage): void {
+    const { id, seq, format, blob } = message
+    const source: Source = { id, seq, format }
+    const text = textRun(message, this.format)
+    if (text) {
+      this.runs.push({ source, run: text })
+      return
+    }
+    const stored = parseStored(format, blob)
+    const edited = message.edit ? editBlob(format, stored, message.edit) : stored
+    const read = this.reader.read({ id, parent_id: message.parent_id, format, blob: edited })
+    if (isObject(edited) && typeof edited.id === 'string' && format === 'anthropic')
+      source.answer_id = edited.id
+    const left: string[] = []
+    const runs = read ? this.split(format, edited, read, (what) => left.push(what)) : []
+    for (const what of new Set(left)) this.omitted.push({ id, reason: 'not_in_format', what })
+    const said = runs.filter(({ pieces }) => pieces.length > 0)
+    if (said.length === 0 && left.length === 0) this.omitted.push({ id, reason: 'empty' })
+    for (const run of said) this.runs.push({ source, run })
+  }
+
+  private split(
+    format: MessageFormat,
+    blob: unknown,
+    message: NeutralMessage,
+    omit: (what: string) => void,
+  ): Run[] {
+    const is_own = format === this.format && isObject(blob) && !(format === 'gemini' && hasMixedParts(blob))
+    const items = is_own ? [blob] : (writeItems(this.format, message, omit) as unknown as JsonObject[])
+    return this.shape.split(items, idsOf(message), omit)
+  }
+
+  finish(): Fitted {
+    const { format, shape, options } = this
+    const runs = this.withReasoning()
+    const ordered = putInOrder(runs, format, shape, options)
+    return {
+      items: ordered.items.map(({ item, source, raw }) => ({
+        id: source.id,
+        seq: source.seq,
+        json: raw ?? writeJson(item),
+      })),
+      omitted: [...this.omitted, ...ordered.omitted],
+      added: ordered.added,
+      sent_seqs: ordered.sent_seqs,
+    }
+  }
+
+  /** The runs without the thoughts that are not wanted. */
+  private withReasoning(): SourceRun[] {
+    const { reasoning = 'keep' } = this.options
+    if (reasoning === 'keep') return this.runs
+    const says = ({ run }: SourceRun) =>
+      run.side === 'user' && run.pieces.some(({ kind }) => kind === 'content')
+    const turn = reasoning === 'last_turn' ? this.runs.findLastIndex(says) : this.runs.length
+    return this.runs.flatMap(({ source, run }, index) => {
+      if (index > turn || run.side === 'user') return [{ source, run }]
+      const head = { ...run.head }
+      for (const key of REASONING_FIELDS) delete head[key]
+      const pieces = run.pieces.filter(({ kind }) => kind !== 'thinking')
+      const is_less =
+        pieces.length < run.pieces.length || Object.keys(head).length < Object.keys(run.head).length
+      if (is_less) this.omitted.push({ id: source.id, reason: 'reasoning' })
+      return pieces.length > 0 ? [{ source, run: { ...run, head, pieces } }] : []
+    })
+  }
+}
+
+function idsOf({ parts }: NeutralMessage): PieceIds {
+  const ids: PieceIds = { calls: [], results: [] }
+  for (const { type, meta } of parts) {
+    if (type === 'tool-call') ids.calls.push({ id: meta.id, name: meta.name })
+    if (type === 'tool-result') ids.results.push({ id: meta.tool_call_id, name: meta.name })
+  }
+  return ids
+}
+
+const TEXT_FORMATS: ReadonlySet<MessageFormat> = new Set(['openai', 'anthropic', 'responses'])
+/** A letter that is no part of an escape: the text is not blank. The few that escapes are written with do not tell. */
+const SAYS_SOMETHING = /[^\s\\0-9a-fA-Fnrtu]/
+const LOOKED_AT = 256
+
+/**
+ * A message that is one text and nothing else, as most are, without parsing it: PostgreSQL writes the members of an
+ * object in one order. undefined: it has to be parsed.
+ */
+function textRun({ format, blob, edit }: FitMessage, target: MessageFormat): Run | undefined {
+  if (format !== target || edit || !TEXT_FORMATS.has(format)) return undefined
+  for (const role of ['user', 'assistant'] as const) {
+    const start = `{"role": "${role}", "content": "`
+    if (!blob.startsWith(start) || endOfString(blob, start.length - 1) !== blob.length - 1) continue
+    if (!SAYS_SOMETHING.test(blob.slice(start.length, start.length + LOOKED_AT).slice(0, -2)))
+      return undefined
+    const head = format === 'openai' && role === 'user' ? { role } : {}
+    return {
+      side: role === 'user' ? 'user' : 'model',
+      head,
+      pieces: [{ kind: 'content', block: {}, raw: blob }],
+    }
+  }
+  return undefined
+}

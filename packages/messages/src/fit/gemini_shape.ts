@@ -1,0 +1,128 @@
+import { isObject, type JsonObject } from '../blob_fields.js'
+import { FOREIGN_SIGNATURE } from '../gemini_out.js'
+import { textOf } from '../json/exact_json.js'
+import { NO_RESULT, type Piece, type PieceIds, type Run, type Shape } from './pieces.js'
+
+/** The fields of which a part has one, in both spellings. */
+const CALL = ['functionCall', 'function_call'] as const
+const RESULT = ['functionResponse', 'function_response'] as const
+
+export const GEMINI_SHAPE: Shape = {
+  // A call's turn must come directly after one of the user's.
+  joins_all: true,
+  begins_with_user: true,
+  says_beside_results: false,
+
+  split(items, ids, omit) {
+    const runs: Run[] = []
+    for (const item of items) {
+      const side = item.role === 'model' ? 'model' : 'user'
+      for (const part of Array.isArray(item.parts) ? item.parts.filter(isObject) : []) {
+        const piece = pieceOf(part, ids)
+        if (piece === undefined) {
+          if (part.text === undefined) omit('data')
+          continue
+        }
+        const speaker = sideOf(piece, side)
+        const last = runs.at(-1)
+        if (last?.side === speaker) last.pieces.push(piece)
+        else runs.push({ side: speaker, head: {}, pieces: [piece] })
+      }
+    }
+    return runs
+  },
+
+  turn: (_, pieces) => {
+    const [{ source }] = pieces as [(typeof pieces)[number]]
+    let calls = 0
+    const parts = pieces.map(({ piece }) => {
+      // Only the first of parallel calls is signed.
+      const is_further = piece.kind === 'call' && calls++ > 0
+      if (!is_further || piece.block.thoughtSignature !== FOREIGN_SIGNATURE) return piece.block
+      const { thoughtSignature: _, ...rest } = piece.block
+      return rest
+    })
+    return [{ source, item: { role: 'model', parts } }]
+  },
+
+  results: (results) => {
+    const [first] = results
+    return first
+      ? [{ source: first.source, item: { role: 'user', parts: results.map(({ piece }) => piece.block) } }]
+      : []
+  },
+
+  said: ({ pieces }, source) => [{ source, item: { role: 'user', parts: pieces.map(({ block }) => block) } }],
+
+  renamed(piece, id, name) {
+    const key = keyOf(piece.block, piece.kind === 'call' ? CALL : RESULT)!
+    const field = piece.block[key] as JsonObject
+    const had_id = typeof field.id === 'string' && field.id !== ''
+    const { id: _, ...rest } = field
+    return { ...piece.block, [key]: { ...(had_id && { id }), ...rest, ...(name !== undefined && { name }) } }
+  },
+
+  noResult({ block, call, name }) {
+    const field = block[keyOf(block, CALL)!] as JsonObject
+    const had_id = typeof field.id === 'string' && field.id !== ''
+    return {
+      functionResponse: { ...(had_id && { id: call }), name: name ?? '', response: { error: NO_RESULT } },
+    }
+  },
+
+  textOf(part) {
+    const { response } = responseOf(part)
+    if (!isObject(response)) return ''
+    const said = 'output' in response ? response.output : 'error' in response ? response.error : response
+    return textOf(said)
+  },
+
+  mediaOf: (part) => {
+    const { parts } = responseOf(part)
+    return (Array.isArray(parts) ? parts : []).filter(isObject).map((block) => ({ kind: 'content', block }))
+  },
+
+  text: (text) => ({ side: 'user', head: {}, pieces: [{ kind: 'content', block: { text } }] }),
+}
+
+function responseOf(part: JsonObject): JsonObject {
+  return part[keyOf(part, RESULT)!] as JsonObject
+}
+
+function keyOf<Key extends string>(part: JsonObject, keys: readonly Key[]): Key | undefined {
+  return keys.find((key) => isObject(part[key]))
+}
+
+/** A part as a piece; undefined for one that says nothing. */
+function pieceOf(part: JsonObject, { calls, results }: PieceIds): Piece | undefined {
+  const isCall = keyOf(part, CALL) !== undefined
+  const isResult = keyOf(part, RESULT) !== undefined
+  if (isCall) {
+    const ids = calls.shift()
+    if (ids) return { kind: 'call', block: part, call: ids.id, name: ids.name }
+  }
+  if (isResult) {
+    const ids = results.shift()
+    if (ids)
+      return { kind: 'result', block: part, call: ids.id, ...(ids.name !== undefined && { name: ids.name }) }
+  }
+  const is_signed = part.thoughtSignature != null || part.thought_signature != null
+  const others = Object.keys(part).filter((key) => part[key] != null && key !== 'text' && key !== 'thought')
+  if (typeof part.text === 'string' && part.text === '' && !is_signed && others.length === 0) return undefined
+  if (Object.keys(part).every((key) => part[key] == null || key === 'thought')) return undefined
+  return { kind: part.thought === true ? 'thinking' : 'content', block: part }
+}
+
+function sideOf({ kind }: Piece, side: Run['side']): Run['side'] {
+  if (kind === 'result') return 'user'
+  return kind === 'content' ? side : 'model'
+}
+
+/** Whether a message has a part with several of the fields of which the API takes one. */
+export function hasMixedParts(blob: JsonObject): boolean {
+  const fields = ['text', 'inlineData', 'inline_data', 'fileData', 'file_data', ...CALL, ...RESULT]
+  return (
+    Array.isArray(blob.parts) &&
+    blob.parts.some((part) => isObject(part) && fields.filter((key) => part[key] != null).length > 1)
+  )
+}

@@ -1,0 +1,8 @@
+export {
+  type FitMessage,
+  type FitOptions,
+  FitToSend,
+  type Fitted,
+  type Reasoning,
+} from './fit_to_send.js'
+export { type Added, NO_RESULT, type Omitted } from './pieces.js'

@@ -1,0 +1,154 @@
+import { isObject, type JsonObject } from '../blob_fields.js'
+import {
+  isBlank,
+  NO_RESULT,
+  type Piece,
+  type PieceIds,
+  type Run,
+  type Shape,
+  type SourcePiece,
+} from './pieces.js'
+
+/** What only answers have. Other fields stay: services that speak this format have their own. */
+const ANSWER_FIELDS = new Set([
+  'annotations',
+  'created',
+  'finish_reason',
+  'function_call',
+  'id',
+  'index',
+  'logprobs',
+  'model',
+  'object',
+  'parsed',
+  'stop_reason',
+  'tool_calls',
+  'type',
+  'usage',
+])
+/** In which services give a model's thoughts. */
+export const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_details'] as const
+
+export const OPENAI_SHAPE: Shape = {
+  joins_all: false,
+  begins_with_user: false,
+  says_beside_results: false,
+  split: (items, ids, omit) => items.flatMap((item) => runOf(item, ids, omit)),
+
+  turn: (head, pieces) => {
+    const [{ source }] = pieces as [SourcePiece]
+    const texts = pieces.filter(({ piece }) => piece.kind === 'content')
+    const calls = pieces.flatMap(({ piece }) => (piece.kind === 'call' ? [piece.block] : []))
+    const { content: _, tool_calls: __, role: ___, ...rest } = head
+    const item: JsonObject = {
+      role: 'assistant',
+      content: contentOf(texts.map(({ piece }) => piece)),
+      ...rest,
+    }
+    if (calls.length > 0) item.tool_calls = calls
+    return [{ source, item }]
+  },
+
+  results: (results) => results.map(({ piece, source }) => ({ source, item: piece.block })),
+
+  said({ head, pieces }, source) {
+    return [{ source, item: { ...head, content: contentOf(pieces) } }]
+  },
+
+  renamed({ kind, block }, id, name) {
+    if (kind === 'result') return { ...block, tool_call_id: id }
+    if (name === undefined) return { ...block, id }
+    return isObject(block.custom)
+      ? { ...block, id, custom: { ...block.custom, name } }
+      : { ...block, id, function: { ...(block.function as JsonObject), name } }
+  },
+
+  noResult: ({ call }) => ({ role: 'tool', tool_call_id: call, content: NO_RESULT }),
+
+  textOf: ({ content }) =>
+    typeof content === 'string'
+      ? content
+      : (Array.isArray(content) ? content : [])
+          .flatMap((block) => (isObject(block) && typeof block.text === 'string' ? [block.text] : []))
+          .join('\n'),
+
+  mediaOf: () => [],
+
+  text: (text) => ({
+    side: 'user',
+    head: { role: 'user' },
+    pieces: [{ kind: 'content', block: { type: 'text', text }, is_bare: true }],
+  }),
+}
+
+/** One text that was a string, or that stands alone in a reply, is a string again. */
+function contentOf(pieces: Piece[]): unknown {
+  const [first] = pieces
+  if (first === undefined) return null
+  return pieces.length === 1 && first.is_bare ? first.block.text : pieces.map(({ block }) => block)
+}
+
+function runOf(item: JsonObject, { calls, results }: PieceIds, omit: (what: string) => void): Run[] {
+  if (item.role === 'tool' || item.role === 'function') {
+    const result = results.shift()
+    return result ? [{ side: 'user', head: {}, pieces: [resultPiece(item, result)] }] : []
+  }
+  const head: JsonObject = {}
+  for (const [key, value] of Object.entries(item))
+    if (value !== null && key !== 'content' && !ANSWER_FIELDS.has(key)) head[key] = value
+  const pieces = contentPieces(item.content)
+  if (item.role !== 'assistant') return [{ side: 'user', head, pieces }]
+  if (isObject(head.audio)) head.audio = { id: head.audio.id }
+  for (const call of Array.isArray(item.tool_calls) ? item.tool_calls : []) {
+    if (!isObject(call)) continue
+    const isKnown = call.type == null || call.type === 'function' || call.type === 'custom'
+    const ids = isKnown ? calls.shift() : undefined
+    if (ids) pieces.push({ kind: 'call', block: callBlock(call, ids.id), call: ids.id, name: ids.name })
+    else omit(String(call.type))
+  }
+  const ids = isObject(item.function_call) ? calls.shift() : undefined
+  if (ids) {
+    const block = callBlock({ function: item.function_call }, ids.id)
+    pieces.push({ kind: 'call', block, call: ids.id, name: ids.name })
+  }
+  if (head.name === '') delete head.name
+  // A reply may be nothing but a refusal or a sound.
+  if (pieces.length === 0 && (head.refusal || head.audio))
+    pieces.push({ kind: 'content', block: {}, is_bare: true })
+  return [{ side: 'model', head, pieces }]
+}
+
+function resultPiece(item: JsonObject, { id, name }: PieceIds['results'][number]): Piece {
+  const { role: _, tool_call_id: __, name: own, content, ...rest } = item
+  const named = item.role === 'tool' && typeof own === 'string' && own !== ''
+  const block = {
+    role: 'tool',
+    ...rest,
+    content: content ?? '',
+    ...(named && { name: own }),
+    tool_call_id: id,
+  }
+  return { kind: 'result', block, call: id, ...(name !== undefined && { name }) }
+}
+
+/** A call with its type, its id and the text of an object as arguments. */
+function callBlock(call: JsonObject, id: string): JsonObject {
+  const { index: _, type, ...rest } = call
+  if (isObject(rest.custom)) return { ...rest, id, type: 'custom' }
+  const called = isObject(rest.function) ? rest.function : {}
+  const { arguments: text } = called
+  const is_empty =
+    text == null || (typeof text === 'string' && (text.trim() === '' || text.trim() === 'null'))
+  return { ...rest, id, type: 'function', function: { ...called, arguments: is_empty ? '{}' : text } }
+}
+
+function contentPieces(content: unknown): Piece[] {
+  if (typeof content === 'string')
+    return isBlank(content)
+      ? []
+      : [{ kind: 'content', block: { type: 'text', text: content }, is_bare: true }]
+  return (Array.isArray(content) ? content : [])
+    .filter(isObject)
+    .filter(({ type, text }) => type !== 'text' || !isBlank(text))
+    .map((block) => ({ kind: 'content', block }))
+}

@@ -1,0 +1,339 @@
+import type { JsonObject } from '../blob_fields.js'
+import type { MessageFormat } from '../formats.js'
+import { parseJson } from '../json/exact_json.js'
+import { NO_CONTENT } from '../turns.js'
+import { limitCacheMarks } from './cache_marks.js'
+import { FitIds, fitName } from './fit_ids.js'
+import { type LinkedCall, type Links, linkCalls, Segments } from './link_calls.js'
+import type { Added, Item, Omitted, Piece, Run, Shape, Source, SourcePiece, SourceRun } from './pieces.js'
+
+/** A turn of the model: what it says and calls, with the results. */
+interface Turn {
+  kind: 'turn'
+  head: JsonObject
+  pieces: SourcePiece[]
+  /** Media that came inside its results and stand beside them. */
+  media: SourcePiece[]
+  segment: number
+  /** A result has come: what the model says from here on is another turn. */
+  is_answered: boolean
+}
+
+/** What a user or an instruction says. `is_media`: it came inside results of the turn ahead. */
+interface Said {
+  kind: 'said'
+  run: Run
+  source: Source
+  is_media: boolean
+}
+
+interface PutInOrder {
+  items: Item[]
+  omitted: Omitted[]
+  added: Added[]
+  sent_seqs: number[]
+}
+
+/** Puts a list in the order that its format wants: turns of the model, directly behind each its results, and what is said. */
+export function putInOrder(
+  runs: SourceRun[],
+  format: MessageFormat,
+  shape: Shape,
+  {
+    begun_seq = Number.POSITIVE_INFINITY,
+    sent_seqs = [],
+  }: { begun_seq?: number | undefined; sent_seqs?: readonly number[] | undefined },
+): PutInOrder {
+  const segments = new Segments(sent_seqs)
+  const links = linkCalls(runs, segments)
+  const blocks = new Blocks(shape, segments, links)
+  for (const { source, run } of runs) {
+    if (run.side === 'model') blocks.addModel(run, source)
+    else blocks.addUser(run, source)
+  }
+  const writer = new BlockWriter(format, shape, links)
+  for (const [index, block] of blocks.all.entries()) writer.write(block, blocks.all[index + 1])
+  const marks = format === 'anthropic' ? limitCacheMarks(writer.items, begun_seq) : []
+  return {
+    items: writer.items,
+    omitted: [...links.omitted, ...writer.omitted, ...marks],
+    added: [...blocks.added, ...writer.added],
+    sent_seqs: segments.kept(),
+  }
+}
+
+class Blocks {
+  readonly all: Array<Turn | Said> = []
+  readonly added: Added[] = []
+  private readonly turns = new Map<Piece, Turn>()
+
+  constructor(
+    private readonly shape: Shape,
+    private readonly segments: Segments,
+    private readonly links: Links,
+  ) {}
+
+  addModel(run: Run, source: Source): void {
+    const segment = this.segments.of(source)
+    const last = this.all.at(-1)
+    const turn = last?.kind === 'turn' && this.goesOn(last, run, source, segment) ? last : this.begin(segment)
+    turn.head = mergedHeads(turn.head, run.head)
+    turn.segment = segment
+    for (const piece of run.pieces) {
+      turn.pieces.push({ piece, source })
+      if (piece.kind === 'call') this.turns.set(piece, turn)
+    }
+  }
+
+  private begin(segment: number): Turn {
+    const turn: Turn = { kind: 'turn', head: {}, pieces: [], media: [], segment, is_answered: false }
+    this.all.push(turn)
+    return turn
+  }
+
+  /** Whether what the model says belongs to the turn that it spoke last. */
+  private goesOn(turn: Turn, run: Run, source: Source, segment: number): boolean {
+    if (turn.is_answered) return false
+    // Thoughts go with what follows them, wherever it was stored: alone they are not shown.
+    if (turn.pieces.every(({ piece }) => piece.kind === 'thinking')) return true
+    const last = turn.pieces.at(-1)!.source
+    const is_one = last.format === 'responses' && source.format === 'responses'
+    const wanted =
+      this.shape.joins_all ||
+      is_one ||
+      hasCalls(run.pieces) ||
+      hasCalls(turn.pieces.map(({ piece }) => piece))
+    if (!wanted || this.isOver(turn, last, source)) return false
+    if (turn.segment === segment) return true
+    this.segments.keepEndOf(turn.segment)
+    return false
+  }
+
+  /** Whether another answer of the model follows a call that nobody answered. */
+  private isOver(turn: Turn, last: Source, source: Source): boolean {
+    const is_other =
+      last.answer_id !== undefined && source.answer_id !== undefined
+        ? last.answer_id !== source.answer_id
+        : last.format === 'openai' && source.format === 'openai'
+    return (
+      is_other &&
+      turn.pieces.some(({ piece }) => piece.kind === 'call' && !this.links.calls.get(piece)?.result)
+    )
+  }
+
+  addUser(run: Run, source: Source): void {
+    let answers: Turn | undefined
+    const media = new Map<string, Turn>()
+    const late = new Set<string>()
+    for (const piece of run.pieces) {
+      const place = piece.kind === 'result' ? this.links.results.get(piece) : undefined
+      if (!place) continue
+      if (place.is_late) {
+        late.add(piece.call!)
+        this.addLate(place.call, piece, source)
+      } else {
+        answers = this.turns.get(place.call.piece)!
+        answers.is_answered = true
+        media.set(piece.call!, answers)
+      }
+    }
+    for (const piece of run.pieces)
+      if (piece.kind === 'medium') media.get(piece.call!)?.media.push({ piece, source })
+    const is_late = ({ call }: Piece) => late.has(call!)
+    const pieces = run.pieces.filter(
+      (piece) => piece.kind !== 'result' && (piece.kind !== 'medium' || is_late(piece)),
+    )
+    if (pieces.length === 0) return
+    const is_media = answers !== undefined && pieces.some(({ block }) => MEDIA.has(String(block.type)))
+    this.say({ kind: 'said', run: { ...run, pieces }, source, is_media })
+  }
+
+  /** A result of a call that was sent as unanswered, or with another result. */
+  private addLate({ piece: { name, call } }: LinkedCall, result: Piece, source: Source): void {
+    const of = name === undefined ? call : `${name} (${call})`
+    const run = this.shape.text(
+      `Result of the call ${of}, which came later:\n${this.shape.textOf(result.block)}`,
+    )
+    const media = this.shape.mediaOf(result.block)
+    this.all.push({
+      kind: 'said',
+      run: { ...run, pieces: [...run.pieces, ...media] },
+      source,
+      is_media: false,
+    })
+    this.added.push({ id: source.id, reason: 'late_result', call_id: call ?? '' })
+  }
+
+  /** Media of results come ahead of what was said while the tools ran. */
+  private say(said: Said): void {
+    let at = this.all.length
+    if (said.is_media) while (at > 0 && isSaidMeanwhile(this.all[at - 1]!)) at--
+    this.all.splice(at, 0, said)
+  }
+}
+
+const MEDIA = new Set(['image_url', 'input_audio', 'file'])
+
+function isSaidMeanwhile(block: Turn | Said): boolean {
+  return block.kind === 'said' && !block.is_media
+}
+
+function hasCalls(pieces: readonly Piece[]): boolean {
+  return pieces.some(({ kind }) => kind === 'call' || kind === 'hosted_call' || kind === 'hosted_result')
+}
+
+/** The fields of two messages that become one: texts one after the other, of others the later one. */
+function mergedHeads(first: JsonObject, second: JsonObject): JsonObject {
+  const merged = { ...first }
+  for (const [key, value] of Object.entries(second)) {
+    const before = merged[key]
+    merged[key] =
+      typeof before === 'string' && typeof value === 'string' && key.startsWith('reason')
+        ? `${before}\n${value}`
+        : Array.isArray(before) && Array.isArray(value)
+          ? [...before, ...value]
+          : value
+  }
+  return merged
+}
+
+class BlockWriter {
+  readonly items: Item[] = []
+  readonly omitted: Omitted[] = []
+  readonly added: Added[] = []
+  private readonly ids: FitIds
+  /** The last item is the model's. */
+  private is_models = false
+  /** What was said beside the results, and is written with them. */
+  private written: Said | undefined
+
+  constructor(
+    private readonly format: MessageFormat,
+    private readonly shape: Shape,
+    private readonly links: Links,
+  ) {
+    this.ids = new FitIds(format)
+  }
+
+  write(block: Turn | Said, next: Turn | Said | undefined): void {
+    if (block.kind === 'turn') this.writeTurn(block, next)
+    else if (block !== this.written) {
+      this.items.push(...this.said(block))
+      this.is_models = false
+    }
+  }
+
+  private said({ run, source }: Said): Item[] {
+    const [only] = run.pieces
+    if (run.pieces.length === 1 && only!.raw !== undefined) return [{ source, item: {}, raw: only!.raw }]
+    return this.shape.said({ ...run, pieces: run.pieces.map((piece) => this.parsed(piece)) }, source)
+  }
+
+  private writeTurn(turn: Turn, next: Turn | Said | undefined): void {
+    const shown = this.shownPieces(turn)
+    if (shown.length === 0) return
+    const results: SourcePiece[] = []
+    const pieces = shown.map(({ piece, source }, nth) => {
+      if (piece.kind !== 'call') return { piece: this.parsed(piece), source }
+      const name = piece.name === undefined ? undefined : fitName(piece.name, this.format)
+      const id = this.ids.take(piece.call!, `${source.id} ${nth}`)
+      results.push(this.resultOf(piece, source, id, name))
+      return { source, piece: { ...piece, block: this.shape.renamed(piece, id, name) } }
+    })
+    this.separate(pieces)
+    const [first] = shown
+    const { raw } = first!.piece
+    if (shown.length === 1 && raw !== undefined) this.items.push({ source: first!.source, item: {}, raw })
+    else this.items.push(...this.shape.turn(turn.head, pieces))
+    this.is_models = results.length === 0
+    this.writeResults(turn, results, next)
+  }
+
+  private writeResults(turn: Turn, results: SourcePiece[], next: Turn | Said | undefined): void {
+    if (results.length === 0) return
+    const beside =
+      this.shape.says_beside_results &&
+      next?.kind === 'said' &&
+      results.every(({ source }) => source === next.source) &&
+      next.run.head.role === undefined
+        ? next
+        : undefined
+    if (beside) this.written = beside
+    const said = beside?.run.pieces.map((piece) => ({ piece, source: beside.source })) ?? []
+    this.items.push(...this.shape.results([...results, ...turn.media, ...said]))
+  }
+
+  /** Puts a turn of the user's ahead where one has to be. */
+  private separate([first]: SourcePiece[]): void {
+    const { begins_with_user, joins_all } = this.shape
+    const is_needed = this.items.length === 0 ? begins_with_user : joins_all && this.is_models
+    if (!is_needed) return
+    const { source } = first!
+    this.items.push(...this.shape.said(this.shape.text(NO_CONTENT), source))
+    this.added.push({ id: source.id, reason: 'turn' })
+  }
+
+  /** The pieces of a turn that can be sent: no call that must go, no half of a pair, no thought that nothing follows. */
+  private shownPieces({ pieces }: Turn): SourcePiece[] {
+    const shown: SourcePiece[] = []
+    const paired = pairedIds(pieces)
+    /** How many of the last pieces are thoughts. */
+    let thoughts = 0
+    for (const one of pieces) {
+      const { kind, call: id = '' } = one.piece
+      const is_hosted = kind === 'hosted_call' || kind === 'hosted_result'
+      const is_unanswered =
+        kind === 'call' && !this.links.calls.get(one.piece)?.result && !this.shape.noResult(one.piece)
+      if (is_unanswered || (is_hosted && !paired.has(id))) {
+        const reason = is_unanswered || kind === 'hosted_call' ? 'no_result' : 'no_call'
+        this.omitted.push({ id: one.source.id, reason, call_id: id })
+        if (is_unanswered) this.omitThoughts(shown.splice(shown.length - thoughts))
+        thoughts = 0
+        continue
+      }
+      shown.push(one)
+      thoughts = kind === 'thinking' ? thoughts + 1 : 0
+    }
+    if (thoughts > 0) this.omitThoughts(shown.splice(shown.length - thoughts))
+    return shown
+  }
+
+  private omitThoughts(thoughts: SourcePiece[]): void {
+    const [first] = thoughts
+    if (first) this.omitted.push({ id: first.source.id, reason: 'reasoning' })
+  }
+
+  private resultOf(call: Piece, source: Source, id: string, name: string | undefined): SourcePiece {
+    const { result } = this.links.calls.get(call)!
+    if (result) {
+      const block = this.shape.renamed(result.piece, id, name)
+      return { source: result.source, piece: { ...result.piece, block } }
+    }
+    this.added.push({ id: source.id, reason: 'no_result', call_id: call.call! })
+    const named = {
+      ...call,
+      block: this.shape.renamed(call, id, name),
+      call: id,
+      ...(name !== undefined && { name }),
+    }
+    return { source, piece: { kind: 'result', block: this.shape.noResult(named)! } }
+  }
+
+  /** A piece whose item was not parsed, as one that can stand beside others. */
+  private parsed(piece: Piece): Piece {
+    if (piece.raw === undefined) return piece
+    const [run] = this.shape.split([parseJson(piece.raw) as JsonObject], { calls: [], results: [] }, () => {})
+    return run!.pieces[0]!
+  }
+}
+
+/** Ids of the provider's own tools whose call and result are both in the turn, in this order. */
+function pairedIds(pieces: readonly SourcePiece[]): Set<string> {
+  const called = new Set<string>()
+  const paired = new Set<string>()
+  for (const { piece } of pieces) {
+    if (piece.kind === 'hosted_call') called.add(piece.call!)
+    if (piece.kind === 'hosted_result' && called.has(piece.call!)) paired.add(piece.call!)
+  }
+  return paired
+}

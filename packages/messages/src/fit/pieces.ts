@@ -1,0 +1,136 @@
+import type { JsonObject } from '../blob_fields.js'
+import type { MessageFormat } from '../formats.js'
+
+/**
+ * What the pass has to know of one block. `medium`: it came inside a result, and the target keeps it outside.
+ * `hosted_call`, `hosted_result`: of a tool that the provider runs within its own turn.
+ */
+export type PieceKind =
+  | 'call'
+  | 'result'
+  | 'medium'
+  | 'thinking'
+  | 'hosted_call'
+  | 'hosted_result'
+  | 'content'
+
+/** One block of a message, as the target has it: a content block, a part, a tool call, a tool message or an item. */
+export interface Piece {
+  kind: PieceKind
+  block: JsonObject
+  /** The call's id in the conversation: of a call, a result or a medium. */
+  call?: string
+  /** The tool's name, where it is known. */
+  name?: string
+  /** The text was the whole content, as a string. */
+  is_bare?: boolean
+  /** The whole item as JSON text, in place of `block`, where it can be sent as it is stored. */
+  raw?: string
+}
+
+/** Consecutive pieces of one message that one side said. `head`: what an item has beside them. */
+export interface Run {
+  side: 'model' | 'user'
+  head: JsonObject
+  pieces: Piece[]
+}
+
+export interface SourceRun {
+  source: Source
+  run: Run
+}
+
+/** A message of the list. */
+export interface Source {
+  id: string
+  seq: number
+  format: MessageFormat
+  /** The provider's own id of the model's answer: lines of one answer have the same. */
+  answer_id?: string
+}
+
+export interface SourcePiece {
+  piece: Piece
+  source: Source
+}
+
+/** Why something of a message is not in the list. */
+export type OmittedReason =
+  | 'not_in_format'
+  | 'empty'
+  | 'no_call'
+  | 'duplicate_result'
+  | 'no_result'
+  | 'reasoning'
+  | 'cache_marks'
+
+/** Why something is in the list that no message has, or has elsewhere. */
+export type AddedReason = 'no_result' | 'late_result' | 'turn'
+
+export interface Omitted {
+  id: string
+  reason: OmittedReason
+  /** The type of part, or the name of the field. */
+  what?: string
+  call_id?: string
+}
+
+export interface Added {
+  id: string
+  reason: AddedReason
+  call_id?: string
+}
+
+/** The text for a call that nobody answered. */
+export const NO_RESULT = 'No result was recorded.'
+
+/** How a format writes what the pass has put in order. */
+export interface Shape {
+  /** The runs of items of the format. `calls` and `results` are the ids and names of theirs, in their order. */
+  split(items: readonly JsonObject[], ids: PieceIds, omit: (what: string) => void): Run[]
+  /** The model's turn as items, each with the source that it begins with. */
+  turn(head: JsonObject, pieces: SourcePiece[]): Item[]
+  /** The results of a turn, in the order of their calls. */
+  results(results: SourcePiece[]): Item[]
+  /** What a user or an instruction says. */
+  said(run: Run, source: Source): Item[]
+  /** The same block of a call or a result with another id and name. */
+  renamed(piece: Piece, id: string, name: string | undefined): JsonObject
+  /** The result of a call that has none; undefined where the format has no such form: the call is left out. */
+  noResult(call: Piece): JsonObject | undefined
+  /** The text of a result. */
+  textOf(result: JsonObject): string
+  /** What else is in a result, as something that the user says. */
+  mediaOf(result: JsonObject): Piece[]
+  /** A text of the user's. */
+  text(text: string): Run
+  /** Whether consecutive turns of the model have to be one, also without calls. */
+  joins_all: boolean
+  /** Whether a list begins with the user. */
+  begins_with_user: boolean
+  /** Whether what a message says beside all results of a turn goes into their item. */
+  says_beside_results: boolean
+}
+
+export interface PieceIds {
+  calls: Array<{ id: string; name: string }>
+  results: Array<{ id: string; name: string | undefined }>
+}
+
+/** An item of the list, and the message that it begins with. */
+export interface Item {
+  source: Source
+  item: JsonObject
+  raw?: string
+}
+
+/** A copy with only these fields, in the object's order, and without those that are null or undefined. */
+export function only(object: JsonObject, fields: ReadonlySet<string>): JsonObject {
+  const kept: JsonObject = {}
+  for (const [key, value] of Object.entries(object)) if (fields.has(key) && value != null) kept[key] = value
+  return kept
+}
+
+export function isBlank(text: unknown): boolean {
+  return typeof text !== 'string' || text.trim() === ''
+}
