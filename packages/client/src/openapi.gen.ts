@@ -236,7 +236,7 @@ export interface paths {
         };
         /**
          * Get the messages to send to a model next
-         * @description The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. Where one turn alone is too long, the user's message stays with the newest steps of the turn. A single step that is longer than `max_tokens` is shown all the same. After a compaction, the context begins with its summary, which is never cut off.
+         * @description The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. Where one turn alone is too long, the user's message stays with the newest steps of the turn. A single step that is longer than `max_tokens` is shown all the same. After a compaction, the context begins with its summary, which is never cut off. The list is fit to be sent: calls and results stand where the provider wants them, and `omitted` and `added` say what of the log is not in it, and what is in it that the log has not.
          */
         get: operations["getContext"];
         put?: never;
@@ -3578,6 +3578,8 @@ export interface operations {
                 clear_tool_inputs?: boolean;
                 /** @description `none`: as if the session had no compactions. */
                 compaction?: "newest" | "none";
+                /** @description Whether a model's thoughts (`reasoning_content` and the like, thinking, reasoning items) go along: all, none, or those since the user last said something. Providers differ in what they take. */
+                reasoning?: "keep" | "drop" | "last_turn";
                 /** @description The `pin` of the previous answer: keeps its cut, so that the same prefix comes back byte for byte until `max_tokens` is passed again. */
                 pin?: string;
             };
@@ -3620,6 +3622,37 @@ export interface operations {
                             cleared_through_seq: number;
                             /** @description The compaction that the context begins with; 0: none. */
                             compaction_seq: number;
+                            /** @description What of the messages is not in the list. */
+                            omitted: {
+                                /**
+                                 * Format: uuid
+                                 * @description The message.
+                                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                                 */
+                                id: string;
+                                /** @description `not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four. */
+                                reason: "not_in_format" | "empty" | "no_call" | "duplicate_result" | "no_result" | "reasoning" | "cache_marks";
+                                /**
+                                 * @description The kind of part.
+                                 * @example thinking
+                                 */
+                                what?: string;
+                                /** @example call_1 */
+                                call_id?: string;
+                            }[];
+                            /** @description What is in the list that no message has, or that stands elsewhere. */
+                            added: {
+                                /**
+                                 * Format: uuid
+                                 * @description The message that it belongs to.
+                                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                                 */
+                                id: string;
+                                /** @description `no_result`: a call without a result was given one that says so; `late_result`: a result came after its call was sent without it, and is a text of the user's; `turn`: a turn of the user's, where the provider wants one. */
+                                reason: "no_result" | "late_result" | "turn";
+                                /** @example call_1 */
+                                call_id?: string;
+                            }[];
                             /** @description What to send as `pin` with the next call. */
                             pin: string;
                         };

@@ -58,8 +58,30 @@ class Context(TypedDict):
     """Tool results up to here are cleared, those of excluded tools aside; 0: none."""
     compaction_seq: int
     """The compaction that the context begins with; 0: none."""
+    omitted: list[ContextOmitted]
+    """What of the messages is not in the list."""
+    added: list[ContextAdded]
+    """What is in the list that no message has, or that stands elsewhere."""
     pin: str
     """What to send as `pin` with the next call."""
+
+
+class ContextAdded(TypedDict):
+    id: str
+    """The message that it belongs to."""
+    reason: Literal["no_result", "late_result", "turn"]
+    """`no_result`: a call without a result was given one that says so; `late_result`: a result came after its call was sent without it, and is a text of the user's; `turn`: a turn of the user's, where the provider wants one."""
+    call_id: NotRequired[str]
+
+
+class ContextOmitted(TypedDict):
+    id: str
+    """The message."""
+    reason: Literal["not_in_format", "empty", "no_call", "duplicate_result", "no_result", "reasoning", "cache_marks"]
+    """`not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four."""
+    what: NotRequired[str]
+    """The kind of part."""
+    call_id: NotRequired[str]
 
 
 class ContextQuery(TypedDict):
@@ -77,6 +99,8 @@ class ContextQuery(TypedDict):
     """true: also empties the arguments of the calls whose results are cleared."""
     compaction: NotRequired[Literal["newest", "none"] | None]
     """`none`: as if the session had no compactions."""
+    reasoning: NotRequired[Literal["keep", "drop", "last_turn"] | None]
+    """Whether a model's thoughts (`reasoning_content` and the like, thinking, reasoning items) go along: all, none, or those since the user last said something. Providers differ in what they take."""
     pin: NotRequired[str | None]
     """The `pin` of the previous answer: keeps its cut, so that the same prefix comes back byte for byte until `max_tokens` is passed again."""
 

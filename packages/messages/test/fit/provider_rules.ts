@@ -1,0 +1,249 @@
+import type { MessageFormat } from '../../src/index.js'
+
+/**
+ * What each provider refuses in a list of messages, written from the pages that `docs/messages.md` names, and not from the
+ * code that keeps to it.
+ * @returns a sentence for each rule that is broken, with the place
+ */
+export function brokenRules(format: MessageFormat, items: readonly unknown[]): string[] {
+  return RULES[format](items as readonly Json[])
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: it looks into JSON that may be anything
+type Json = any
+
+const RULES: Readonly<Record<MessageFormat, (items: readonly Json[]) => string[]>> = {
+  openai: openaiRules,
+  anthropic: anthropicRules,
+  gemini: geminiRules,
+  acontext: acontextRules,
+  responses: responsesRules,
+}
+
+const NAME = /^[a-zA-Z0-9_-]{1,64}$/
+
+function openaiRules(items: readonly Json[]): string[] {
+  const broken: string[] = []
+  const known = new Set<string>()
+  let open: string[] = []
+  for (const [at, item] of items.entries()) {
+    if (item.role === 'tool') {
+      if (!open.includes(item.tool_call_id))
+        broken.push(`[${at}] answers ${item.tool_call_id}, which is not open`)
+      open = open.filter((id) => id !== item.tool_call_id)
+      if (item.content == null) broken.push(`[${at}] has no content`)
+      continue
+    }
+    if (open.length > 0) broken.push(`[${at}] ${item.role} while ${open} are unanswered`)
+    open = []
+    if (item.role === 'function' || item.function_call !== undefined)
+      broken.push(`[${at}] is of a form that is no more`)
+    for (const key of ['id', 'model', 'usage', 'stop_reason', 'annotations'])
+      if (key in item) broken.push(`[${at}] has ${key}`)
+    const blocks = Array.isArray(item.content) ? item.content : []
+    if (Array.isArray(item.content) && blocks.length === 0) broken.push(`[${at}] has an empty list`)
+    for (const block of blocks)
+      if (block.type === 'text' && block.text === '') broken.push(`[${at}] has an empty text`)
+    const calls = item.tool_calls
+    if (calls !== undefined && !(calls.length > 0)) broken.push(`[${at}] has an empty list of calls`)
+    const says = item.content != null || calls !== undefined || item.refusal != null || item.audio != null
+    if (item.role !== 'assistant' && item.content == null) broken.push(`[${at}] has no content`)
+    if (!says) broken.push(`[${at}] says nothing`)
+    for (const call of calls ?? []) {
+      if (known.has(call.id)) broken.push(`[${at}] id ${call.id} is not unique`)
+      if (call.id === '' || call.id.length > 40) broken.push(`[${at}] id ${call.id}`)
+      if (!NAME.test((call.function ?? call.custom).name)) broken.push(`[${at}] name ${call.function?.name}`)
+      if (call.function && typeof call.function.arguments !== 'string') broken.push(`[${at}] arguments`)
+      if (call.function && call.function.arguments.trim() === '') broken.push(`[${at}] empty arguments`)
+      known.add(call.id)
+      open.push(call.id)
+    }
+  }
+  if (open.length > 0) broken.push(`${open} are unanswered`)
+  return broken
+}
+
+const ANTHROPIC_ID = /^[a-zA-Z0-9_-]+$/
+const ANTHROPIC_NAME = /^[a-zA-Z0-9_-]{1,128}$/
+
+function anthropicRules(items: readonly Json[]): string[] {
+  const broken: string[] = []
+  const known = new Set<string>()
+  let marks = 0
+  let has_short_mark = false
+  if (items.length > 0 && items[0].role !== 'user' && items[0].role !== 'system')
+    broken.push('does not begin with the user')
+  for (const [at, item] of items.entries()) {
+    const extra = Object.keys(item).filter(
+      (key) => !['role', 'content', ...(item.role === 'system' ? ['output_config'] : [])].includes(key),
+    )
+    if (extra.length > 0) broken.push(`[${at}] Extra inputs are not permitted: ${extra}`)
+    const blocks = blocksOf(item.content)
+    if (item.role !== 'system' && blocks.length === 0) broken.push(`[${at}] is empty`)
+    const hosted = new Set<string>()
+    for (const block of blocks) {
+      for (const one of [block, ...(Array.isArray(block.content) ? block.content : [])]) {
+        if (one.type === 'text' && String(one.text).trim() === '') broken.push(`[${at}] blank text`)
+        if (!one.cache_control) continue
+        marks++
+        if (one.cache_control.ttl === '1h' && has_short_mark)
+          broken.push(`[${at}] a mark of 1h after one of 5m`)
+        has_short_mark ||= one.cache_control.ttl !== '1h'
+      }
+      if (block.type === 'thinking' && !block.signature) broken.push(`[${at}] thinking without a signature`)
+      if (block.type === 'server_tool_use' || block.type === 'mcp_tool_use') hosted.add(block.id)
+      if (/_tool_result$/.test(block.type) && !hosted.delete(block.tool_use_id))
+        broken.push(`[${at}] ${block.type} without its call`)
+      if (block.type === 'tool_use') {
+        if (item.role !== 'assistant') broken.push(`[${at}] tool_use of the user`)
+        if (!ANTHROPIC_ID.test(block.id)) broken.push(`[${at}] tool_use.id ${block.id}`)
+        if (known.has(block.id)) broken.push(`[${at}] tool_use ids must be unique: ${block.id}`)
+        if (!ANTHROPIC_NAME.test(block.name)) broken.push(`[${at}] name ${block.name}`)
+        if (typeof block.input !== 'object' || block.input === null || Array.isArray(block.input))
+          broken.push(`[${at}] input`)
+        known.add(block.id)
+      }
+      if (block.type === 'tool_result') {
+        if (item.role !== 'user') broken.push(`[${at}] tool_result of the assistant`)
+        if (block.is_error === true && (block.content === undefined || block.content.length === 0))
+          broken.push(`[${at}] an error without content`)
+      }
+    }
+    if (hosted.size > 0) broken.push(`[${at}] ${[...hosted]} without a result`)
+    const last = blocks.at(-1)
+    if (item.role === 'assistant' && (last?.type === 'thinking' || last?.type === 'redacted_thinking'))
+      broken.push(`[${at}] ends with thinking`)
+    const calls = blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => id)
+    const answers = blocksOf(items[at + 1]?.content)
+      .filter(({ type }) => type === 'tool_result')
+      .map((block) => block.tool_use_id)
+    for (const id of calls)
+      if (!answers.includes(id)) broken.push(`[${at}] tool_use ${id} without tool_result in the next message`)
+    const results = blocks.filter(({ type }) => type === 'tool_result').map((block) => block.tool_use_id)
+    const asked = blocksOf(items[at - 1]?.content).flatMap((block: Json) =>
+      block.type === 'tool_use' ? [block.id] : [],
+    )
+    for (const id of results)
+      if (!asked.includes(id))
+        broken.push(`[${at}] tool_result ${id} without tool_use in the previous message`)
+    if (new Set(results).size < results.length) broken.push(`[${at}] several results of one call`)
+    const first = blocks.findIndex(({ type }) => type !== 'tool_result')
+    if (first >= 0 && blocks.slice(first).some(({ type }) => type === 'tool_result'))
+      broken.push(`[${at}] content ahead of a result`)
+  }
+  if (marks > 4) broken.push(`A maximum of 4 blocks with cache_control may be provided. Found ${marks}.`)
+  return broken
+}
+
+function blocksOf(content: Json): Json[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
+}
+
+function geminiRules(items: readonly Json[]): string[] {
+  const broken: string[] = []
+  const known = new Set<string>()
+  if (items.length > 0 && items[0].role !== 'user') broken.push('does not begin with the user')
+  for (const [at, item] of items.entries()) {
+    if (item.role !== 'user' && item.role !== 'model') broken.push(`[${at}] role ${item.role}`)
+    if (!(item.parts?.length > 0)) broken.push(`[${at}] has no parts`)
+    const calls = callsOf(item)
+    const results = resultsOf(item)
+    if (calls.length > 0) {
+      if (item.role !== 'model') broken.push(`[${at}] calls of the user`)
+      if (items[at - 1]?.role !== 'user') broken.push(`[${at}] a call's turn must come after one of the user`)
+      const answers = resultsOf(items[at + 1] ?? {})
+      if (answers.length !== calls.length)
+        broken.push(`[${at}] ${calls.length} calls, ${answers.length} responses in the next turn`)
+      for (const [nth, call] of calls.entries()) {
+        if (answers[nth] && call.id !== undefined && answers[nth].id !== call.id)
+          broken.push(`[${at}] ${call.id} is answered as ${answers[nth].id}`)
+        if (!/^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/.test(call.name)) broken.push(`[${at}] name ${call.name}`)
+        if (call.id !== undefined && known.has(call.id)) broken.push(`[${at}] id ${call.id} is not unique`)
+        known.add(call.id)
+      }
+    }
+    if (results.length > 0 && callsOf(items[at - 1] ?? {}).length !== results.length)
+      broken.push(`[${at}] responses without their calls`)
+    for (const { name } of results) if (!name) broken.push(`[${at}] a response without a name`)
+    for (const part of item.parts ?? []) {
+      if (part.text === '' && Object.keys(part).length === 1) broken.push(`[${at}] an empty text`)
+      const data = [
+        'text',
+        'inlineData',
+        'inline_data',
+        'fileData',
+        'file_data',
+        'functionCall',
+        'function_call',
+        'functionResponse',
+        'function_response',
+      ]
+      if (data.filter((key) => part[key] != null).length > 1)
+        broken.push(`[${at}] a part with several fields`)
+    }
+  }
+  return broken
+}
+
+const callsOf = ({ parts = [] }: Json): Json[] =>
+  parts.flatMap((part: Json) => part.functionCall ?? part.function_call ?? [])
+const resultsOf = ({ parts = [] }: Json): Json[] =>
+  parts.flatMap((part: Json) => part.functionResponse ?? part.function_response ?? [])
+
+const CALLERS_TOOLS = [
+  'function_call',
+  'custom_tool_call',
+  'computer_call',
+  'shell_call',
+  'apply_patch_call',
+  'local_shell_call',
+]
+
+function responsesRules(items: readonly Json[]): string[] {
+  const broken: string[] = []
+  const open = new Map<string, number>()
+  const known = new Set<string>()
+  for (const [at, item] of items.entries()) {
+    if (CALLERS_TOOLS.includes(item.type) && item.call_id) {
+      if (item.call_id.length > 64) broken.push(`[${at}] call_id of ${item.call_id.length}`)
+      if (known.has(item.call_id)) broken.push(`[${at}] call_id ${item.call_id} is not unique`)
+      if ('name' in item && !NAME.test(item.name)) broken.push(`[${at}] name ${item.name}`)
+      open.set(item.call_id, at)
+      known.add(item.call_id)
+    }
+    if (item.type?.endsWith('_call_output') && !open.delete(item.call_id ?? item.id))
+      broken.push(`[${at}] No tool call found for the output of ${item.call_id}`)
+    if (item.type === 'reasoning') {
+      const next = items[at + 1]
+      const is_followed =
+        next &&
+        (next.type === 'reasoning' ||
+          next.role === 'assistant' ||
+          /_call$/.test(next.type ?? '') ||
+          !('role' in next))
+      if (!is_followed || /_output$/.test(next.type ?? ''))
+        broken.push(`[${at}] reasoning without its required following item`)
+    }
+    if ((item.type === 'message' || item.role) && (item.content === '' || item.content?.length === 0))
+      broken.push(`[${at}] is empty`)
+  }
+  for (const id of open.keys()) broken.push(`No tool output found for ${id}`)
+  return broken
+}
+
+function acontextRules(items: readonly Json[]): string[] {
+  const broken: string[] = []
+  for (const [at, { parts }] of items.entries()) {
+    if (!(parts?.length > 0)) broken.push(`[${at}] has no parts`)
+    const calls = parts.filter(({ type }: Json) => type === 'tool-call').map(({ meta }: Json) => meta.id)
+    const answers = (items[at + 1]?.parts ?? [])
+      .filter(({ type }: Json) => type === 'tool-result')
+      .map(({ meta }: Json) => meta.tool_call_id)
+    if (calls.some((id: string, nth: number) => answers[nth] !== id))
+      broken.push(`[${at}] ${calls} are answered by ${answers}`)
+    const results = parts.filter(({ type }: Json) => type === 'tool-result')
+    const asked = (items[at - 1]?.parts ?? []).filter(({ type }: Json) => type === 'tool-call')
+    if (results.length > asked.length) broken.push(`[${at}] more results than calls`)
+  }
+  return broken
+}
