@@ -31,7 +31,7 @@ SELECT l.session_id, l.failures FROM leased l ORDER BY l.due_at`,
 export const READ_CHANGED_HEADS = prepared(
   'read_changed_heads',
   `
-SELECT h.session_id, h.last_seq, h.updated_at::text AS updated_at, coalesce((
+SELECT h.session_id, h.last_seq, ${timestampText('h.updated_at')} AS updated_at, coalesce((
     SELECT u.seq FROM change_cursors u WHERE u.project_id = $1 AND u.consumer = $2 AND u.session_id = h.session_id
   ), 0) AS after_seq
 FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ANY ($3::uuid[])`,

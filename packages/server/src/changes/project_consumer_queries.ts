@@ -1,3 +1,4 @@
+import { timestampText } from '../lists/resource_json.js'
 import { planned, prepared, type Statement } from '../postgres/statement.js'
 
 /** Switching consumers on for projects, and looking their sessions through. */
@@ -58,7 +59,7 @@ export const SCAN = {
   lock: prepared(
     'lock_scan',
     `
-SELECT c.scanned_to, c.scan_at::text AS scan_at, extract(epoch FROM c.scan_at - now()) AS wait_s, extract(epoch FROM now() - c.scanned_at) AS age_s
+SELECT c.scanned_to, ${timestampText('c.scan_at')} AS scan_at, extract(epoch FROM c.scan_at - now()) AS wait_s, extract(epoch FROM now() - c.scanned_at) AS age_s
 FROM project_consumers c WHERE c.project_id = $1 AND c.consumer = $2 AND c.retired_at IS NULL FOR UPDATE SKIP LOCKED`,
   ),
   /** Rows: one if the consumer has not yet seen all that was found, but for what failed. $3 when it was time for it. */

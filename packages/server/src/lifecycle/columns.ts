@@ -1,6 +1,6 @@
 import { isJsonObject } from '@annals/messages/json'
 import { USER_IDENTIFIER_LENGTH_MAX } from '../limits.js'
-import { timestampText } from '../lists/resource_json.js'
+import { dayText, timestampText } from '../lists/resource_json.js'
 
 /** What a value in a line of an export must be. `type`: of the column with it, where statements are made of it. */
 export interface LineCheck {
@@ -62,7 +62,7 @@ const TYPES = {
       takes: 'a day such as 2026-11-21',
       fits: (value) => typeof value === 'string' && isTime(`${value}T00:00:00.000000Z`),
     },
-    write: (column) => quoted(`${column}::text`),
+    write: (column) => quoted(dayText(column)),
     read: asText('date'),
   },
   object: {
@@ -177,10 +177,12 @@ export function readColumns(columns: Readonly<Record<string, Column>>): string {
     .join(', ')
 }
 
-/** SQL that gives a column of the row `t` as text in the words of an export; of a user, its identifier. */
-export function columnText(name: string, column: Column): string {
+/** SQL that gives a column of a row, `t` by default, as text in the words of an export; of a user, its identifier. */
+export function columnText(name: string, column: Column, row = 't'): string {
   if (column === 'user?') return 'u.identifier'
-  return String(column).startsWith('time') ? timestampText(`t.${name}`) : `t.${name}::text`
+  const value = `${row}.${name}`
+  if (String(column).startsWith('time')) return timestampText(value)
+  return String(column).startsWith('date') ? dayText(value) : `${value}::text`
 }
 
 /** The type of a column of a key, for a parameter. */

@@ -1,5 +1,5 @@
 import { prepared, type Statement } from '../postgres/statement.js'
-import { castOf } from './columns.js'
+import { castOf, columnText } from './columns.js'
 import { orderOf, ownerColumn, type Table } from './table.js'
 
 /** Rows that one statement counts at most. */
@@ -18,7 +18,7 @@ export function countSome(table: Table, is_next: boolean): Statement {
   return prepared(
     `count_owned_${name}${is_next ? '_next' : ''}`,
     `
-SELECT n.found, ${order.map((column, index) => `n.${column}::text AS position_${index}`).join(', ')}
+SELECT n.found, ${order.map((column, index) => `${columnText(column, columns[column]!, 'n')} AS position_${index}`).join(', ')}
 FROM (
   SELECT t.*, row_number() OVER (ORDER BY ${position}) AS found
   FROM (

@@ -9,6 +9,11 @@ export function timestampText(expression: string): string {
   return `to_char(${expression} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 }
 
+/** A day such as 2026-11-21. */
+export function dayText(expression: string): string {
+  return `to_char(${expression}, 'YYYY-MM-DD')`
+}
+
 export function timestamps(alias: string): string {
   return `'created_at', ${timestampText(`${alias}.created_at`)}, 'updated_at', ${timestampText(`${alias}.updated_at`)}`
 }

@@ -5,7 +5,7 @@ import { DatabaseAway, DatabaseSilent, isTransient, isUnavailable, sqlStateOf } 
 import { HostedClient } from './hosts.js'
 import { driverSocket } from './message_socket.js'
 import type { WithObjects } from './object_store.js'
-import { startupOptions, statementBounds } from './pool_settings.js'
+import { connectionOptions, statementBounds } from './pool_settings.js'
 import { type Row, runPrepared } from './prepared_query.js'
 import type { ConnectionTarget, ServerTraits } from './single_connection.js'
 import { isRead, type Statement } from './statement.js'
@@ -112,7 +112,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     // The machine's own default would keep a silently broken idle connection for two hours.
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'annals',
-    ...(options.settings && !pooled && { options: startupOptions(options.settings) }),
+    ...(!pooled && { options: connectionOptions(options.target, options.settings) }),
     types: AS_TEXT as unknown as pg.CustomTypesConfig,
     stream: driverSocket,
     ...(options.onConnect && { onConnect: options.onConnect }),

@@ -29,6 +29,8 @@ interface Host {
 /** A URL for the driver, with the first host, and all hosts if there is a choice. */
 export interface HostedUrl {
   connectionString: string
+  /** Settings that the URL asks for, which the driver would let go before ours. */
+  options?: string | undefined
   hosts?: Hosts
 }
 
@@ -50,6 +52,7 @@ export function readDatabaseUrl(text: string): HostedUrl {
     throw new StartError(
       `target_session_attrs=${attributes} is not possible, because Annals writes: use read-write or primary`,
     )
+  const options = take('options')
   take('load_balance_hosts')
   if (parameters.has('sslmode') && !parameters.has('uselibpqcompat')) parameters.set('uselibpqcompat', 'true')
   // The driver takes it for a file; without it, Node's own list is used.
@@ -64,8 +67,8 @@ export function readDatabaseUrl(text: string): HostedUrl {
   const address = !first || isSocket ? '' : `${host}:${first.port}`
   const rest = parameters.size > 0 ? `?${parameters.toString().replaceAll('+', '%20')}` : ''
   const connectionString = `${scheme}${user}${address}${database || '/'}${rest}`
-  if (hosts.length < 2 && !wanted.must_write) return { connectionString }
-  return { connectionString, hosts: new Hosts(connectionString, hosts, wanted.must_write) }
+  if (hosts.length < 2 && !wanted.must_write) return { connectionString, options }
+  return { connectionString, options, hosts: new Hosts(connectionString, hosts, wanted.must_write) }
 }
 
 function readHosts(host: string | undefined, port: string | undefined, authority: string): Host[] {

@@ -31,12 +31,10 @@ export const REQUEST_SETTINGS = {
 
 /**
  * The same on a target's server. Citus sends a statement to one machine by its project, which it must know when it
- * plans, and passes times on as the connection writes them, which the other machine may read as other ones.
+ * plans.
  */
 export function requestSettings(target: ConnectionTarget): Record<string, string> {
-  return target.distributed
-    ? { ...REQUEST_SETTINGS, plan_cache_mode: 'force_custom_plan', datestyle: 'ISO' }
-    : REQUEST_SETTINGS
+  return target.distributed ? { ...REQUEST_SETTINGS, plan_cache_mode: 'force_custom_plan' } : REQUEST_SETTINGS
 }
 
 /**
@@ -52,8 +50,30 @@ export const LONG_READ_SETTINGS = {
   work_mem: '64MB',
 }
 
+/**
+ * What changes how values are written and read as text, as we expect it. Behind a pooler, where a connection cannot choose
+ * it, no statement may depend on it: tests/database/times_as_text.test.ts.
+ */
+const TEXT_SETTINGS = {
+  datestyle: 'ISO',
+  intervalstyle: 'postgres',
+  timezone: 'UTC',
+  extra_float_digits: '1',
+  bytea_output: 'hex',
+  standard_conforming_strings: 'on',
+  array_nulls: 'on',
+}
+
+/** The options of a connection: those of its URL, and over them what we need. */
+export function connectionOptions(
+  { options }: { options?: string | undefined },
+  settings: Record<string, string> = {},
+): string {
+  return [options, startupOptions({ ...TEXT_SETTINGS, ...settings })].filter(Boolean).join(' ')
+}
+
 /** Settings in the form in which the server takes them at the start of a connection. */
-export function startupOptions(settings: Record<string, string>): string {
+function startupOptions(settings: Record<string, string>): string {
   return Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value}`)
     .join(' ')

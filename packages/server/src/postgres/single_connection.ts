@@ -20,7 +20,7 @@ export interface ServerTraits {
 
 /** Where a database is, and how it is reached. */
 export type ConnectionTarget = ({ connectionString: string; hosts?: Hosts | undefined } | SocketConnection) &
-  Partial<ServerTraits>
+  Partial<ServerTraits> & { options?: string | undefined }
 
 /**
  * A connection of its own, beside the pools, which is not open yet. `purpose` is its name in the server's list of

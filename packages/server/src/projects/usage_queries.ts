@@ -1,3 +1,4 @@
+import { dayText, timestampText } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
 
 const NO_ID = '00000000-0000-0000-0000-000000000000'
@@ -70,7 +71,7 @@ FROM (
 export const COUNT_STATEMENTS = prepared(
   'count_statements',
   `
-SELECT sum(d.found) AS found, max(d.last_at)::text AS last, json_object_agg(d.day, d.found)::text AS days
+SELECT sum(d.found) AS found, ${timestampText('max(d.last_at)')} AS last, json_object_agg(d.day, d.found)::text AS days
 FROM (
   SELECT (i.created_at AT TIME ZONE 'UTC')::date AS day, count(*) AS found, max(i.created_at) AS last_at
   FROM (
@@ -98,7 +99,7 @@ const TODAY = "(now() AT TIME ZONE 'UTC')::date"
 /** Newest first. Parameters: $1 project, $2 how many days, today among them. Rows: days with any use. */
 export const READ_USAGE_DAYS = prepared(
   'read_usage_days',
-  `SELECT u.day::text AS day, u.sessions, u.entries, u.bytes, u.blobs, u.blob_bytes, u.model_tokens FROM usage_days u
+  `SELECT ${dayText('u.day')} AS day, u.sessions, u.entries, u.bytes, u.blobs, u.blob_bytes, u.model_tokens FROM usage_days u
 WHERE u.project_id = $1 AND u.day > ${TODAY} - $2::int ORDER BY u.day DESC`,
 )
 

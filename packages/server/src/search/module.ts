@@ -40,7 +40,8 @@ export const SEARCH_MODULE: Module = {
             WHERE s.project_id = $1 AND s.begins_at <= t.${at} ORDER BY s.segment DESC LIMIT 1)`,
             )
             .join(' OR '),
-          detail: "'segment ' || t.segment || ' is not that of ' || t.first_at || ' to ' || t.last_at",
+          detail:
+            "concat('segment ', t.segment, ' is not that of ', to_json(t.first_at), ' to ', to_json(t.last_at))",
           means: 'searches may show an entry at a wrong place, or twice',
           todo: ODD,
         },

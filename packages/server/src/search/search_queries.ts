@@ -57,10 +57,12 @@ ORDER BY r.place`,
   take_out: prepared(
     'take_out_runs',
     `
-DELETE FROM search_entries AS t WHERE t.project_id = $1 AND t.ctid = ANY (ARRAY(
+WITH t AS (DELETE FROM search_entries AS t WHERE t.project_id = $1 AND t.ctid = ANY (ARRAY(
   SELECT o.ctid FROM unnest($2::uuid[], $3::bigint[]) AS r (session_id, seq)
   ${beside('o', 'SELECT i.ctid FROM search_entries i WHERE i.project_id = $1 AND i.session_id = r.session_id AND i.seq >= r.seq')}))
-RETURNING t.session_id, t.seq, t.last_seq, t.segment, t.first_at, t.last_at, t.words`,
+RETURNING t.session_id, t.seq, t.last_seq, t.segment, t.first_at, t.last_at, t.words)
+SELECT t.session_id, t.seq, t.last_seq, t.segment, ${timestampText('t.first_at')} AS first_at, ${timestampText('t.last_at')} AS last_at, t.words
+FROM t`,
   ),
   /** $2 sessions, $3 first and $4 last seqs, $5 segments, $6 first and $7 last times, $8 words. */
   runs: prepared(

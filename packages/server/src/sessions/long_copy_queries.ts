@@ -1,3 +1,4 @@
+import { timestampText } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
 import {
@@ -23,7 +24,7 @@ export const BEGIN_COPY = {
   source: prepared(
     'read_copied_session',
     `
-SELECT s.user_id, s.configs::text AS configs, s.disable_task_tracking, s.expires_in_s, s.created_at::text AS created_at,
+SELECT s.user_id, s.configs::text AS configs, s.disable_task_tracking, s.expires_in_s, ${timestampText('s.created_at')} AS created_at,
   h.last_seq
 FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
 WHERE s.project_id = $1 AND s.id = $2`,
@@ -132,7 +133,7 @@ export const FINISH_COPY = {
   source: prepared(
     'find_copied_session',
     `
-SELECT h.updated_at::text AS updated_at
+SELECT ${timestampText('h.updated_at')} AS updated_at
 FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
 WHERE s.project_id = $1 AND s.id = $2 AND s.created_at = $3::timestamptz`,
   ),

@@ -1,3 +1,4 @@
+import { timestampText } from '../../lists/resource_json.js'
 import { prepared } from '../../postgres/statement.js'
 import { storedFunction } from '../../postgres/stored_function.js'
 import { findOrCreateSkill, recountText, STATEMENTS_MAX } from '../statements/statement_queries.js'
@@ -63,9 +64,11 @@ END`,
  */
 export const END_CALL = prepared(
   'end_learning_call',
-  `UPDATE learning_calls AS c SET answer = $3::jsonb, error = $4, status = CASE WHEN $4::text IS NULL THEN 'answered' ELSE 'failed' END,
+  `WITH c AS (
+UPDATE learning_calls AS c SET answer = $3::jsonb, error = $4, status = CASE WHEN $4::text IS NULL THEN 'answered' ELSE 'failed' END,
   tokens_in = greatest(c.tokens_in - $5::bigint, 0), tokens_out = c.tokens_out + $6::bigint
-WHERE c.project_id = $1 AND c.id = $2 AND c.status = 'sent' RETURNING c.id, c.sent_at`,
+WHERE c.project_id = $1 AND c.id = $2 AND c.status = 'sent' RETURNING c.id, c.sent_at
+) SELECT c.id, ${timestampText('c.sent_at')} AS sent_at FROM c`,
 )
 
 /** Corrects the estimate. Parameters: $1 project, $2 when the call was sent, $3 tokens, which may be fewer than none. */

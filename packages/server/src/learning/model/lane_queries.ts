@@ -1,3 +1,4 @@
+import { timestampText } from '../../lists/resource_json.js'
 import { planned, prepared } from '../../postgres/statement.js'
 
 /** Taking turns: a space is worked on by one process at a time, which holds its lane until `lane_until`. */
@@ -17,17 +18,24 @@ WHERE x.due_at <= now() AND ($1::uuid[] IS NULL OR x.project_id = ANY ($1::uuid[
 
 const HELD = 'l.project_id = $1 AND l.id = $2 AND l.lane_until = $3::timestamptz'
 
+/** As text: Citus allows no function of times in RETURNING. */
+function laneUntil(update: string): string {
+  return `WITH l AS (${update}) SELECT ${timestampText('l.lane_until')} AS lane_until FROM l`
+}
+
 /** Parameters of each: $1 project, $2 space. */
 export const LANE = {
   take: prepared(
     'take_lane',
-    `UPDATE learning_spaces AS l SET lane_until = now() + make_interval(secs => $3)
-WHERE l.project_id = $1 AND l.id = $2 AND l.lane_until <= now() RETURNING l.lane_until`,
+    laneUntil(`UPDATE learning_spaces AS l SET lane_until = now() + make_interval(secs => $3)
+WHERE l.project_id = $1 AND l.id = $2 AND l.lane_until <= now() RETURNING l.lane_until`),
   ),
   /** $3 lane_until, $4 seconds. Row: lane_until, if it is still this one's. */
   keep: prepared(
     'keep_lane',
-    `UPDATE learning_spaces AS l SET lane_until = now() + make_interval(secs => $4) WHERE ${HELD} RETURNING l.lane_until`,
+    laneUntil(
+      `UPDATE learning_spaces AS l SET lane_until = now() + make_interval(secs => $4) WHERE ${HELD} RETURNING l.lane_until`,
+    ),
   ),
   /** $3 lane_until. */
   leave: {
@@ -118,7 +126,7 @@ const BYTES_MAX = 512 * 1024
  */
 export const READ_ENTRIES_FOR_MODEL = prepared(
   'read_entries_for_model',
-  `SELECT o.seq, o.id, o.kind, o.type, o.role, o.format, o.created_at::text AS created_at, o.data::text AS data
+  `SELECT o.seq, o.id, o.kind, o.type, o.role, o.format, ${timestampText('o.created_at')} AS created_at, o.data::text AS data
 FROM (
   SELECT i.*, sum(i.bytes) OVER (ORDER BY i.seq DESC) AS bytes_behind FROM entries i
   WHERE i.project_id = $1 AND i.session_id = $2 AND i.seq <= $3 AND (i.seq <= ${FIRST_ENTRIES} OR i.seq > $3 - ${LAST_ENTRIES})

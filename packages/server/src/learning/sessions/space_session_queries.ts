@@ -1,4 +1,4 @@
-import { timestamps } from '../../lists/resource_json.js'
+import { timestamps, timestampText } from '../../lists/resource_json.js'
 import { prepared } from '../../postgres/statement.js'
 import { storedFunction } from '../../postgres/stored_function.js'
 
@@ -64,7 +64,7 @@ WHERE x.project_id = $1 AND x.learning_space_id = $2 AND x.session_id = $3`,
 /** In the order in which they were given. Parameters: $1 project, $2 space, $3 created_at and $4 session to begin behind, $5 how many. */
 export const LIST_SPACE_SESSIONS = prepared(
   'list_space_sessions',
-  `SELECT ${spaceSessionJson('x')} AS json, x.created_at::text AS created_at, x.session_id AS id FROM space_sessions x
+  `SELECT ${spaceSessionJson('x')} AS json, ${timestampText('x.created_at')} AS created_at, x.session_id AS id FROM space_sessions x
 WHERE x.project_id = $1 AND x.learning_space_id = $2 AND (x.created_at, x.session_id) > ($3::timestamptz, $4::uuid)
 ORDER BY x.created_at, x.session_id LIMIT $5`,
 )

@@ -94,7 +94,7 @@ export function listSkills(
  */
 export const LIST_SPACE_SKILLS = prepared(
   'list_space_skills',
-  `SELECT ${skillJson('k')} AS json, k.created_at::text AS created_at, k.id FROM skills k
+  `SELECT ${skillJson('k')} AS json, ${timestampText('k.created_at')} AS created_at, k.id FROM skills k
 WHERE k.project_id = $1 AND (k.learning_space_id = $2 OR k.id = ANY (ARRAY(
     SELECT i.skill_id FROM space_skills i WHERE i.project_id = $1 AND i.learning_space_id = $2)))
   AND (k.created_at, k.id) > ($3::timestamptz, $4::uuid) AND ${isShown('k')}

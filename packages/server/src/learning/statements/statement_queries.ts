@@ -201,7 +201,7 @@ export const LIST_VERSIONS = prepared(
   `SELECT json_build_object('id', v.id, 'skill', (SELECT k.name FROM skills k WHERE k.project_id = $1 AND k.id = v.skill_id),
     'author', v.author, 'reason', v.reason, 'statement_ids', ARRAY(SELECT jsonb_object_keys(v.statements)), 'text', v.text,
     'created_at', ${timestampText('v.created_at')})::text AS json,
-  v.created_at::text AS created_at, v.id
+  ${timestampText('v.created_at')} AS created_at, v.id
 FROM skill_versions v
 WHERE v.project_id = $1 AND v.learning_space_id = $2 AND (v.created_at, v.id) < ($3::timestamptz, $4::uuid)
 ORDER BY v.created_at DESC, v.id DESC LIMIT $5`,

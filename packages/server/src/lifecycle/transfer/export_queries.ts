@@ -1,7 +1,7 @@
 import type { Composed } from '../../lists/listed.js'
 import type { Parameter } from '../../postgres/database.js'
 import { planned, prepared, type Statement } from '../../postgres/statement.js'
-import { castOf, lineSql } from '../columns.js'
+import { castOf, columnText, lineSql } from '../columns.js'
 import { orderOf, ownerColumn, type Table } from '../table.js'
 
 /**
@@ -63,7 +63,7 @@ export function exportOwned(table: Table, page: OwnedPage): Composed {
     ? `AND (${position}) > (${order.map((name, index) => next(after[index]!, castOf(table.columns[name]!))).join(', ')})`
     : ''
   const text = `
-SELECT t.ord, t.id, ${select}, ${order.map((name, index) => `t.${name}::text AS position_${index}`).join(', ')}
+SELECT t.ord, t.id, ${select}, ${order.map((name, index) => `${columnText(name, table.columns[name]!)} AS position_${index}`).join(', ')}
 FROM (
   SELECT w.ord, t.*
   FROM ${owners} CROSS JOIN LATERAL (

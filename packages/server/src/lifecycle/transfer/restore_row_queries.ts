@@ -31,7 +31,7 @@ export function restoreStatements(table: Table, owner: Table | undefined) {
     find: planned(
       `find_${name}_to_restore`,
       `
-SELECT ${[...key.map((column) => `t.${column}::text AS ${column}`), ...compared].join(', ')}
+SELECT ${[...key.map((column) => `${columnText(column, columns[column]!)} AS ${column}`), ...compared].join(', ')}
 FROM jsonb_array_elements($2::jsonb) AS l
 CROSS JOIN LATERAL (SELECT t.* FROM ${name} t WHERE t.project_id = $1 AND ${sameKey} OFFSET 0) t
 ${has_user ? userJoinText(`u.id = t.${user_column}`) : ''}`,
@@ -47,7 +47,7 @@ WITH made AS (
   ${has_user ? `${userJoinText("u.identifier = l ->> 'user'")}\n  WHERE l ->> 'user' IS NULL OR u.id IS NOT NULL` : ''}
   RETURNING ${returned.map((column) => `s.${column}`).join(', ')}
 )${terms}
-SELECT ${key.join(', ')} FROM made`,
+SELECT ${key.map((column) => `${columnText(column, columns[column]!, 'made')} AS ${column}`).join(', ')} FROM made`,
     ),
     /** Rows: id. Parameters: $1 project, $2 ids. */
     lock: owner && lockOf(owner),

@@ -1,6 +1,6 @@
 import { indexTermsText } from '../../lists/term_queries.js'
 import { planned, type Statement } from '../../postgres/statement.js'
-import { castOf } from '../columns.js'
+import { castOf, columnText } from '../columns.js'
 import { type HandledTable, isHandled, isOwner, ownerColumn, type Table } from '../table.js'
 import {
   type Check,
@@ -117,7 +117,7 @@ export function verifyPiece(table: Table, tables: readonly Table[]): Statement {
   const is_left = ['session', 'any'].includes(erased_with)
     ? `AND ${notErased(`r.${ownerColumn(table)}`)}`
     : ''
-  const last = key.map((column) => `t.${column}::text`).join(', ')
+  const last = key.map((column) => columnText(column, columns[column]!)).join(', ')
   const rows = `count(*)${document === undefined ? '' : ' + coalesce(sum(cardinality(t.terms)), 0)'}`
   return planned(
     `verify_${name}`,

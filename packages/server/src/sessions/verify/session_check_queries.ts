@@ -9,6 +9,7 @@ import {
   UNLISTED,
   unlisted,
 } from '../../lifecycle/verify/check.js'
+import { timestampText } from '../../lists/resource_json.js'
 import { digestText } from '../../log/read/compaction_queries.js'
 import { bySeq } from '../../log/read/read_queries.js'
 import { ACTIVITY_CHECK, SEARCH_CHECK } from '../change_tables.js'
@@ -170,7 +171,7 @@ export const SESSION_CHECKS = {
       OR w.expiry_due_at > ${expiryText('greatest(now(), w.updated_at)', 'w.expires_in_s')}`,
     place: "'expiry_due_at'",
     detail: `'expires_in_s is ' || coalesce(w.expires_in_s::text, 'null')
-      || ', and it is looked at again at ' || coalesce(w.expiry_due_at::text, 'no time')`,
+      || ', and it is looked at again at ' || coalesce(${timestampText('w.expiry_due_at')}, 'no time')`,
   },
   session_unlisted: {
     means: 'filtered lists omit a session',
