@@ -3,7 +3,7 @@ import { StartError } from '../errors.js'
 import type { ConnectionTarget } from './database.js'
 import { distributeFunctions } from './install_functions.js'
 import { migrations } from './migrations.js'
-import { onSchemaConnection, schemaTransaction } from './schema_change.js'
+import { boundLockWaits, onSchemaConnection, schemaTransaction } from './schema_change.js'
 
 // recheck: it reads our own migrations, which are short and not a caller's.
 const STEP = /PERFORM (create_(?:reference_table|distributed_table|distributed_function)\('(\w+)[^;]*\));/g
@@ -46,7 +46,7 @@ export async function distribute(
       )
     }
     const work = () => distributeTables(client, onProgress, signal)
-    const tables = await schemaTransaction(client, work, target, signal)
+    const tables = await schemaTransaction(client, target, work, { signal, onProgress })
     for (const name of tables) await emptyOldCopy(client, name, onProgress)
     return tables
   })
@@ -68,6 +68,10 @@ async function distributeTables(
   const steps = distributionSteps().filter(({ kind, name }) => kind === 'function' || !distributed.has(name))
   const names = steps.filter(({ kind }) => kind === 'table').map(({ name }) => name)
   if (names.length === 0) return []
+  // All at once, and none of them for long: what has been moved so far would have to be moved again.
+  await boundLockWaits(client)
+  await client.query(`LOCK TABLE ${names.join(', ')} IN ACCESS EXCLUSIVE MODE`)
+  await client.query('SET LOCAL lock_timeout TO 0')
   // A table cannot be moved while one that is not yet in place refers to it, so keys are dropped first and restored
   // after.
   const keys = await foreignKeys(client, names)

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { onSchemaConnection, schemaTransaction } from './schema_change.js'
+import { boundLockWaits, onSchemaConnection, schemaTransaction } from './schema_change.js'
 import { SHARDS_HERE, SHARDS_HERE_ON_A_CLUSTER } from './shards_here.js'
 import type { ConnectionTarget } from './single_connection.js'
 import type { StoredFunction } from './stored_function.js'
@@ -14,6 +14,7 @@ export async function installFunctions(
   target: ConnectionTarget,
   functions: readonly StoredFunction[],
   signal?: AbortSignal,
+  onProgress?: (sentence: string) => void,
 ): Promise<void> {
   const wanted = [SHARDS_HERE, ...functions]
   await onSchemaConnection(target, async (client) => {
@@ -21,10 +22,11 @@ export async function installFunctions(
     const install = async () => {
       // Of two nodes that start at once, the second waits here and finds nothing left to do.
       await client.query('LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE')
+      await boundLockWaits(client)
       for (const { definition } of await missingFunctions(client, wanted)) await client.query(definition)
       await distributeFunctions(client)
     }
-    await schemaTransaction(client, install, target, signal)
+    await schemaTransaction(client, target, install, { signal, onProgress })
   })
 }
 

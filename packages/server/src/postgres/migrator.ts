@@ -3,7 +3,12 @@ import { DatabaseNotReady, StartError } from '../errors.js'
 import type { ConnectionTarget } from './database.js'
 import { isTransient, isUndefinedTable, isUniqueViolation, sqlStateOf } from './database_errors.js'
 import { type Migration, migrationStatements, migrations, schemaVersion } from './migrations.js'
-import { onSchemaConnection, schemaTransaction } from './schema_change.js'
+import {
+  boundLockWaits,
+  onSchemaConnection,
+  type SchemaTransactionOptions,
+  schemaTransaction,
+} from './schema_change.js'
 
 const SERVER_VERSION_MIN = 15
 const ATTEMPTS_MAX = 20
@@ -13,12 +18,13 @@ const ATTEMPTS_MAX = 20
  * version row first: if two nodes start at once, the second waits on that row, sees it taken and goes on with the
  * next. A migration that is killed, or aborted by `signal`, leaves nothing behind.
  *
- * @throws StartError if the schema is newer than this binary, or the server too old or unreachable
+ * @throws StartError if the schema is newer than this binary, the server too old or unreachable, or a table always in use
  */
 export async function migrate(
   target: ConnectionTarget,
   onApplied: (migration: string, is_new_schema: boolean) => void = () => {},
   signal?: AbortSignal,
+  onProgress: (sentence: string) => void = () => {},
 ): Promise<void> {
   await onSchemaConnection(target, async (client) => {
     await checkServer(client)
@@ -27,7 +33,8 @@ export async function migrate(
     // All up to it are applied: each is committed before the next begins.
     const applied = await appliedVersion(client)
     for (const migration of migrations().filter(({ version }) => version > applied))
-      if (await apply(client, migration, target, signal)) onApplied(migration.name, applied === 0)
+      if (await apply(client, migration, target, { signal, onProgress }))
+        onApplied(migration.name, applied === 0)
     await refuseNewerSchema(client)
   })
 }
@@ -107,20 +114,22 @@ async function apply(
   client: pg.Client,
   migration: Migration,
   target: ConnectionTarget,
-  signal: AbortSignal | undefined,
+  { signal, onProgress }: SchemaTransactionOptions,
 ): Promise<boolean> {
+  const named = (sentence: string) => onProgress?.(`Migration ${migration.name}: ${sentence}`)
   const applyOnce = async () => {
     const { rowCount } = await client.query(
       'INSERT INTO schema_migrations (version, name) VALUES ($1, $2) ON CONFLICT (version) DO NOTHING',
       [migration.version, migration.name],
     )
-    if (rowCount === 1)
-      for (const statement of migrationStatements(migration.read())) await client.query(statement)
-    return rowCount === 1
+    if (rowCount !== 1) return false
+    await boundLockWaits(client)
+    for (const statement of migrationStatements(migration.read())) await client.query(statement)
+    return true
   }
   for (let attempt = 1; ; attempt++) {
     try {
-      return await schemaTransaction(client, applyOnce, target, signal)
+      return await schemaTransaction(client, target, applyOnce, { signal, onProgress: named })
     } catch (error) {
       signal?.throwIfAborted()
       if (!isTransient(error) || attempt >= ATTEMPTS_MAX) throw explainRefusal(error, migration.name)

@@ -33,7 +33,7 @@ export async function setPlannerOfWorkers(target: ConnectionTarget, signal?: Abo
       for (const [name, value] of await missingDefaults(client))
         await client.query(`ALTER ROLE CURRENT_USER IN DATABASE ${rows[0]!.name} SET ${name} = '${value}'`)
     }
-    await schemaTransaction(client, set, target, signal)
+    await schemaTransaction(client, target, set, { signal })
   })
 }
 

@@ -18,9 +18,9 @@ export async function migrateDatabase(
     else if (!is_told) onProgress('Creating the schema')
     is_told = true
   }
-  await migrate(target, onApplied, signal)
+  await migrate(target, onApplied, signal, onProgress)
   signal?.throwIfAborted()
-  await installFunctions(target, functions, signal)
+  await installFunctions(target, functions, signal, onProgress)
   signal?.throwIfAborted()
   await setPlannerOfWorkers(target, signal)
 }
