@@ -136,10 +136,21 @@ UPDATE change_marks AS c SET lease = NULL, failures = c.failures + 1,
 WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = ANY ($3::uuid[]) AND c.lease = $4`,
 )
 
+/** How long marks wait at most. One that nobody has and that has not failed is due by its order, whatever its time. */
+export const MARKS_WAIT = {
+  column: 'due_at',
+  at_most: [
+    { s: 0, which: 't.lease IS NULL AND t.failures = 0' },
+    // A lease, or 2^6 seconds behind the seventh failure.
+    { s: 64, which: '(t.lease IS NOT NULL OR t.failures <= 7)' },
+    { s: 3_600 },
+  ],
+} as const
+
 /** What is marked, of all projects, asked for now and then: rows project_id, consumer, sessions, due, age_s (of the oldest mark). */
 export const FIND_MARKS = planned(
   'find_marks',
   `SELECT c.project_id, c.consumer, count(*) AS sessions, count(*) FILTER (WHERE c.due_at <= now()) AS due,
-  extract(epoch FROM now() - min(c.marked_at)) AS age_s
+  greatest(0, extract(epoch FROM now() - min(c.marked_at))) AS age_s
 FROM change_marks c GROUP BY c.project_id, c.consumer`,
 )

@@ -119,6 +119,16 @@ export const HAS_CONSUMERS = prepared(
 /** A month after its last use. One that is switched on for good has `used_at` in infinity. */
 const RETIRES = "(c.retired_at IS NOT NULL OR c.used_at < now() - interval '30 days')"
 
+/**
+ * A scan that a stepped clock has put off begins anew: what it has marked so far cannot be told from what was marked
+ * since. The first one never waits, nor does one behind a scan that ended in the future.
+ */
+export const SCANS_WAIT = {
+  column: 'scan_at',
+  at_most: [{ s: 0, which: '(t.scanned_at IS NULL OR t.scanned_at > now())' }, { s: 86_400 }],
+  also: 'scanned_to = NULL',
+} as const
+
 /** Projects whose sessions are to be looked through, or whose consumer is to be taken apart. Rows: project_id, consumer, retires. */
 export const FIND_SCANS = planned(
   'find_scans',

@@ -4,6 +4,7 @@ import { functionsIn } from '../postgres/stored_function.js'
 import * as spaces from './learning_space_queries.js'
 import { LEARNING_TABLES } from './learning_tables.js'
 import * as calls from './model/call_queries.js'
+import { LANES_WAIT } from './model/lane_queries.js'
 import { Learner } from './model/learner.js'
 import type { ModelAddress } from './model/model_port.js'
 import { openAiModel } from './model/openai_model.js'
@@ -34,6 +35,7 @@ export const LEARNING_MODULE: Module = {
   tables: [
     {
       name: spaces.SPACE_LIST.table,
+      waits: LANES_WAIT,
       kind: 'learning_space',
       key: ['id'],
       columns: { id: 'uuid', user_id: 'user?', created_at: 'time', updated_at: 'time', meta: 'object' },

@@ -54,6 +54,7 @@ export interface Table {
   readonly restored?: (context: RestoreContext) => Promise<void>
   /** The column that lists are filtered by, where `list_terms` has terms of it. */
   readonly document?: string
+  readonly waits?: Waits
   /** What must not be, beside a row whose owner does not exist. By the name of the check; the row is `t`. */
   readonly checks: Readonly<Record<string, Check>>
   readonly own?: OwnFunctions
@@ -64,6 +65,7 @@ export interface HandledTable {
   readonly name: string
   /** How its rows go, and what becomes of them in an export, an import and a verification: a sentence. */
   readonly handled: string
+  readonly waits?: Waits
   /** True for a table whose rows are not found by their project: every machine of a cluster has it, or the coordinator alone. */
   readonly is_reference?: boolean
   /**
@@ -79,6 +81,15 @@ export interface HandledTable {
 }
 
 export type BackedUpTable = HandledTable & Required<Pick<HandledTable, 'backed_up'>>
+
+/** Rows that wait until a time by the database's clock: see stepped_clock.ts. */
+export interface Waits {
+  readonly column: string
+  /** How many seconds rows `t` wait at most; `which`: those for which a condition holds. */
+  readonly at_most: ReadonlyArray<{ readonly s: number; readonly which?: string }>
+  /** What else is set in a row whose wait is ended. */
+  readonly also?: string
+}
 
 /** The rows that go with those of a table: of all tables that say so in `erased_with`. */
 export interface Dependents {

@@ -13,7 +13,8 @@ import type { Module } from '../http/module.js'
 import { findErrorsOnThread, wordsOnThread } from '../http/work_thread/work_in_orders.js'
 import type { WorkThread } from '../http/work_thread/work_thread.js'
 import { Erasure } from '../lifecycle/erase/erasure.js'
-import { registryOf } from '../lifecycle/registry.js'
+import { registryOf, type TableRegistry } from '../lifecycle/registry.js'
+import { mendAfterClock } from '../lifecycle/stepped_clock.js'
 import { Appender } from '../log/append/appender.js'
 import { Feed } from '../log/follow/feed.js'
 import { type Metrics, watchChanges } from '../metrics/metrics.js'
@@ -47,6 +48,9 @@ const SETTLE_MARGIN_S = 15
 
 /** Between two writes of usage by day, on average. */
 const USAGE_MS = 10_000
+
+/** Between two looks whether the database's clock was set back, on average. */
+const CLOCK_MS = 10_000
 
 /** So that callers are told what they were always told before the database ends the flush. */
 const FLUSH_MARGIN_MS = 1_000
@@ -247,6 +251,7 @@ export async function openLog(
 export function startBackgroundWork(parts: {
   config: Config
   pools: Pools
+  registry: TableRegistry
   erasure: Erasure
   thread: WorkThread
   logger: Logger
@@ -254,9 +259,16 @@ export function startBackgroundWork(parts: {
   undo: Undo
   modules: readonly Module[]
 }): Changes {
-  const { config, pools, erasure, thread, logger, metrics, undo, modules } = parts
+  const { config, pools, registry, erasure, thread, logger, metrics, undo, modules } = parts
   const settle_s = (UNMARKED_MS + config.statement_ms_max) / 1_000 + SETTLE_MARGIN_S
   const { database: background, abort } = pools.changes
+  const mended = repeat(
+    () => mendAfterClock(background, registry.all_tables),
+    CLOCK_MS,
+    abort.signal,
+    (error) => logger.warn({ err: describeError(error) }, 'waits were not looked at; will try again'),
+  )
+  undo.push(() => mended)
   const to_private = config.webhooks_to_private === 'true'
   const deliveries = new Deliveries({ database: background, signal: abort.signal, logger, to_private })
   undo.push(() => deliveries.ended())

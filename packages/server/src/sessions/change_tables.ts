@@ -1,3 +1,5 @@
+import { MARKS_WAIT } from '../changes/change_queries.js'
+import { SCANS_WAIT } from '../changes/project_consumer_queries.js'
 import type { Table } from '../lifecycle/table.js'
 import { ODD, ORPHAN } from '../lifecycle/verify/check.js'
 
@@ -16,6 +18,7 @@ export const CHANGE_TABLES: readonly Table[] = [
     key: ['consumer'],
     columns: { consumer: 'text' },
     checks: {},
+    waits: SCANS_WAIT,
   },
   {
     ...DERIVED,
@@ -25,6 +28,7 @@ export const CHANGE_TABLES: readonly Table[] = [
     key: ['session_id', 'consumer'],
     columns: { session_id: 'uuid', consumer: 'text' },
     checks: {},
+    waits: MARKS_WAIT,
   },
   {
     ...DERIVED,

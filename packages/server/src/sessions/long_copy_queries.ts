@@ -11,6 +11,8 @@ import {
 
 /** How long a copy's lease lasts after each slice, in seconds: many times as long as a slice takes. */
 const LEASE_S = 30
+/** Twice as long: one that is being made has its next lease by then. */
+export const COPIES_WAIT = { column: 'leased_until', at_most: [{ s: 2 * LEASE_S }] } as const
 const LEASED_UNTIL = `now() + make_interval(secs => ${LEASE_S})`
 
 /** Begins the copy of a long session, in one transaction. Parameters of each: $1 project, $2 session. */

@@ -65,6 +65,7 @@ export const SESSIONS_MODULE: Module = {
     {
       name: 'erased_sessions',
       handled: 'Keeps in mind what is left of erased sessions, and goes with the last of it.',
+      waits: longCopies.COPIES_WAIT,
     },
     {
       name: 'list_terms',

@@ -1,4 +1,5 @@
 import type { Module } from '../http/module.js'
+import { DELIVERIES_WAIT } from './webhook_queries.js'
 
 /** Where projects are told of new entries. Exports have no webhooks: their secrets stay here. */
 export const WEBHOOKS_MODULE: Module = {
@@ -17,6 +18,7 @@ export const WEBHOOKS_MODULE: Module = {
     },
     {
       name: 'webhook_deliveries',
+      waits: DELIVERIES_WAIT,
       handled:
         'With their webhook in all respects, by a foreign key; those of a session that is gone end by themselves.',
     },

@@ -67,6 +67,24 @@ export const WEBHOOKS_ARE_BEHIND = `h.updated_at >= (SELECT min(w.created_at) FR
     SELECT u.seq FROM change_cursors u WHERE u.project_id = $1 AND u.consumer = $2 AND u.session_id = h.session_id), 0)`
 
 /**
+ * The database's clock has been set back if a webhook was created later than now: what is stored from here on would seem
+ * to be older than it. Row then: at, before which nothing of these sessions is new. Parameters: $1 project, $2 consumer, $3 sessions.
+ */
+export const FIND_CLOCK_SET_BACK = prepared(
+  'find_clock_set_back',
+  `SELECT ${timestampText('least(now(), min(c.marked_at))')} AS at FROM change_marks c
+WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = ANY ($3::uuid[])
+  AND EXISTS (SELECT FROM webhooks w WHERE w.project_id = $1 AND w.created_at > now()) HAVING count(*) > 0`,
+)
+
+/** Such webhooks were created then, by the clock that holds now. Parameters: $1 project, $2 that time. */
+export const FOLLOW_CLOCK = prepared(
+  'follow_clock',
+  `UPDATE webhooks AS w SET created_at = $2::timestamptz
+WHERE w.project_id = $1 AND w.created_at > $2::timestamptz AND w.created_at > now()`,
+)
+
+/**
  * Tells all webhooks of a project of sessions with new entries. Parameters: $1 project, $2 sessions, $3 the seqs seen
  * before, $4 and now. Rows: webhook_id.
  */
@@ -158,12 +176,18 @@ WITH old AS MATERIALIZED (
   WHERE e.project_id = $1 AND e.session_id = $3 AND e.seq = $6::bigint
 )
 UPDATE webhook_deliveries AS d SET lease = NULL,
-  attempts = CASE WHEN o.is_old THEN 0 ELSE d.attempts + 1 END,
+  attempts = d.attempts + 1,
   delivered_seq = CASE WHEN o.is_old THEN $6::bigint ELSE d.delivered_seq END,
   not_before = now() + make_interval(secs => $5)
 FROM old o WHERE ${LEASED}
 RETURNING o.is_old AS given_up`,
   ),
+} as const
+
+/** How long deliveries wait at most: a lease or the first pauses, of 5 s, 10 s and so on; then an hour and its share of chance. */
+export const DELIVERIES_WAIT = {
+  column: 'not_before',
+  at_most: [{ s: 60, which: '(t.lease IS NOT NULL OR t.attempts <= 4)' }, { s: 4_500 }],
 } as const
 
 /** Parameters: $1 project, $2 webhook, $3 error, $4 whether an entry was given up. */

@@ -11,6 +11,8 @@ import {
   COUNT_WEBHOOKS,
   CREATE_WEBHOOK,
   DELETE_WEBHOOK,
+  FIND_CLOCK_SET_BACK,
+  FOLLOW_CLOCK,
   KEEP_CONSUMER,
   LEAVE_CONSUMER,
   LIST_WEBHOOKS,
@@ -108,6 +110,8 @@ export function webhookConsumer(
       const after = sessions.map(({ after_seq }) => after_seq)
       const last = sessions.map(({ last_seq }) => last_seq)
       return async (connection) => {
+        const [stepped] = await connection.query(FIND_CLOCK_SET_BACK, [project_id, WEBHOOKS, ids])
+        if (stepped) await connection.query(FOLLOW_CLOCK, [project_id, stepped.at!])
         const added = await connection.query(ADD_DELIVERIES, [project_id, ids, after, last])
         await connection.query(FINISH_CHANGES.cursors, [project_id, WEBHOOKS, ids, last])
         onDeliveries(project_id, new Set(added.map(({ webhook_id }) => webhook_id!)))

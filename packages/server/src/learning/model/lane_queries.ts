@@ -46,6 +46,11 @@ WHERE l.project_id = $1 AND l.id = $2 AND l.lane_until <= now() RETURNING l.lane
   lock: prepared('lock_lane', `SELECT l.id FROM learning_spaces l WHERE ${HELD} FOR NO KEY UPDATE`),
 } as const
 
+/** How long a session waits for its turn at most: until a run is quiet, or a model is there again. */
+export const TURNS_WAIT = { column: 'due_at', at_most: [{ s: 600 }] } as const
+/** How long a lane is held at most, longer than a model may take. */
+export const LANES_WAIT = { column: 'lane_until', at_most: [{ s: 700 }] } as const
+
 /** How a space learns. Parameters: $1 project, $2 space. Row: user_id, mode, space_max, model (JSON or null), project_max. */
 export const READ_LEARNING = prepared(
   'read_learning',
