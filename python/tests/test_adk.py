@@ -11,6 +11,7 @@ import pytest
 from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.events import Event, EventActions
+from google.adk.events.event_actions import EventCompaction
 from google.adk.sessions import Session
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.genai import types
@@ -247,3 +248,29 @@ async def test_a_run_loses_and_doubles_nothing_when_the_service_is_killed_in_the
         await killed
         stored = await read(sessions)
     assert (texts_of(stored), stored.state) == ([f"{n}" for n in range(30)], {"n": 29, "user:n": 29})
+
+
+async def test_contexts_begin_with_what_a_compaction_says(annals: AsyncAnnals, sessions: AnnalsSessionService) -> None:
+    def compaction(text: str, start: float, end: float) -> Event:
+        content = types.Content(role="model", parts=[types.Part(text=text)])
+        compacted = EventCompaction(start_timestamp=start, end_timestamp=end, compacted_content=content)
+        return Event(author="user", invocation_id="run", actions=EventActions(compaction=compacted), timestamp=99)
+
+    async def context() -> list[str]:
+        [stored] = (await annals.sessions.list().page())["items"]
+        return [str(item["content"]) for item in (await annals.sessions.context(stored["id"]))["items"]]
+
+    session = await sessions.create_session(**NAME)
+    for timestamp in (1, 2, 3, 4):
+        await sessions.append_event(session, said(f"said {timestamp}", timestamp=timestamp))
+    await sessions.append_event(session, compaction("one and two", 1, 2))
+    assert await context() == ["one and two", "said 3", "said 4"]
+    # The first one goes further back, so both are said.
+    await sessions.append_event(session, compaction("two and three", 2, 3))
+    first, *rest = await context()
+    assert "one and two" in first
+    assert "two and three" in first
+    assert rest == ["said 4"]
+    await sessions.append_event(session, compaction("all", 1, 4))
+    assert await context() == ["all"]
+    assert len([each for each in (await read(sessions)).events if each.actions.compaction]) == 3

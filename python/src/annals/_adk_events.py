@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from google.adk.events import Event
@@ -140,6 +140,51 @@ async def read_events(annals: AsyncAnnals, session_id: str, config: GetSessionCo
         if len(events) == most:
             break
     return events[::-1]
+
+
+async def compact_to(annals: AsyncAnnals, session_id: str, event: Event, known: Sequence[Event]) -> None:
+    """Lets what a compaction of ADK says stand for the events that it is about, so that contexts begin with it.
+
+    Where the service refuses that, for example because a call would be parted from its result, contexts stay as they
+    were: ADK's own event is stored in any case.
+    """
+    compaction = event.actions.compaction
+    if compaction is None:
+        return
+    to_seq = await _last_seq_at(annals, session_id, compaction.end_timestamp)
+    if to_seq == 0:
+        return
+    earlier = [each.actions.compaction for each in known if each.actions.compaction and each.id != event.id]
+    every = [*earlier, compaction]
+    # One that goes further back and as far stands for the other as well.
+    kept = [
+        one
+        for at, one in enumerate(every)
+        if not any(
+            other.start_timestamp <= one.start_timestamp and other.end_timestamp >= one.end_timestamp
+            for other in every[at + 1 :]
+        )
+    ]
+    contents = [one.compacted_content.model_dump(mode="json", by_alias=True, exclude_none=True) for one in kept]
+    parts = [part for content in contents for part in content.get("parts", [])]
+    blob: JsonObject = escape_json({"role": "user", "parts": parts})
+    key = stable_id(session_id, "adk-python/compaction", event.id)
+    try:
+        await annals.sessions.compact(
+            session_id, to_seq=to_seq, summary={"format": "gemini", "blob": blob}, by="adk", idempotency_key=key
+        )
+    except AnnalsError as error:
+        if error.error not in ("invalid_request", "idempotency_key_reused"):
+            raise
+
+
+async def _last_seq_at(annals: AsyncAnnals, session_id: str, time: float) -> int:
+    """The seq of the newest event of ADK that is not later than a time; 0 if there is none."""
+    async for item in annals.sessions.timeline(session_id, time_desc=True, limit=_PAGE_LIMIT):
+        event = await given_event(annals, session_id, item)
+        if event is not None and event.actions.compaction is None and event.timestamp <= time:
+            return item["seq"]
+    return 0
 
 
 async def read_state(annals: AsyncAnnals, session_id: str) -> dict[str, Any]:

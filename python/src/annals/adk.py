@@ -21,6 +21,7 @@ from ._adk_events import (
     UPDATED_CONFIG,
     Scopes,
     SplitState,
+    compact_to,
     event_as_json,
     merged_state,
     raise_unless_missing,
@@ -141,6 +142,7 @@ class AnnalsSessionService(BaseSessionService):
         lock = self._locks.setdefault(id_of(scopes.session), asyncio.Lock())
         async with lock:
             await self._store(session, event, scopes)
+            await compact_to(self._annals, id_of(scopes.session), event, session.events)
             if any(each == event for each in session.events if each.id == event.id):
                 return event
             appended = await super().append_event(session, event)

@@ -21,6 +21,7 @@ import {
   type ListSessionsResponse,
   type Session,
 } from '@google/adk'
+import { compactTo } from './compactions.js'
 import { type Scopes, type SessionName, scopesOf, splitState } from './scopes.js'
 import { readSession, updatedAt } from './session_reader.js'
 import { storedEvent, storedState } from './stored_events.js'
@@ -163,12 +164,13 @@ export class AnnalsSessionService extends BaseSessionService {
         const answer = await this.#appendTogether(scopes, appends)
         const { items } = answer.appends.find(({ session_id }) => session_id === use_uuid)!
         this.#seqs.set(session, Math.max(if_match, ...items.map(({ seq }) => seq)))
-        return
+        break
       } catch (error) {
         if (!isError(error, 'seq_conflict')) throw error
         if (!(await this.#read(session))) throw new Error(`Session ${session.id} not found for appendEvent`)
       }
     }
+    await compactTo(this.#annals, use_uuid, event, session.events)
   }
 
   /** Appends the parts of a large event, and returns the seq after them. */

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { stableId } from '@annals/adapter-kit'
 import { AnnalsSessionService } from '@annals/adk'
 import { Annals } from '@annals/client'
-import { createEvent, createEventActions, type Event } from '@google/adk'
+import { createEvent, createEventActions, type Event, isCompactedEvent } from '@google/adk'
 import { describe, expect, it } from 'vitest'
 import { useService, useSharedService } from '../../../../tests/harness/service.ts'
 
@@ -220,4 +220,35 @@ describe('a service that is killed in the middle of a run', () => {
     expect(textsOf(read)).toEqual(Array.from({ length: 30 }, (_, n) => `${n}`))
     expect(read.state).toEqual({ n: 29, 'user:n': 29 })
   }, 60_000)
+})
+
+describe('a compaction of ADK', () => {
+  const compaction = (compactedContent: string, startTime: number, endTime: number): Event => {
+    const compacted = { isCompacted: true, compactedContent, startTime, endTime }
+    return Object.assign(event('', {}, { content: undefined, timestamp: 99 }), compacted)
+  }
+
+  it('comes back as the event that it is, and contexts begin with what it says', async () => {
+    const { annals, service } = await newService()
+    const session = await service.createSession(NAME)
+    for (const timestamp of [1, 2, 3, 4])
+      await service.appendEvent({ session, event: event(`said ${timestamp}`, {}, { timestamp }) })
+    await service.appendEvent({ session, event: compaction('one and two', 1, 2) })
+    const [{ id = '' } = {}] = (await annals.sessions.list().page()).items
+    const texts = async () => (await annals.sessions.context(id)).items.map(({ content }) => content)
+    expect(await texts()).toEqual(['one and two', 'said 3', 'said 4'])
+    // The first one goes further back, so both are said.
+    await service.appendEvent({ session, event: compaction('two and three', 2, 3) })
+    const [first, ...rest] = await texts()
+    expect(JSON.stringify(first)).toMatch(/one and two.*two and three/)
+    expect(rest).toEqual(['said 4'])
+    await service.appendEvent({ session, event: compaction('all', 1, 4) })
+    expect(await texts()).toEqual(['all'])
+    const again = (await service.getSession(NAME))!
+    expect(again.events.filter(isCompactedEvent).map(({ compactedContent }) => compactedContent)).toEqual([
+      'one and two',
+      'two and three',
+      'all',
+    ])
+  })
 })
