@@ -3,7 +3,7 @@
 # stranger would: `npx annals serve`, `npx annals demo`, the README's program as .mjs and as .ts, the wheel, and each
 # package's own README with its framework. The last line is `N passed, N failed`.
 # Everything runs on this Node and this Python. On others, too:
-#     NODES="20.20.2 22.23.3 24.21.0" PYTHONS="python3.11 python3.13" bash release/check.sh
+#     NODES="20.20.2 22.23.3 24.21.0" PYTHONS="python3.10 python3.13" bash release/check.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

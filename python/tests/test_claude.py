@@ -179,3 +179,26 @@ async def test_a_long_transcript_loses_and_doubles_nothing_when_the_service_is_k
         killed = asyncio.get_running_loop().run_in_executor(None, killable.kill)
         await asyncio.gather(killed, *appends)
         assert await store.load(KEY) == [entry for each in turns for entry in each]
+
+
+@pytest.mark.parametrize("length", [70_500, 1_200_000])
+async def test_a_large_result_stays_a_message_that_answers_its_call(annals: AsyncAnnals, length: int) -> None:
+    store = AnnalsSessionStore(annals)
+    content = "line of a file\n" * (length // 15)
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file": "big.txt"}}
+    entries: list[Any] = [
+        user("Read big.txt"),
+        {"type": "assistant", "uuid": str(uuid.uuid4()), "message": {"role": "assistant", "content": [call]}},
+        user([{"type": "tool_result", "tool_use_id": "toolu_1", "content": content}], toolUseResult={"file": content}),
+        user("Thanks"),
+    ]
+    await store.append(KEY, entries)
+    loaded = await store.load(KEY)
+    is_same = loaded == entries
+    assert is_same
+    context = await annals.sessions.context(SESSION_ID, format="openai", max_tokens=1_000_000)
+    roles = [(item["role"], item.get("tool_call_id")) for item in context["items"]]
+    assert roles == [("user", None), ("assistant", None), ("tool", "toolu_1"), ("user", None)]
+    read: str = context["items"][2]["content"]
+    is_shown = read == content if length < 1_000_000 else read.endswith("… [1200000 characters in all]")
+    assert is_shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 from collections.abc import AsyncIterator
 from typing import Any, cast
@@ -187,3 +188,19 @@ async def test_a_conversation_loses_and_doubles_nothing_when_the_service_is_kill
             assert await session.pop_item() == said("popped")
         await killed
         assert await session.get_items() == [item for turn in turns for item in turn]
+
+
+async def test_items_larger_than_a_request_come_back_and_stay_messages(annals: AsyncAnnals) -> None:
+    session = AnnalsSession(new_name("large"), annals)
+    image = f"data:image/png;base64,{base64.b64encode(bytes(1_500_000)).decode()}"
+    call = {"type": "function_call", "call_id": "call_1", "name": "read", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "call_1", "output": "é" * 1_200_000}
+    items = [said([{"type": "input_image", "image_url": image}]), cast(TResponseInputItem, call)]
+    items.append(cast(TResponseInputItem, output))
+    await session.add_items(items)
+    is_same = await session.get_items() == items
+    assert is_same
+    context = await annals.sessions.context(session.id, format="openai", max_tokens=1_000_000)
+    assert [item["role"] for item in context["items"]] == ["user", "assistant", "tool"]
+    is_popped = await session.pop_item() == output
+    assert is_popped

@@ -12,11 +12,11 @@ from google.adk.sessions.base_session_service import GetSessionConfig
 from pydantic_core import to_jsonable_python
 
 from ._async.annals import AsyncAnnals
-from ._async.keyed_session import read_event_data, split_large_event
+from ._async.keyed_session import read_event_data, read_whole_message, split_large_event, split_large_message
 from ._errors import AnnalsError
 from ._json import dumps
-from ._storable import byte_length, escape_json, stable_id, unescape_json
-from .types import JsonObject, NewEntry, NewSession, TimelineItem
+from ._storable import escape_json, stable_id
+from .types import JsonObject, NewEntry, NewEventEntry, NewMessageEntry, NewSession, TimelineItem
 
 SESSION_CONFIG = "adk_python"
 UPDATED_CONFIG = "adk_last_update_time"
@@ -25,8 +25,6 @@ _STATE_PREFIX = "state/"
 _PAGE_LIMIT = 200
 _EVENTS_MAX = 1_000
 _EVENT_TYPE = "adk.event"
-# The service takes 64 KiB of meta.
-_META_BYTES_MAX = 60_000
 # Where contents have bytes: ADK writes them in the URL's alphabet, Gemini and who reads messages in the usual one.
 _BYTES_FIELDS = ("data", "thoughtSignature")
 _TO_USUAL = str.maketrans("-_", "+/")
@@ -97,18 +95,25 @@ def event_as_json(event: Event) -> JsonObject:
 
 
 def stored_event(session_id: str, data: JsonObject, as_message: bool, body_bytes_max: int) -> list[NewEntry]:
-    """What stores an event: a message if it has content, otherwise an event, in parts if it is large.
+    """What stores an event: a message if it has content, otherwise an event. What is large is stored in parts.
 
     The last entry is the event itself. The same event with the same content always has the same id.
     """
     event_id = stable_id(session_id, data["id"], hashlib.sha256(dumps(data).encode(errors="surrogatepass")).hexdigest())
-    parts = split_large_event({"kind": "event", "type": _EVENT_TYPE, "id": event_id, "data": data}, body_bytes_max)
     adk = {name: value for name, value in data.items() if name != "content"}
     content = data.get("content")
-    if not as_message or not content or len(parts) > 1 or byte_length(adk) > _META_BYTES_MAX:
-        return [escape_json(part) for part in parts]
+    if not as_message or not content:
+        event: NewEventEntry = {"kind": "event", "type": _EVENT_TYPE, "id": event_id, "data": data}
+        return [escape_json(part) for part in split_large_event(event, body_bytes_max)]
     blob = {**content, "parts": [_with_usual_bytes(part) for part in content.get("parts", [])]}
-    return [escape_json({"kind": "message", "format": "gemini", "id": event_id, "blob": blob, "meta": {"adk": adk}})]
+    message: NewMessageEntry = {
+        "kind": "message",
+        "format": "gemini",
+        "id": event_id,
+        "blob": blob,
+        "meta": {"adk": adk},
+    }
+    return [escape_json(part) for part in split_large_message(message, body_bytes_max)]
 
 
 async def given_event(annals: AsyncAnnals, session_id: str, item: TimelineItem) -> Event | None:
@@ -116,8 +121,9 @@ async def given_event(annals: AsyncAnnals, session_id: str, item: TimelineItem) 
     if item.get("retracted_by") is not None:
         return None
     if item["kind"] == "message":
-        adk = unescape_json(item["meta"]).get("adk")
-        return Event.model_validate({**adk, "content": unescape_json(item["blob"])}) if adk else None
+        blob, meta = await read_whole_message(annals, session_id, item["blob"], item["meta"])
+        adk = meta.get("adk")
+        return Event.model_validate({**adk, "content": blob}) if adk else None
     if item["type"] != _EVENT_TYPE:
         return None
     return Event.model_validate(await read_event_data(annals, session_id, item))

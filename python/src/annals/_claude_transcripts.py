@@ -15,11 +15,13 @@ from ._async.keyed_session import (
     id_of,
     read_by_ids,
     read_event_data,
+    read_whole_message,
     split_large_event,
+    split_large_message,
 )
 from ._errors import AnnalsError
 from ._json import dumps
-from ._storable import byte_length, cut_into_batches, escape_json, stable_id, unescape_json
+from ._storable import cut_into_batches, escape_json, stable_id, unescape_json
 from .types import JsonObject, NewEntry, NewSession, Page, TimelineItem
 
 SUMMARY_CONFIG = "claude_summary"
@@ -27,8 +29,6 @@ SUMMARY_CONFIG = "claude_summary"
 # What the types of events begin with. The rest is the entry's own type.
 _TYPE_PREFIX = "claude."
 _TYPE_LENGTH_MAX = 200
-# The service takes 64 KiB of meta.
-_META_BYTES_MAX = 60_000
 # What a request needs beside its entries. A summary has a few texts, which the SDK cuts.
 _SUMMARY_BYTES_MAX = 16 * 1024
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -59,16 +59,18 @@ def entry_ids(session_id: str, entries: Sequence[JsonObject], nonce: str) -> lis
 
 
 def new_entries(entry: JsonObject, entry_id: str, as_messages: bool, body_bytes_max: int) -> list[NewEntry]:
-    """What stores an entry: a message if it has one, otherwise an event, in parts if it is large."""
-    kind = f"{_TYPE_PREFIX}{entry['type']}"[:_TYPE_LENGTH_MAX]
-    parts = split_large_event({"kind": "event", "type": kind, "id": entry_id, "data": entry}, body_bytes_max)
+    """What stores an entry: a message if it has one, otherwise an event. What is large is stored in parts."""
     claude = {name: value for name, value in entry.items() if name != "message"}
     message: Any = entry.get("message")
     is_message = as_messages and entry["type"] in ("user", "assistant") and isinstance(message, dict)
-    if not is_message or len(parts) > 1 or byte_length(claude) > _META_BYTES_MAX:
-        return parts
+    if not is_message:
+        kind = f"{_TYPE_PREFIX}{entry['type']}"[:_TYPE_LENGTH_MAX]
+        return split_large_event({"kind": "event", "type": kind, "id": entry_id, "data": entry}, body_bytes_max)
     blob = cast(JsonObject, message)
-    return [{"kind": "message", "format": "anthropic", "id": entry_id, "blob": blob, "meta": {"claude": claude}}]
+    return split_large_message(
+        {"kind": "message", "format": "anthropic", "id": entry_id, "blob": blob, "meta": {"claude": claude}},
+        body_bytes_max,
+    )
 
 
 async def transcript_entry(annals: AsyncAnnals, session_id: str, item: TimelineItem) -> JsonObject | None:
@@ -76,8 +78,9 @@ async def transcript_entry(annals: AsyncAnnals, session_id: str, item: TimelineI
     if item.get("retracted_by") is not None:
         return None
     if item["kind"] == "message":
-        claude = unescape_json(item["meta"]).get("claude")
-        return {**claude, "message": unescape_json(item["blob"])} if claude else None
+        blob, meta = await read_whole_message(annals, session_id, item["blob"], item["meta"])
+        claude = meta.get("claude")
+        return {**claude, "message": blob} if claude else None
     if item["type"] == PART_TYPE or not item["type"].startswith(_TYPE_PREFIX):
         return None
     return await read_event_data(annals, session_id, item)

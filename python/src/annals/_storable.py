@@ -19,6 +19,17 @@ BATCH_ENTRIES_MAX = 1_000
 """Most entries of one request."""
 BODY_BYTES_MAX = 1024 * 1024
 """Most bytes of a request's body as the service is set by default: `ANNALS_BODY_BYTES_MAX`."""
+META_BYTES_MAX = 60_000
+"""The service takes 64 KiB of meta."""
+# Most base64 of one request that the service keeps apart, and what is longer than this is kept apart.
+_ATTACHMENTS_MAX = 25 * 1024 * 1024
+_TAKEN_OUT_MIN = 32 * 1024
+# Where messages have bytes, and what holds a tool's own values, in which the service looks for none.
+_BYTES_FIELDS = ("data", "url", "image_url", "file_data", "result")
+_VALUES_FIELDS = ("input", "arguments", "args", "response")
+_BASE64 = re.compile("(?:data:[^,]{0,240};base64,)?([A-Za-z0-9+/]+={0,2})", re.IGNORECASE)
+# Characters of a text that are kept in a message that is too large, at first; fewer if that is not enough.
+_SHOWN_LENGTHS = (100_000, 12_500, 1_562, 195)
 # What a request has around its entries, generously.
 _ENVELOPE_BYTES = 1_024
 # The namespace of all names that adapters turn into ids. It must never change.
@@ -118,8 +129,10 @@ def cut_into_batches(entries: Sequence[NewEntry], body_bytes_max: int = BODY_BYT
     room = body_bytes_max - _ENVELOPE_BYTES
     batches: list[list[NewEntry]] = []
     size = room
+    attachments = 0
     for index, entry in enumerate(entries):
-        entry_size = byte_length(entry) + 1
+        attached = _attached_length(entry)
+        entry_size = byte_length(entry) - attached + 1
         if entry_size > room:
             named = f" (id {entry['id']})" if "id" in entry else ""
             raise UnstorableEntries(
@@ -127,9 +140,12 @@ def cut_into_batches(entries: Sequence[NewEntry], body_bytes_max: int = BODY_BYT
                 "Raise ANNALS_BODY_BYTES_MAX and body_bytes_max."
             )
         size += entry_size
-        if not batches or len(batches[-1]) == BATCH_ENTRIES_MAX or size > room:
+        attachments += attached
+        is_full = size > room or attachments > _ATTACHMENTS_MAX
+        if not batches or is_full or len(batches[-1]) == BATCH_ENTRIES_MAX:
             batches.append([])
             size = entry_size
+            attachments = attached
         batches[-1].append(entry)
     return batches
 
@@ -137,6 +153,56 @@ def cut_into_batches(entries: Sequence[NewEntry], body_bytes_max: int = BODY_BYT
 def byte_length(value: object) -> int:
     """Bytes of a value as JSON."""
     return len(encode(value))
+
+
+def entry_length(entry: NewEntry) -> int:
+    """Bytes of an entry as JSON, without the base64 that the service takes out of messages and keeps apart."""
+    return byte_length(entry) - _attached_length(entry)
+
+
+def _attached_length(entry: NewEntry) -> int:
+    return _attached_in(entry["blob"]) if entry["kind"] == "message" else 0
+
+
+def _attached_in(value: object) -> int:
+    if isinstance(value, list):
+        return sum(_attached_in(one) for one in cast("list[Any]", value))
+    if not isinstance(value, dict):
+        return 0
+    length = 0
+    for name, member in cast("dict[str, Any]", value).items():
+        if isinstance(member, str):
+            length += _base64_length(member) if name in _BYTES_FIELDS else 0
+        elif name not in _VALUES_FIELDS:
+            length += _attached_in(member)
+    return length
+
+
+def _base64_length(text: str) -> int:
+    found = _BASE64.fullmatch(text) if len(text) > _TAKEN_OUT_MIN else None
+    length = len(found[1]) if found else 0
+    return length if length > _TAKEN_OUT_MIN and length % 4 == 0 else 0
+
+
+def shorten_texts(entry: NewEntry, bytes_max: int) -> NewEntry:
+    """The message with its long texts shortened, which say how long they are; bytes that are kept apart stay."""
+    shown = entry
+    for length in _SHOWN_LENGTHS:
+        shown = cast(NewEntry, {**entry, "blob": _shortened(entry.get("blob"), length)})
+        if entry_length(shown) <= bytes_max:
+            break
+    return shown
+
+
+def _shortened(value: Any, length: int, name: str = "") -> Any:
+    if isinstance(value, str):
+        is_text = len(value) > length and not (name in _BYTES_FIELDS and _base64_length(value))
+        return f"{value[:length]}… [{len(value)} characters in all]" if is_text else value
+    if isinstance(value, list):
+        return [_shortened(one, length) for one in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {key: _shortened(member, length, key) for key, member in cast("dict[str, Any]", value).items()}
+    return value
 
 
 def cut_text(text: str, bytes_max: int) -> list[str]:

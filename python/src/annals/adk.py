@@ -246,4 +246,8 @@ def _set_seq(session: Session, seq: int) -> None:
 def _updated_at(stored: StoredSession) -> float:
     """Seconds since 1970."""
     newest = stored["configs"].get(UPDATED_CONFIG)
-    return datetime.fromisoformat(stored["created_at"]).timestamp() if newest is None else float(newest)
+    return (
+        datetime.fromisoformat(stored["created_at"].replace("Z", "+00:00")).timestamp()
+        if newest is None
+        else float(newest)
+    )

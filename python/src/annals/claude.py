@@ -189,7 +189,7 @@ def _transcript_of(session: Session) -> JsonObject:
 
 def _mtime_of(session: Session) -> int:
     """Milliseconds since 1970, by the service's clock."""
-    return int(datetime.fromisoformat(session["updated_at"]).timestamp() * 1000)
+    return int(datetime.fromisoformat(session["updated_at"].replace("Z", "+00:00")).timestamp() * 1000)
 
 
 def _raise_unless_missing(error: AnnalsError) -> None:

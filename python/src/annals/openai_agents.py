@@ -10,9 +10,9 @@ from agents import SessionSettings, TResponseInputItem
 from agents.memory.session_settings import resolve_session_limit
 
 from ._async.annals import AsyncAnnals
-from ._async.keyed_session import append_to_keyed
+from ._async.keyed_session import append_to_keyed, read_whole_message, split_large_message
 from ._errors import AnnalsError
-from ._storable import BODY_BYTES_MAX, escape_json, stable_id, unescape_json
+from ._storable import BODY_BYTES_MAX, escape_json, stable_id
 from .types import JsonObject, NewEntry, NewSession, TimelineItem
 
 __all__ = ["AnnalsSession"]
@@ -64,7 +64,8 @@ class AnnalsSession:
         try:
             # A page is in order, also where the pages go back in time.
             async for page in messages.pages():
-                items = [*page["items"], *items] if limit is not None else [*items, *page["items"]]
+                read = [await self._whole(blob, meta) for blob, meta in zip(page["items"], page["metas"], strict=True)]
+                items = [*read, *items] if limit is not None else [*items, *read]
                 if limit is not None and len(items) >= limit:
                     break
         except AnnalsError as error:
@@ -88,7 +89,7 @@ class AnnalsSession:
         """Takes the newest item; no two callers get the same one."""
         for item in await self._retract(1):
             if item["kind"] == "message":
-                return _item_of(item["blob"])
+                return _item_of(await self._whole(item["blob"], item["meta"]))
         return None
 
     async def clear_session(self) -> None:
@@ -97,10 +98,12 @@ class AnnalsSession:
             pass
 
     async def _append(self, blobs: list[JsonObject], key: str, attempt: str = "") -> None:
-        entries: list[NewEntry] = [
-            {"kind": "message", "format": "responses", "id": stable_id(key, f"{index}"), "blob": blob}
-            for index, blob in enumerate(blobs)
-        ]
+        entries: list[NewEntry] = []
+        for index, blob in enumerate(blobs):
+            message_id = stable_id(key, f"{index}")
+            entries += split_large_message(
+                {"kind": "message", "format": "responses", "id": message_id, "blob": blob}, self._body_bytes_max
+            )
         await append_to_keyed(
             self._annals,
             self._session,
@@ -109,6 +112,9 @@ class AnnalsSession:
             keeps_stored=True,
             body_bytes_max=self._body_bytes_max,
         )
+
+    async def _whole(self, blob: JsonObject, meta: JsonObject) -> JsonObject:
+        return (await read_whole_message(self._annals, self.id, blob, meta))[0]
 
     async def _retract(self, last: int) -> list[TimelineItem]:
         """The newest so many messages, which nobody else gets."""
@@ -125,7 +131,7 @@ def _own(blob: JsonObject) -> JsonObject:
 
 
 def _item_of(stored: JsonObject) -> TResponseInputItem:
-    given: dict[str, Any] = unescape_json(stored)
+    given: dict[str, Any] = stored
     if given.get("type") == _OWN_TYPE:
         given = given["item"]
     elif given.get("type") == "function_call_output":

@@ -6,7 +6,9 @@ Generated from openapi.json by `npm run openapi`. Do not edit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, Literal, NotRequired, TypeAlias, TypedDict, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+from typing_extensions import NotRequired, TypedDict
 
 JsonObject: TypeAlias = dict[str, Any]
 """Any JSON object. A number is an int, a float, or a Decimal if a float would lose digits."""

@@ -171,7 +171,9 @@ async def test_users_of_any_name_are_counted_listed_and_erased(annals: AsyncAnna
         await annals.users.erase(user)
 
 
-async def test_ping_checks_the_token_key_tells_its_scopes_and_usage_returns_counts(annals: AsyncAnnals, service: Service) -> None:
+async def test_ping_checks_the_token_key_tells_its_scopes_and_usage_returns_counts(
+    annals: AsyncAnnals, service: Service
+) -> None:
     assert await annals.ping() is None
     assert (await annals.key())["scopes"] == ["read", "write"]
     await annals.sessions.create()

@@ -19,6 +19,7 @@ Method = Callable[[Annals], Result]
 
 METHODS: list[tuple[str, Method, object, bool]] = [
     ("GET /ping", lambda annals: annals.ping(), None, UNKEYED),
+    ("GET /key", lambda annals: annals.key(), None, UNKEYED),
     ("GET /usage", lambda annals: annals.usage(), None, UNKEYED),
     ("GET /usage?days=7", lambda annals: annals.usage(days=7), None, UNKEYED),
     ("GET /session", lambda annals: annals.sessions.list().page(), None, UNKEYED),

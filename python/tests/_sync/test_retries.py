@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 
 import httpx
@@ -78,7 +78,7 @@ def test_pauses_double_up_to_5_seconds_and_have_jitter(scripted: Scripted) -> No
 
 
 def test_a_pause_is_never_shorter_than_retry_after(scripted: Scripted) -> None:
-    date = format_datetime(datetime.now(UTC) + timedelta(seconds=9), usegmt=True)
+    date = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=9), usegmt=True)
     soon = refused(503, "overloaded", {"retry-after": "2"})
     later = refused(429, "rate_limited", {"retry-after": date})
     annals, service = scripted(soon, later, ok())

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Self, Unpack
 
 import httpx
+from typing_extensions import Self, Unpack
 
 from .._call import URL_DEFAULT, Call, Limits, RequestMaker
 from ..types import FoundEntry, FoundPage, OwnKey, SearchQuery, Usage

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping
-from typing import Unpack
+
+from typing_extensions import Unpack
 
 from .._call import Call
 from ..types import (

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, Unpack
+from typing import Literal
+
+from typing_extensions import Unpack
 
 from .._call import Call, File, form_of
 from .._errors import AnnalsError

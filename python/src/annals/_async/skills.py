@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Unpack
+
+from typing_extensions import Unpack
 
 from .._call import Call, bytes_of, form_of
 from ..types import ListedSkill, Page, Skill, SkillFile, SkillsQuery

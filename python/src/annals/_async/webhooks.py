@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, cast
+
+from typing_extensions import Unpack
 
 from .._call import Call
 from ..types import CreatedWebhook, NewWebhook, Webhook

@@ -9,17 +9,20 @@ from .._errors import AnnalsError
 from .._json import dumps, loads
 from .._storable import (
     BODY_BYTES_MAX,
+    META_BYTES_MAX,
     UnstorableEntries,
     byte_length,
     cut_into_batches,
     cut_text,
+    entry_length,
     escape_json,
+    shorten_texts,
     stable_id,
     unescape_json,
     without_repeated_ids,
 )
 from .._waiting import Use
-from ..types import JsonObject, NewEntry, NewEventEntry, NewSession, TimelineEvent, TimelineItem
+from ..types import JsonObject, NewEntry, NewEventEntry, NewMessageEntry, NewSession, TimelineEvent, TimelineItem
 from .annals import Annals
 
 Answer = TypeVar("Answer")
@@ -124,14 +127,53 @@ def split_large_event(event: NewEventEntry, body_bytes_max: int = BODY_BYTES_MAX
     part_bytes_max = body_bytes_max // 2
     if byte_length(event) <= part_bytes_max:
         return [event]
-    event_id = event.get("id", "").lower()
-    texts = cut_text(dumps(event["data"]), part_bytes_max)
-    parts: list[NewEntry] = [
-        {"kind": "event", "type": PART_TYPE, "id": stable_id("part", event_id, f"{index}"), "data": {"text": text}}
-        for index, text in enumerate(texts)
-    ]
-    named = {_PARTS_FIELD: [part.get("id") for part in parts]}
+    parts, named = _parts_of(event.get("id", ""), event["data"], part_bytes_max)
     return [*parts, {**event, "data": named}]
+
+
+def _parts_of(entry_id: str, value: object, part_bytes_max: int) -> tuple[list[NewEntry], JsonObject]:
+    """A value as parts of the entry with this id, and what names them."""
+    parts: list[NewEntry] = [
+        {
+            "kind": "event",
+            "type": PART_TYPE,
+            "id": stable_id("part", entry_id.lower(), f"{index}"),
+            "data": {"text": text},
+        }
+        for index, text in enumerate(cut_text(dumps(value), part_bytes_max))
+    ]
+    return parts, {_PARTS_FIELD: [part.get("id") for part in parts]}
+
+
+def split_large_message(message: NewMessageEntry, body_bytes_max: int = BODY_BYTES_MAX) -> list[NewEntry]:
+    """A message that one request cannot carry, or with more meta than the service takes, as parts and the message.
+
+    It has an id, and stays a message, so that no call loses its result: its long texts are shortened and say how long
+    they are, and the parts, which it names, have what was given. A smaller message stays as it is.
+    """
+    bytes_max = body_bytes_max // 2
+    meta = message.get("meta", {})
+    is_large = entry_length({**message, "meta": {}}) > bytes_max
+    if not is_large and byte_length(meta) <= META_BYTES_MAX:
+        return [message]
+    whole = {"meta": meta, "blob": message["blob"]} if is_large else {"meta": meta}
+    parts, named = _parts_of(message.get("id", ""), whole, bytes_max)
+    return [*parts, shorten_texts({**message, "meta": named}, bytes_max) if is_large else {**message, "meta": named}]
+
+
+def read_whole_message(
+    annals: Annals, session_id: str, blob: JsonObject, meta: JsonObject
+) -> tuple[JsonObject, JsonObject]:
+    """A message's blob and meta as they were given: put together if they are large, and without escapes."""
+    ids: list[str] | None = meta.get(_PARTS_FIELD)
+    whole = {} if ids is None else _read_parts(annals, session_id, ids)
+    return whole.get("blob") or unescape_json(blob), whole.get("meta") or unescape_json(meta)
+
+
+def _read_parts(annals: Annals, session_id: str, ids: Sequence[str]) -> JsonObject:
+    parts = read_by_ids(annals, session_id, ids)
+    texts = [unescape_json(part["data"])["text"] for part in parts if part["kind"] == "event"]
+    return loads("".join(texts))
 
 
 def read_event_data(annals: Annals, session_id: str, event: TimelineEvent) -> JsonObject:
@@ -140,6 +182,4 @@ def read_event_data(annals: Annals, session_id: str, event: TimelineEvent) -> Js
     ids: list[str] | None = data.get(_PARTS_FIELD)
     if ids is None:
         return data
-    parts = read_by_ids(annals, session_id, ids)
-    texts = [unescape_json(part["data"])["text"] for part in parts if part["kind"] == "event"]
-    return loads("".join(texts))
+    return _read_parts(annals, session_id, ids)

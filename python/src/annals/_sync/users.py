@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Unpack
+from typing_extensions import Unpack
 
 from .._call import Call
 from ..types import ErasedUser, Page, User, UserResources, UsersQuery
