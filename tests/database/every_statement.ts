@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs'
 import { LEARNING_SPACES } from '../../packages/server/src/learning/learning_space_queries.ts'
 import { learnByRules } from '../../packages/server/src/learning/rules/learn_by_rules.ts'
 import { registryOf } from '../../packages/server/src/lifecycle/registry.ts'
+import { tablesThatWait } from '../../packages/server/src/lifecycle/stepped_clock.ts'
 import { backedUp, isOwner, type Table } from '../../packages/server/src/lifecycle/table.ts'
 import type { ListPosition } from '../../packages/server/src/lists/keyset_queries.ts'
 import type { Statement } from '../../packages/server/src/postgres/statement.ts'
@@ -57,6 +58,8 @@ const CALLS: Record<string, unknown[][]> = {
   nextProjectStatements: [[all_tables]],
   exportOne: [...owners, ...exported.filter(({ kind }) => kind === 'user')].map((table) => [table]),
   listSessionsByActivity: lists(PARENTS),
+  findOverdue: tablesThatWait(all_tables).map((table) => [table]),
+  endOverdue: tablesThatWait(all_tables).map((table) => [table]),
   leaseMarks: CONSUMERS.map((consumer) => [consumer]),
   scanSlice: [['entries'], ...CONSUMERS.map(({ name, isBehind }) => [name, isBehind])],
   listUsers: positions().map((position) => [ID, position]),
