@@ -24,7 +24,7 @@ import {
 } from '../../packages/server/src/sessions/session_queries.ts'
 import { withConnection } from '../harness/sql.ts'
 import { ASKS_EVERY_PROJECT, VERIFIES_EVERY_PROJECT } from './asks_every_project.ts'
-import { remoteCommands, SHA256 } from './cluster_fixture.ts'
+import { remoteCommands, SHA256, workerOf } from './cluster_fixture.ts'
 import { everyStatement } from './every_statement.ts'
 import { eventRequest } from './log_fixture.ts'
 
@@ -142,6 +142,44 @@ describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names'
       const { rows } = await connection.query("SELECT result FROM run_command_on_workers('SHOW jit')")
       expect(rows).toEqual([{ result: 'off' }, { result: 'off' }])
     })
+  })
+
+  it('an append waits for no move of shards that its project does not have, with a key and marks or without', async () => {
+    const [project, session] = [randomUUID(), randomUUID()]
+    const { url, group } = await withConnection(serverUrl, async (connection) => {
+      await connection.query(
+        "INSERT INTO projects (id, name, created_at, consumers) VALUES ($1, $2, now(), '{last_activity,learning,search}')",
+        [project, `unmoved-${project}`],
+      )
+      return workerOf(connection, project)
+    })
+    await withConnection(url, (mover) =>
+      withConnection(url, async (writer) => {
+        const made = [project, session, 'ada', randomUUID(), '{}', null, null]
+        await writer.query(CREATE_SESSION.statement.text, made)
+        await mover.query('BEGIN')
+        // As a move that blocks writes locks what it moves; 7 is the lock.
+        await mover.query(
+          `SELECT lock_shard_metadata(7, array_agg(s.shardid)) FROM pg_dist_shard s
+           WHERE s.shardid <> get_shard_id_for_distribution_column(s.logicalrelid, $1::uuid) AND s.logicalrelid <> 'projects'::regclass
+             AND s.shardminvalue IS NOT NULL`,
+          [project],
+        )
+        await writer.query("SET lock_timeout = '2s'")
+        const {
+          event,
+          'marked event': marked,
+          'event with a key': keyed,
+          message,
+        } = appends(session, session)
+        for (const parts of [event, marked, keyed, message]) {
+          const [{ statement }, parameters] = flushOf(project, session, parts!)
+          await writer.query(statement.text, [...parameters])
+        }
+        await mover.query('ROLLBACK')
+      }),
+    )
+    expect(group).not.toBe('0')
   })
 
   it('an append is stored whichever machine carries it out', async () => {

@@ -9,10 +9,26 @@
  * mark of an earlier session under the same id is taken from whoever is about to clear it.
  */
 export function markChanges(project: string, rows: string, { isNew = false } = {}): string {
+  const consumers = `(SELECT unnest(p.consumers) AS consumer FROM projects p WHERE p.id = ${project} OFFSET 0)`
+  return marksText(
+    project,
+    consumers,
+    rows,
+    isNew ? 'DO UPDATE SET due_at = excluded.due_at, lease = NULL' : 'DO NOTHING',
+  )
+}
+
+/** The same for `consumers`, a table expression with `consumer`. */
+export function marksText(
+  project: string,
+  consumers: string,
+  rows: string,
+  onConflict = 'DO NOTHING',
+): string {
   return `
   INSERT INTO change_marks AS c (project_id, consumer, session_id, marked_at, due_at, failures)
   SELECT ${project}, x.consumer, r.session_id, now(), now(), 0
-  FROM (SELECT unnest(p.consumers) AS consumer FROM projects p WHERE p.id = ${project} OFFSET 0) x CROSS JOIN ${rows} r
+  FROM ${consumers} x CROSS JOIN ${rows} r
   ORDER BY x.consumer, r.session_id
-  ON CONFLICT (project_id, session_id, consumer) ${isNew ? 'DO UPDATE SET due_at = excluded.due_at, lease = NULL' : 'DO NOTHING'}`
+  ON CONFLICT (project_id, session_id, consumer) ${onConflict}`
 }

@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto'
  */
 
 /** The tables that steps may name, in the order in which SHARDS_HERE gives their shards. */
-const TABLES = ['session_heads', 'entries'] as const
+const TABLES = ['session_heads', 'entries', 'idempotency_keys', 'change_marks'] as const
 
 /**
  * The project's shards, once they can no longer be moved: the lock is that which Citus takes for a write, one for all

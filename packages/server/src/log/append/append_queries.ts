@@ -1,4 +1,4 @@
-import { markChanges } from '../../changes/mark_changes.js'
+import { marksText } from '../../changes/mark_changes.js'
 import { timestampText } from '../../lists/resource_json.js'
 import { onShard, SHARDS_VARIABLE } from '../../postgres/shards_here.js'
 import { storedFunction } from '../../postgres/stored_function.js'
@@ -84,7 +84,9 @@ const STORE_ANY = `
   END IF;`
 
 const REMEMBER = `
-  IF p_keys IS NOT NULL THEN
+  IF p_keys IS NOT NULL THEN${onShard(
+    'idempotency_keys',
+    `
     INSERT INTO idempotency_keys AS k (project_id, key, request_hash, owner_id, created_at, seqs)
     SELECT p_project, k.key, k.request_hash, p_sessions[k.place], now(), (
         SELECT array_agg(CASE WHEN x.behind > 0 THEN open_seqs[k.place] + x.behind ELSE x.known_seq END ORDER BY x.ord)
@@ -93,7 +95,9 @@ const REMEMBER = `
       )
     FROM unnest(p_keys, p_key_hashes, p_key_places, p_key_firsts, p_key_lasts)
       AS k(key, request_hash, place, first, last)
-    WHERE open_seqs[k.place] IS NOT NULL;
+    WHERE open_seqs[k.place] IS NOT NULL`,
+    ['open_seqs'],
+  )}
   END IF;`
 
 const ANSWER = `
@@ -135,6 +139,7 @@ function appendBody({
   untracked text;
   wanted text;
   retracted text;
+  consumers text[];
   place_of_head int;
   seq_of_head bigint;
   time_of_head timestamptz;
@@ -186,12 +191,20 @@ export const APPEND_ENTRIES = storedFunction(
 )
 
 /** Marks the sessions that got entries. */
-const MARK = `${markChanges(
-  'p_project',
-  `(
+const MARK = `
+  SELECT p.consumers INTO consumers FROM projects p WHERE p.id = p_project;
+  IF cardinality(consumers) > 0 THEN${onShard(
+    'change_marks',
+    marksText(
+      'p_project',
+      '(SELECT unnest(consumers) AS consumer)',
+      `(
     SELECT p_sessions[i.place] AS session_id FROM generate_subscripts(p_sessions, 1) AS i (place)
     WHERE open_seqs[i.place] IS NOT NULL AND p_new_entries[i.place] > 0)`,
-)};`
+    ),
+    ['consumers', 'open_seqs'],
+  )}
+  END IF;`
 
 /**
  * The same for a project that may have consumers of changes: it marks the sessions that get entries, for as many

@@ -1,3 +1,4 @@
+import { onShard } from '../../postgres/shards_here.js'
 import { CONFIGS_VARIABLES, mergeConfigs, readConfigs, STORE_CONFIGS } from './configs_queries.js'
 
 /**
@@ -49,7 +50,9 @@ export const ATOMIC_ANSWER = `, E'\\n', refused`
 
 /** Steps that store the keys of a flush with atomic requests. */
 export const REMEMBER_ATOMIC = `
-  IF p_keys IS NOT NULL THEN
+  IF p_keys IS NOT NULL THEN${onShard(
+    'idempotency_keys',
+    `
     INSERT INTO idempotency_keys AS k (project_id, key, request_hash, owner_id, created_at, seqs, answer)
     SELECT p_project, k.key, k.request_hash, p_sessions[k.place], now(),
       CASE WHEN NOT k.is_atomic THEN s.seqs END, CASE WHEN k.is_atomic THEN array_to_string(s.seqs, ',') END
@@ -60,5 +63,7 @@ export const REMEMBER_ATOMIC = `
       FROM unnest(p_key_behind[k.first:k.last], p_key_known_seqs[k.first:k.last], p_key_entry_places[k.first:k.last])
         WITH ORDINALITY AS x(behind, known_seq, place, ord)
     ) s
-    WHERE open_seqs[k.place] IS NOT NULL;
+    WHERE open_seqs[k.place] IS NOT NULL`,
+    ['open_seqs'],
+  )}
   END IF;`
