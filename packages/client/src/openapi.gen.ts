@@ -212,7 +212,7 @@ export interface paths {
         };
         /**
          * List a session's messages in a format
-         * @description In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. What another format keeps in messages or items of its own, as OpenAI does tool results, makes several items of one message; `ids` and `metas` repeat accordingly. Items of the Responses API that are one turn of the model become one message in a format that has whole turns, under the id and meta of the first. With `with_events=true` each event of the session is on exactly one page of a walk: those behind a page's last message are on that page.
+         * @description In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. What another format keeps in messages or items of its own, as OpenAI does tool results, makes several items of one message; `ids` and `metas` repeat accordingly. Items of the Responses API that are one turn of the model become one message in a format that has whole turns, under the id and meta of the first. With `fit=true` the page is a list that can be sent, as a context is. With `with_events=true` each event of the session is on exactly one page of a walk: those behind a page's last message are on that page.
          */
         get: operations["listMessages"];
         put?: never;
@@ -3398,6 +3398,10 @@ export interface operations {
                  * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
                  */
                 pin_editing_strategies_at_message?: string;
+                /** @description true: the messages of the page as a list that can be sent to the provider, as `GET /session/{session_id}/context` has them. The page alone is looked at, at most 10,000 messages and 32 MiB. */
+                fit?: boolean;
+                /** @description Whether a model's thoughts (`reasoning_content` and the like, thinking, reasoning items) go along: all, none, or those since the user last said something. Providers differ in what they take. */
+                reasoning?: "keep" | "drop" | "last_turn";
                 /** @description true: also the events between the messages of the page. */
                 with_events?: boolean;
                 /** @description true: also a URL for each blob of the page, which needs no API key and is valid for 5 minutes. */
@@ -3455,6 +3459,37 @@ export interface operations {
                                     expire_at: string;
                                 };
                             };
+                            /** @description What of the messages is not in the list. */
+                            omitted?: {
+                                /**
+                                 * Format: uuid
+                                 * @description The message.
+                                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                                 */
+                                id: string;
+                                /** @description `not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four. */
+                                reason: "not_in_format" | "empty" | "no_call" | "duplicate_result" | "no_result" | "reasoning" | "cache_marks";
+                                /**
+                                 * @description The kind of part.
+                                 * @example thinking
+                                 */
+                                what?: string;
+                                /** @example call_1 */
+                                call_id?: string;
+                            }[];
+                            /** @description What is in the list that no message has, or that stands elsewhere. */
+                            added?: {
+                                /**
+                                 * Format: uuid
+                                 * @description The message that it belongs to.
+                                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                                 */
+                                id: string;
+                                /** @description `no_result`: a call without a result was given one that says so; `late_result`: a result came after its call was sent without it, and is a text of the user's; `turn`: a turn of the user's, where the provider wants one. */
+                                reason: "no_result" | "late_result" | "turn";
+                                /** @example call_1 */
+                                call_id?: string;
+                            }[];
                             events?: components["schemas"]["SessionEvent"][];
                         };
                     };

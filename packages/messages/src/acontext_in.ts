@@ -46,7 +46,7 @@ interface MetaFields {
   required?: readonly string[]
 }
 
-const MEDIA_TEXTS = ['url', 'media_type', 'data', 'file_id', 'type', 'tool_call_id']
+const MEDIA_TEXTS = ['url', 'media_type', 'data', 'file_id', 'type', 'tool_call_id', 'thought_signature']
 
 const META_FIELDS: Readonly<Record<PartType, MetaFields>> = {
   text: { texts: ['thought_signature', 'type', 'title', 'source'], booleans: ['is_refusal'] },
@@ -120,9 +120,10 @@ function requireSource(item: JsonObject, meta: JsonObject, at: string): void {
 
 /** Lets the calls and results of a message be matched with those of messages in other formats. */
 function followed(part: Part, ids: CallIds): Part {
-  if (part.type === 'tool-call') ids.ofCall(part.meta.id, part.meta.name)
+  if (part.type === 'tool-call') part.meta.id = ids.ofCall(part.meta.id, part.meta.name)
   else if (part.type === 'tool-result') {
-    const { name } = ids.ofResult(part.meta.tool_call_id, part.meta.name)
+    const { id, name } = ids.ofResult(part.meta.tool_call_id, part.meta.name)
+    if (part.meta.tool_call_id === '') part.meta.tool_call_id = id
     if (name !== undefined) part.meta.name = name
   }
   return part

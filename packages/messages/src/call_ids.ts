@@ -48,7 +48,8 @@ export class CallIds {
   }
 
   /** The id of a call in the message: its own, or a derived one. */
-  ofCall(id: string | undefined, name: string): string {
+  ofCall(given: string | undefined, name: string): string {
+    const id = given || undefined
     const known = id ?? derive(this.place?.id, this.callsWithoutId++)
     if (id === undefined) this.derived.add(known)
     this.openNames.set(known, name)
@@ -57,7 +58,10 @@ export class CallIds {
   }
 
   /** The call that a result answers, and its name if either of the two has it. */
-  ofResult(id: string | undefined, name: string | undefined): { id: string; name: string | undefined } {
+  ofResult(given: string | undefined, named: string | undefined): { id: string; name: string | undefined } {
+    // Some services write an empty text for an id or a name that is not there.
+    const id = given || undefined
+    const name = named || undefined
     if (id !== undefined && this.openNames.has(id)) return this.close(id, name)
     if (name !== undefined) {
       const open = this.firstOpen(name)
@@ -106,5 +110,6 @@ export class CallIds {
 }
 
 function derive(messageId: string | undefined, nth: number): string {
-  return `call_${(messageId ?? '0').replaceAll('-', '')}_${nth}`
+  // OpenAI takes ids of 40 characters.
+  return `${nth < 100 ? 'call' : 'c'}_${(messageId ?? '0').replaceAll('-', '')}_${nth}`
 }

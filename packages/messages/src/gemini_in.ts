@@ -92,23 +92,24 @@ function readText(text: string, isThought: boolean, signature: string | undefine
   return part('text', text, signature === undefined ? null : { thought_signature: signature })
 }
 
-function readInlineData(field: JsonObject, at: string, _ids: CallIds, parts: Part[]): void {
+function readInlineData(...[field, at, _, parts, signature]: Parameters<ReadField>): void {
   const data = optionalTextAt(field, 'data', at)
   const media_type = optionalTextAt(field, spelling(field, 'mimeType', 'mime_type'), at)
   const filename = optionalTextAt(field, spelling(field, 'displayName', 'display_name'), at) ?? null
   if (data === undefined) parts.push(part('data', null, { ...field, data_type: 'inline_data' }))
-  else parts.push(medium({ media_type: media_type || 'application/octet-stream', data }, filename))
+  else parts.push(medium({ media_type: media_type || 'application/octet-stream', data }, filename, signature))
 }
 
-function readFileData(field: JsonObject, at: string, _ids: CallIds, parts: Part[]): void {
+function readFileData(...[field, at, _, parts, signature]: Parameters<ReadField>): void {
   const url = optionalTextAt(field, spelling(field, 'fileUri', 'file_uri'), at)
   const media_type = optionalTextAt(field, spelling(field, 'mimeType', 'mime_type'), at)
   const filename = optionalTextAt(field, spelling(field, 'displayName', 'display_name'), at) ?? null
   if (url === undefined) parts.push(part('data', null, { ...field, data_type: 'file_data' }))
-  else parts.push(medium({ url, ...(media_type && { media_type }) }, filename))
+  else parts.push(medium({ url, ...(media_type && { media_type }) }, filename, signature))
 }
 
-function medium(meta: MediaMeta, filename: string | null): Part {
+function medium(given: MediaMeta, filename: string | null, thought_signature?: string): Part {
+  const meta = thought_signature === undefined ? given : { ...given, thought_signature }
   const media_type = (meta.media_type ?? mediaTypeOf(meta.url ?? '') ?? '').toLowerCase()
   switch (media_type.slice(0, media_type.indexOf('/'))) {
     case 'image':

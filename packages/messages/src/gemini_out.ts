@@ -133,7 +133,7 @@ function writeThinking(text: string, signature: string | undefined): GeminiPart 
 }
 
 function writeResult({ meta, text }: ToolResultPart): GeminiPart {
-  const name = meta.name ?? meta.tool_call_id
+  const name = meta.name || meta.tool_call_id
   return {
     functionResponse: {
       id: meta.tool_call_id,
@@ -150,8 +150,10 @@ function writeFile(file: FilePart): GeminiPart | null {
 }
 
 function writeMedium(bytes: MediaBytes | null, meta: MediaMeta): GeminiPart | null {
-  if (bytes !== null) return { inlineData: { mimeType: bytes.media_type, data: bytes.data } }
+  const { thought_signature } = meta
+  const signed = thought_signature === undefined ? {} : { thoughtSignature: thought_signature }
+  if (bytes !== null) return { inlineData: { mimeType: bytes.media_type, data: bytes.data }, ...signed }
   if (meta.url === undefined || /^data:/i.test(meta.url)) return null
   const mimeType = meta.media_type || mediaTypeOf(meta.url)
-  return { fileData: { fileUri: meta.url, ...(mimeType && { mimeType }) } }
+  return { fileData: { fileUri: meta.url, ...(mimeType && { mimeType }) }, ...signed }
 }

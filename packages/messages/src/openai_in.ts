@@ -1,6 +1,7 @@
 import {
   asObject,
   InvalidMessage,
+  isObject,
   type JsonObject,
   objectAt,
   optionalArrayAt,
@@ -10,6 +11,7 @@ import {
   textAt,
 } from './blob_fields.js'
 import type { CallIds } from './call_ids.js'
+import { FOREIGN_SIGNATURE } from './gemini_out.js'
 import { writeJson } from './json/exact_json.js'
 import { isEmptyFile, parseDataUrl } from './media.js'
 import {
@@ -77,7 +79,7 @@ function readCall(value: unknown, at: string, ids: CallIds): Part {
   const call = asObject(value, at)
   const type = optionalTextAt(call, 'type', at) ?? 'function'
   if (type === 'function')
-    return readFunction(objectAt(call, 'function', at), textAt(call, 'id', at), at, ids)
+    return readFunction(objectAt(call, 'function', at), textAt(call, 'id', at), at, ids, signatureOf(call))
   if (type !== 'custom') return dataPart(call, type)
   const custom = objectAt(call, 'custom', at)
   const name = textAt(custom, 'name', `${at}/custom`)
@@ -86,12 +88,26 @@ function readCall(value: unknown, at: string, ids: CallIds): Part {
   return part('tool-call', null, { id, name, arguments: writeJson({ input }), type })
 }
 
-function readFunction(called: JsonObject, id: string | undefined, at: string, ids: CallIds): Part {
+/** Gemini's signature of a call, where its service in OpenAI's format puts it. */
+function signatureOf({ extra_content }: JsonObject): string | undefined {
+  const google = isObject(extra_content) ? extra_content.google : undefined
+  const signature = isObject(google) ? google.thought_signature : undefined
+  return typeof signature === 'string' && signature !== FOREIGN_SIGNATURE ? signature : undefined
+}
+
+function readFunction(
+  called: JsonObject,
+  id: string | undefined,
+  at: string,
+  ids: CallIds,
+  thought_signature?: string,
+): Part {
   const place = id === undefined ? at : `${at}/function`
   const name = textAt(called, 'name', place)
   // A tool that needs no arguments is often called without any.
   const text = optionalTextAt(called, 'arguments', place) ?? '{}'
-  return part('tool-call', null, { id: ids.ofCall(id, name), name, arguments: text, type: 'function' })
+  const meta = { id: ids.ofCall(id, name), name, arguments: text, type: 'function' }
+  return part('tool-call', null, { ...meta, ...(thought_signature !== undefined && { thought_signature }) })
 }
 
 function readResult(blob: JsonObject, role: 'tool' | 'function', ids: CallIds): Part[] {

@@ -1,5 +1,6 @@
 import { audioFormat, bytesOf, dataUrl, openAiFile, publicUrl } from './media.js'
 import type { AudioMeta, ImageMeta, NeutralMessage, Part, ToolCallMeta } from './parts.js'
+import { textSaysFailed } from './session/failures.js'
 import { parseObject } from './tool_arguments.js'
 import { instructionRole, type Omit, omitPart, type Turn, turnsOf } from './turns.js'
 
@@ -17,7 +18,13 @@ type UserContent =
   | { type: 'input_audio'; input_audio: { data: string; format: 'wav' | 'mp3' } }
   | { type: 'file'; file: { file_id: string } | { file_data: string; filename: string } }
 type ToolCall =
-  | { id: string; type: 'function'; function: { name: string; arguments: string } }
+  | {
+      id: string
+      type: 'function'
+      function: { name: string; arguments: string }
+      /** Where Google's service takes Gemini's signature. */
+      extra_content?: { google: { thought_signature: string } }
+    }
   | { id: string; type: 'custom'; custom: { name: string; input: string } }
 
 /** A message as the renderer writes it: a subset of the SDK's `ChatCompletionMessageParam`. */
@@ -38,8 +45,8 @@ export type OpenAiMessage =
  * message of its own, ahead of what else the user said.
  *
  * Left out: thinking; `data`; what is not text in a reply or an instruction; video; sound other than wav and
- * mp3; files and images in another provider's store; files behind a URL; that a result is an error; cache marks
- * and signatures.
+ * mp3; files and images in another provider's store; files behind a URL; cache marks. A result that is an
+ * error begins with `Error: `, unless it says so already.
  */
 export function writeOpenAi(message: NeutralMessage, omit: Omit): OpenAiMessage[] {
   const messages: OpenAiMessage[] = []
@@ -88,19 +95,29 @@ function writeText(text: string, isRefusal: boolean): (TextContent | RefusalCont
 }
 
 function writeCall(call: ToolCallMeta): ToolCall {
+  const { name } = call
   if (call.type === 'custom') {
     const given = parseObject(call.arguments)
     const input = given !== undefined && Object.keys(given).length === 1 ? given.input : undefined
-    if (typeof input === 'string') return { id: call.id, type: 'custom', custom: { name: call.name, input } }
+    if (typeof input === 'string') return { id: call.id, type: 'custom', custom: { name, input } }
   }
-  return { id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } }
+  const { thought_signature } = call
+  return {
+    id: call.id,
+    type: 'function',
+    function: { name, arguments: call.arguments },
+    ...(thought_signature !== undefined && { extra_content: { google: { thought_signature } } }),
+  }
 }
 
 function writeUserTurn(turn: Turn, message: NeutralMessage, messages: OpenAiMessage[], omit: Omit): void {
   const content: UserContent[] = []
   for (const part of turn.parts) {
     if (part.type === 'tool-result') {
-      messages.push({ role: 'tool', tool_call_id: part.meta.tool_call_id, content: part.text })
+      const { tool_call_id, is_error } = part.meta
+      // The format has no field for it, and a model answers an error differently.
+      const prefix = is_error === true && !textSaysFailed(part.text) ? 'Error: ' : ''
+      messages.push({ role: 'tool', tool_call_id, content: prefix + part.text })
     } else {
       const written = writeContent(part)
       if (written === null) omitPart(part, omit)

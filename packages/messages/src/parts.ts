@@ -56,6 +56,7 @@ export interface MediaMeta {
   file_id?: string
   type?: string
   tool_call_id?: string
+  thought_signature?: string
   cache_control?: CacheControl
 }
 

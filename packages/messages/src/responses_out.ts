@@ -30,6 +30,8 @@ interface OutputItem {
   type: 'function_call_output'
   call_id: string
   output: string | InputContent[]
+  /** Of a result that is an error. */
+  status?: 'incomplete'
 }
 
 /** An item as the renderer writes it: a subset of the SDK's `ResponseInputItem`. */
@@ -52,7 +54,7 @@ const IMAGE_DETAILS = ['low', 'high', 'auto', 'original'] as const
  * answers such a one, and may be on a page of its own.
  *
  * Left out: thinking that is not OpenAI's; `data`; what is not text in a reply or an instruction; video; sound (its
- * transcript is kept); files and images in another provider's store; that a result is an error; names; cache marks
+ * transcript is kept); files and images in another provider's store; names; cache marks
  * and signatures; refusals are kept as plain text.
  */
 export function writeResponses(message: NeutralMessage, omit: Omit): ResponsesItem[] {
@@ -107,7 +109,12 @@ function writeUserTurn(turn: Turn, message: NeutralMessage, items: ResponsesItem
   for (const part of turn.parts) {
     if (part.type === 'tool-result') {
       const { tool_call_id } = part.meta
-      const item: OutputItem = { type: 'function_call_output', call_id: tool_call_id, output: part.text }
+      const item: OutputItem = {
+        type: 'function_call_output',
+        call_id: tool_call_id,
+        output: part.text,
+        ...(part.meta.is_error === true && { status: 'incomplete' }),
+      }
       results.set(tool_call_id, item)
       items.push(item)
       continue

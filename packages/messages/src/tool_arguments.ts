@@ -3,20 +3,24 @@ import { parseJson, writeJson } from './json/exact_json.js'
 
 /**
  * OpenAI has a call's arguments as the text that the model wrote; Anthropic and Gemini have an object. Text that is
- * not a JSON object (models write "", a cut-off `{"a":`, or `[1]`) is stored under this key, and is restored from it
- * unchanged.
+ * not a JSON object (models write a cut-off `{"a":`, or `[1]`) is stored under this key, and is restored from it
+ * unchanged. Nothing at all, or null, is what models write for a tool without parameters.
  */
 export const UNPARSED_ARGUMENTS = 'unparsed_arguments'
 
 /** Arguments as an object. A number that no double holds is an `ExactNumber`, for `writeJson`. */
 export function argumentsAsObject(text: string): JsonObject {
+  const said = text.trim()
+  if (said === '' || said === 'null') return {}
   const value = parseObject(text)
   return value === undefined || unparsed(value) !== undefined ? { [UNPARSED_ARGUMENTS]: text } : value
 }
 
 /** Arguments as text. */
 export function argumentsAsText(value: unknown): string {
-  return unparsed(value) ?? writeJson(value)
+  // Streams are collected as text: that is not encoded again.
+  if (typeof value === 'string' && (value === '' || parseObject(value))) return value || '{}'
+  return value === null ? '{}' : (unparsed(value) ?? writeJson(value))
 }
 
 /**

@@ -37,7 +37,12 @@ const openAiUserContent = Type.Union([
   }),
 ])
 const openAiCall = Type.Union([
-  record({ id: text, type: is('function'), function: record({ name: text, arguments: text }) }),
+  record({
+    id: text,
+    type: is('function'),
+    function: record({ name: text, arguments: text }),
+    extra_content: maybe(record({ google: record({ thought_signature: text }) })),
+  }),
   record({ id: text, type: is('custom'), custom: record({ name: text, input: text }) }),
 ])
 const openai = Type.Union([
@@ -131,8 +136,11 @@ const anthropic = Type.Union([
 const geminiContentPart = [
   record({ text: someText }),
   record({ text, thoughtSignature: text }),
-  record({ inlineData: record({ mimeType: someText, data: text }) }),
-  record({ fileData: record({ fileUri: text, mimeType: maybe(someText) }) }),
+  record({ inlineData: record({ mimeType: someText, data: text }), thoughtSignature: maybe(text) }),
+  record({
+    fileData: record({ fileUri: text, mimeType: maybe(someText) }),
+    thoughtSignature: maybe(text),
+  }),
 ]
 const gemini = Type.Union([
   record({
@@ -187,7 +195,12 @@ const responses = Type.Union([
   record({ type: is('message'), role: is('user'), content: Type.Union([text, inputContent]) }),
   record({ type: is('message'), role: is('assistant'), content: text }),
   record({ type: is('function_call'), call_id: text, name: text, arguments: text }),
-  record({ type: is('function_call_output'), call_id: text, output: Type.Union([text, inputContent]) }),
+  record({
+    type: is('function_call_output'),
+    call_id: text,
+    output: Type.Union([text, inputContent]),
+    status: maybe(is('incomplete')),
+  }),
   record({
     type: is('reasoning'),
     id: text,

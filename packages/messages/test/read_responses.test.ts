@@ -187,7 +187,7 @@ describe('a message of another format', () => {
       { type: 'message', role: 'assistant', content: 'Let me look.' },
       { type: 'function_call', call_id: 't1', name: 'search', arguments: '{"q":1}' },
       { type: 'function_call', call_id: 't2', name: 'shoot', arguments: '{}' },
-      { type: 'function_call_output', call_id: 't1', output: 'found' },
+      { type: 'function_call_output', call_id: 't1', output: 'found', status: 'incomplete' },
       {
         type: 'function_call_output',
         call_id: 't2',

@@ -8,6 +8,7 @@ import {
   readMessage,
   type StoredMessage,
 } from '../src/index.js'
+import { MessageReader } from '../src/message_format.js'
 import { MESSAGES } from './arbitrary_messages.js'
 import { isValidFor } from './message_schemas.js'
 import { messageId, rendered, renderMessages, storedAs } from './stored_run.js'
@@ -79,7 +80,8 @@ describe.each(MESSAGE_FORMATS)('any %s message', (from) => {
 /** The messages' neutral forms, as a run: results find their calls. */
 function readRun(stored: readonly StoredMessage[]): { parts: Part[] }[] {
   const [first] = stored
-  if (first?.format === 'acontext') return stored.map(({ blob }) => readMessage('acontext', blob))
+  const reader = new MessageReader()
+  if (first?.format === 'acontext') return stored.map((message) => reader.read(message)!)
   return rendered(stored, 'acontext') as { parts: Part[] }[]
 }
 

@@ -20,7 +20,16 @@ describe('OpenAI read as Anthropic', () => {
     ])
   })
 
-  it.each(['', '{a:', '[1]', 'null', '"x"', '{"unparsed_arguments":"{a:"}'])(
+  it.each(['', 'null', ' '])(
+    'has an empty object where a tool without parameters was called with %j',
+    (text) => {
+      const call = { id: 'call_1', type: 'function', function: { name: 'now', arguments: text } }
+      const [message] = anthropic({ role: 'assistant', content: null, tool_calls: [call] })
+      expect(message).toMatchObject({ content: [{ type: 'tool_use', id: 'call_1', name: 'now', input: {} }] })
+    },
+  )
+
+  it.each(['{a:', '[1]', '"x"', '{"unparsed_arguments":"{a:"}'])(
     'has an object for arguments that are none: %s; and they come back as they were',
     (text) => {
       const call = { id: 'call_1', type: 'function', function: { name: 'search', arguments: text } }
@@ -146,7 +155,7 @@ describe('Anthropic read as OpenAI', () => {
           { id: 'toolu_2', type: 'function', function: { name: 'shoot', arguments: '{}' } },
         ],
       },
-      { role: 'tool', tool_call_id: 'toolu_1', content: 'no' },
+      { role: 'tool', tool_call_id: 'toolu_1', content: 'Error: no' },
       { role: 'tool', tool_call_id: 'toolu_2', content: '' },
       {
         role: 'user',

@@ -20,7 +20,10 @@ export function whatWasSaid(messages: readonly { parts: readonly Part[] }[]): Sa
         const { id, name } = part.meta
         said.calls.push({ id, name, arguments: meaning(part.meta.arguments) })
       } else if (part.type === 'tool-result') {
-        said.results.push({ id: part.meta.tool_call_id, text: isSaid(part.text) ? part.text : '' })
+        said.results.push({
+          id: part.meta.tool_call_id,
+          text: withoutPrefix(part.text),
+        })
       }
     }
   }
@@ -30,10 +33,19 @@ export function whatWasSaid(messages: readonly { parts: readonly Part[] }[]): Sa
 /** Arguments as a JSON value, or as the text that they are where they are none. */
 function meaning(text: string): unknown {
   try {
-    return { json: writeJson(parseJson(text)) }
+    // Nothing, null, or an object's text as a text, say the same as an object.
+    const value = text.trim() === '' ? null : parseJson(text)
+    const said = typeof value === 'string' && value.startsWith('{') ? parseJson(value) : value
+    return { json: writeJson(said ?? {}) }
   } catch {
     return { text }
   }
+}
+
+/** OpenAI's format says that a result is an error in its text. */
+function withoutPrefix(text: string): string {
+  const said = text.replace(/^Error: /, '')
+  return isSaid(said) ? said : ''
 }
 
 function isSaid(text: string): boolean {

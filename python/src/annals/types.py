@@ -326,7 +326,29 @@ class MessagePage(TypedDict):
     """Tokens of the page as it is shown (o200k_base); an estimate where it is edited."""
     public_urls: NotRequired[JsonObject]
     """By the SHA-256 of the blobs."""
+    omitted: NotRequired[list[MessagePageOmitted]]
+    """What of the messages is not in the list."""
+    added: NotRequired[list[MessagePageAdded]]
+    """What is in the list that no message has, or that stands elsewhere."""
     events: NotRequired[list[SessionEvent]]
+
+
+class MessagePageAdded(TypedDict):
+    id: str
+    """The message that it belongs to."""
+    reason: Literal["no_result", "late_result", "turn"]
+    """`no_result`: a call without a result was given one that says so; `late_result`: a result came after its call was sent without it, and is a text of the user's; `turn`: a turn of the user's, where the provider wants one."""
+    call_id: NotRequired[str]
+
+
+class MessagePageOmitted(TypedDict):
+    id: str
+    """The message."""
+    reason: Literal["not_in_format", "empty", "no_call", "duplicate_result", "no_result", "reasoning", "cache_marks"]
+    """`not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four."""
+    what: NotRequired[str]
+    """The kind of part."""
+    call_id: NotRequired[str]
 
 
 class MessagesQuery(TypedDict):
@@ -342,6 +364,10 @@ class MessagesQuery(TypedDict):
     """A JSON array, URL-encoded, of `{ 'type', 'params' }`, which are applied one after the other to the messages of the page: `remove_tool_result` and `remove_tool_call_params` clear all but the newest results or arguments of calls, `token_limit` leaves out the oldest messages, `middle_out` those in the middle."""
     pin_editing_strategies_at_message: NotRequired[str | None]
     """The last message that `edit_strategies` are applied to; those behind it are shown as they are."""
+    fit: NotRequired[bool | None]
+    """true: the messages of the page as a list that can be sent to the provider, as `GET /session/{session_id}/context` has them. The page alone is looked at, at most 10,000 messages and 32 MiB."""
+    reasoning: NotRequired[Literal["keep", "drop", "last_turn"] | None]
+    """Whether a model's thoughts (`reasoning_content` and the like, thinking, reasoning items) go along: all, none, or those since the user last said something. Providers differ in what they take."""
     with_events: NotRequired[bool | None]
     """true: also the events between the messages of the page."""
     with_asset_public_url: NotRequired[bool | None]

@@ -1,6 +1,15 @@
 import { isObject, type JsonObject } from '../blob_fields.js'
 import { NO_CONTENT } from '../turns.js'
-import { isBlank, NO_RESULT, only, type Piece, type PieceIds, type Run, type Shape } from './pieces.js'
+import {
+  isBlank,
+  NO_RESULT,
+  only,
+  type Piece,
+  type PieceIds,
+  type Run,
+  type Shape,
+  type SourcePiece,
+} from './pieces.js'
 
 const fields = (...names: string[]): ReadonlySet<string> => new Set(names)
 
@@ -40,7 +49,10 @@ export const ANTHROPIC_SHAPE: Shape = {
     return runs
   },
 
-  turn: (_, pieces) => {
+  // The API refuses a turn in which something stands behind a call.
+  turn: (_, given) => {
+    const isCall = ({ piece }: SourcePiece) => piece.kind === 'call'
+    const pieces = [...given.filter((one) => !isCall(one)), ...given.filter(isCall)]
     const [{ source, piece }] = pieces as [(typeof pieces)[number]]
     const content =
       pieces.length === 1 && piece.is_bare ? piece.block.text : pieces.map(({ piece }) => piece.block)

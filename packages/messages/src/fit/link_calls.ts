@@ -8,11 +8,11 @@ export interface LinkedCall {
 }
 
 /** What became of a result: it stands at its call, it comes later as a text, or it is left out. */
-export type ResultPlace = { call: LinkedCall; is_late: boolean }
+export type ResultPlace = { call: LinkedCall; is_late: boolean; is_replaced: boolean }
 
 export interface Links {
   calls: Map<Piece, LinkedCall>
-  /** Results that are shown. */
+  /** Results of calls in the list. */
   results: Map<Piece, ResultPlace>
   omitted: Omitted[]
 }
@@ -81,12 +81,12 @@ export function linkCalls(runs: readonly SourceRun[], segments: Segments): Links
       const segment_before = before?.segment ?? segments.of(call.source)
       if (segment > segment_before) segments.keepEndOf(segment_before)
       else if (before) {
-        links.results.delete(before.piece)
+        links.results.get(before.piece)!.is_replaced = true
         links.omitted.push({ id: before.source.id, reason: 'duplicate_result', call_id: id })
       }
       const is_late = segment > segments.of(call.source)
       if (!is_late) call.result = { piece, source }
-      links.results.set(piece, { call, is_late })
+      links.results.set(piece, { call, is_late, is_replaced: false })
       latest.set(call, { piece, source, segment })
     }
   return links

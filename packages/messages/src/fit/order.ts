@@ -15,6 +15,9 @@ interface Turn {
   /** Media that came inside its results and stand beside them. */
   media: SourcePiece[]
   segment: number
+  is_thought: boolean
+  has_calls: boolean
+  has_unanswered: boolean
   /** A result has come: what the model says from here on is another turn. */
   is_answered: boolean
 }
@@ -66,6 +69,8 @@ class Blocks {
   readonly all: Array<Turn | Said> = []
   readonly added: Added[] = []
   private readonly turns = new Map<Piece, Turn>()
+  /** The message that the last result came from. */
+  private latest_answer: Source | undefined
 
   constructor(
     private readonly shape: Shape,
@@ -79,14 +84,30 @@ class Blocks {
     const turn = last?.kind === 'turn' && this.goesOn(last, run, source, segment) ? last : this.begin(segment)
     turn.head = mergedHeads(turn.head, run.head)
     turn.segment = segment
-    for (const piece of run.pieces) {
-      turn.pieces.push({ piece, source })
-      if (piece.kind === 'call') this.turns.set(piece, turn)
-    }
+    for (const piece of run.pieces) this.addPiece(turn, piece, source)
+  }
+
+  private addPiece(turn: Turn, piece: Piece, source: Source): void {
+    turn.pieces.push({ piece, source })
+    turn.is_thought &&= piece.kind === 'thinking'
+    turn.has_calls ||= isCall(piece)
+    if (piece.kind !== 'call') return
+    this.turns.set(piece, turn)
+    turn.has_unanswered ||= !this.links.calls.get(piece)?.result
   }
 
   private begin(segment: number): Turn {
-    const turn: Turn = { kind: 'turn', head: {}, pieces: [], media: [], segment, is_answered: false }
+    const turn: Turn = {
+      kind: 'turn',
+      head: {},
+      pieces: [],
+      media: [],
+      segment,
+      is_thought: true,
+      has_calls: false,
+      has_unanswered: false,
+      is_answered: false,
+    }
     this.all.push(turn)
     return turn
   }
@@ -95,14 +116,10 @@ class Blocks {
   private goesOn(turn: Turn, run: Run, source: Source, segment: number): boolean {
     if (turn.is_answered) return false
     // Thoughts go with what follows them, wherever it was stored: alone they are not shown.
-    if (turn.pieces.every(({ piece }) => piece.kind === 'thinking')) return true
+    if (turn.is_thought) return true
     const last = turn.pieces.at(-1)!.source
     const is_one = last.format === 'responses' && source.format === 'responses'
-    const wanted =
-      this.shape.joins_all ||
-      is_one ||
-      hasCalls(run.pieces) ||
-      hasCalls(turn.pieces.map(({ piece }) => piece))
+    const wanted = this.shape.joins_all || is_one || turn.has_calls || run.pieces.some(isCall)
     if (!wanted || this.isOver(turn, last, source)) return false
     if (turn.segment === segment) return true
     this.segments.keepEndOf(turn.segment)
@@ -111,29 +128,27 @@ class Blocks {
 
   /** Whether another answer of the model follows a call that nobody answered. */
   private isOver(turn: Turn, last: Source, source: Source): boolean {
-    const is_other =
-      last.answer_id !== undefined && source.answer_id !== undefined
-        ? last.answer_id !== source.answer_id
-        : last.format === 'openai' && source.format === 'openai'
-    return (
-      is_other &&
-      turn.pieces.some(({ piece }) => piece.kind === 'call' && !this.links.calls.get(piece)?.result)
-    )
+    if (!turn.has_unanswered) return false
+    return last.answer_id !== undefined && source.answer_id !== undefined
+      ? last.answer_id !== source.answer_id
+      : last.format === 'openai' && source.format === 'openai'
   }
 
   addUser(run: Run, source: Source): void {
-    let answers: Turn | undefined
     const media = new Map<string, Turn>()
     const late = new Set<string>()
     for (const piece of run.pieces) {
       const place = piece.kind === 'result' ? this.links.results.get(piece) : undefined
       if (!place) continue
       if (place.is_late) {
+        if (place.is_replaced) continue
         late.add(piece.call!)
         this.addLate(place.call, piece, source)
       } else {
-        answers = this.turns.get(place.call.piece)!
+        const answers = this.turns.get(place.call.piece)!
         answers.is_answered = true
+        if (place.is_replaced) continue
+        this.latest_answer = source
         media.set(piece.call!, answers)
       }
     }
@@ -144,7 +159,8 @@ class Blocks {
       (piece) => piece.kind !== 'result' && (piece.kind !== 'medium' || is_late(piece)),
     )
     if (pieces.length === 0) return
-    const is_media = answers !== undefined && pieces.some(({ block }) => MEDIA.has(String(block.type)))
+    const is_media =
+      this.latest_answer === source && pieces.some(({ block }) => MEDIA.has(String(block.type)))
     this.say({ kind: 'said', run: { ...run, pieces }, source, is_media })
   }
 
@@ -178,8 +194,8 @@ function isSaidMeanwhile(block: Turn | Said): boolean {
   return block.kind === 'said' && !block.is_media
 }
 
-function hasCalls(pieces: readonly Piece[]): boolean {
-  return pieces.some(({ kind }) => kind === 'call' || kind === 'hosted_call' || kind === 'hosted_result')
+function isCall({ kind }: Piece): boolean {
+  return kind === 'call' || kind === 'hosted_call' || kind === 'hosted_result'
 }
 
 /** The fields of two messages that become one: texts one after the other, of others the later one. */

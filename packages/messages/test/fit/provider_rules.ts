@@ -110,6 +110,9 @@ function anthropicRules(items: readonly Json[]): string[] {
       }
     }
     if (hosted.size > 0) broken.push(`[${at}] ${[...hosted]} without a result`)
+    const call = blocks.findIndex(({ type }) => type === 'tool_use')
+    if (call >= 0 && blocks.slice(call).some(({ type }) => type !== 'tool_use'))
+      broken.push(`[${at}] content behind a call`)
     const last = blocks.at(-1)
     if (item.role === 'assistant' && (last?.type === 'thinking' || last?.type === 'redacted_thinking'))
       broken.push(`[${at}] ends with thinking`)

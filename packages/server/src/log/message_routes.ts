@@ -1,8 +1,9 @@
 import type { MessageFormat } from '@annals/messages'
 import type { EditStrategy } from '@annals/messages/context'
+import type { Reasoning } from '@annals/messages/fit'
 import Type from '#typebox'
 import { notFound } from '../errors.js'
-import { logReadBytes } from '../http/admission/request_memory.js'
+import { logReadBytes, TEXT_FACTOR } from '../http/admission/request_memory.js'
 import { mayRead, sentField } from '../http/answer/answer.js'
 import { answerEntries, lacksBytes, sendEntries, withBlobSizes } from '../http/answer/blob_bytes.js'
 import { EDITED_BYTES_MAX, type Editing } from '../http/answer/message_edits.js'
@@ -65,13 +66,14 @@ export const messageRoutes = allOf(
     id: 'listMessages',
     summary: "List a session's messages in a format",
     description:
-      "In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. What another format keeps in messages or items of its own, as OpenAI does tool results, makes several items of one message; `ids` and `metas` repeat accordingly. Items of the Responses API that are one turn of the model become one message in a format that has whole turns, under the id and meta of the first. With `with_events=true` each event of the session is on exactly one page of a walk: those behind a page's last message are on that page.",
+      "In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. What another format keeps in messages or items of its own, as OpenAI does tool results, makes several items of one message; `ids` and `metas` repeat accordingly. Items of the Responses API that are one turn of the model become one message in a format that has whole turns, under the id and meta of the first. With `fit=true` the page is a list that can be sent, as a context is. With `with_events=true` each event of the session is on exactly one page of a walk: those behind a page's last message are on that page.",
     querystring: ListMessagesQuery,
     returns: 'A page of messages, or all of them.',
     data: MessagePage,
     errors: ['message_not_found', 'seq_ahead', 'log_diverged'],
     handle: async (request, reply, parts) => {
       const { format = 'openai', limit, time_desc = false, with_events = false } = request.query
+      const { fit = false, reasoning } = request.query
       const { edit_strategies, pin_editing_strategies_at_message: pin } = request.query
       const { project_id } = request
       const { session_id } = request.params
@@ -88,6 +90,8 @@ export const messageRoutes = allOf(
       const { range, seen } = readPageRange(cursors, request.query)
       const session = { project_id, session_id }
       const log = logOfPath(reply, seen)
+      const hold = (length: number) =>
+        request.memory.hold(logReadBytes(request) + EDITED_BYTES_MAX + TEXT_FACTOR * length)
       const page = {
         project_id,
         limit: limit || undefined,
@@ -96,11 +100,12 @@ export const messageRoutes = allOf(
         range,
         editing: await readEditing(request.database, session, edit_strategies, pin),
         format: format as MessageFormat,
+        fit: fit ? { reasoning: reasoning as Reasoning | undefined, hold } : undefined,
       }
       if (page.editing) await request.memory.hold(logReadBytes(request) + EDITED_BYTES_MAX)
       const urls = request.query.with_asset_public_url ? new PublicUrls(parts, request, session) : undefined
       const items = messagePage({ log, thread: parts.thread }, page, cursors, urls)
-      return page.editing ? sendEntries(reply, items, urls) : answerEntries(reply, items, urls)
+      return page.editing || page.fit ? sendEntries(reply, items, urls) : answerEntries(reply, items, urls)
     },
   }),
 

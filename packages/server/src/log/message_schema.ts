@@ -142,6 +142,12 @@ export const ListMessagesQuery = Strict({
     pin_editing_strategies_at_message: Uuid(
       'The last message that `edit_strategies` are applied to; those behind it are shown as they are.',
     ),
+    fit: Type.Boolean({
+      default: false,
+      description:
+        'true: the messages of the page as a list that can be sent to the provider, as `GET /session/{session_id}/context` has them. The page alone is looked at, at most 10,000 messages and 32 MiB.',
+    }),
+    reasoning: Reasoning,
     with_events: Type.Boolean({
       default: false,
       description: 'true: also the events between the messages of the page.',
@@ -172,6 +178,8 @@ export const MessagePage = Type.Object({
       { description: 'By the SHA-256 of the blobs.' },
     ),
   ),
+  omitted: Type.Optional(Omitted),
+  added: Type.Optional(Added),
   events: Type.Optional(Type.Array(Type.Ref('SessionEvent'))),
 })
 

@@ -1,7 +1,9 @@
+import { jsonList } from '../../json/json_list.js'
 import { writePosition } from '../../log/read/log_position.js'
 import type { LogReader } from '../../log/read/read_log.js'
 import type { Cursors } from '../request/cursor.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
+import { leftAndAdded } from './fitted_list.js'
 import { joined, type MessagePageRequest, MessageWalk } from './message_walk.js'
 import { PageRenderer } from './page_renderer.js'
 import type { PublicUrls } from './public_urls.js'
@@ -19,16 +21,22 @@ export async function* messagePage(
   const renderer = new PageRenderer(thread, request.project_id, request.format)
   const page = new MessageWalk(log, request, renderer)
   await page.plan(thread)
-  yield '{"items":['
-  try {
-    yield* page.items()
-  } finally {
-    renderer.close()
+  const list = request.fit && (await page.fitted(thread, request.fit))
+  if (list) {
+    yield* jsonList('{"items":[', [list.items], `],"ids":${JSON.stringify(list.ids)},"metas":[`)
+    yield* jsonList('', [list.metas], '')
+  } else {
+    yield '{"items":['
+    try {
+      yield* page.items()
+    } finally {
+      renderer.close()
+    }
+    yield '],"ids":['
+    yield* page.ids()
+    yield '],"metas":['
+    yield* page.metas()
   }
-  yield '],"ids":['
-  yield* page.ids()
-  yield '],"metas":['
-  yield* page.metas()
   const { next_seq, tokens, last_id } = page
   const edit_at = request.editing?.pin_id ?? last_id
   // Both bounds are exclusive: the next page begins with the message that this one left out. Events between belong to
@@ -37,6 +45,7 @@ export async function* messagePage(
   const known = request.time_desc || request.with_events ? undefined : page.last
   const next_cursor = seen_seq ? cursors.write(writePosition(known ?? (await log.positionOf(seen_seq)))) : ''
   yield `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}","edit_at_message_id":"${edit_at}","this_time_tokens":${tokens}`
+  if (list) yield `,${JSON.stringify(leftAndAdded(list)).slice(1, -1)}`
   // Whoever takes the chunks has noted the blobs of all items by now.
   if (urls) {
     yield ',"public_urls":'

@@ -1,10 +1,14 @@
 import { type MessageFormat, mayReferToBlobs } from '@annals/messages'
-import { MessageTurns, storedTurn } from '@annals/messages/context'
+import { MessageTurns, storedSeq, storedTurn } from '@annals/messages/context'
+import type { Reasoning } from '@annals/messages/fit'
+import { type AnnalsError, invalidRequest } from '../../errors.js'
 import type { ReadEntry } from '../../log/read/entry_columns.js'
 import type { LogPosition } from '../../log/read/log_position.js'
 import { type LogReader, type ReadPage, UNLIMITED } from '../../log/read/read_log.js'
 import type { EntryView } from '../../log/read/read_queries.js'
 import type { WorkThread } from '../work_thread/work_thread.js'
+import { fitMessages } from './fit_messages.js'
+import type { FittedList } from './fitted_list.js'
 import { type Editing, editsOf, type PageEdits } from './message_edits.js'
 import type { PageRenderer } from './page_renderer.js'
 
@@ -18,8 +22,21 @@ export interface MessagePageRequest {
   time_desc: boolean
   with_events: boolean
   editing: Editing | undefined
+  /** The page as a list that can be sent. */
+  fit: PageFit | undefined
   range: { above_seq: number; below_seq: number }
 }
+
+/** How a page is made fit to be sent. */
+export interface PageFit {
+  reasoning: Reasoning | undefined
+  /** Holds the memory for so many characters of messages. */
+  hold: (length: number) => Promise<void>
+}
+
+/** What is made fit at once, since the whole list has to be looked at. */
+const FIT_MESSAGES_MAX = 10_000
+const FIT_LENGTH_MAX = 32 * 1024 * 1024
 
 /** Up to so many messages' ids and metas, and so many characters of metas, are kept while the items are written. */
 const KEPT_MESSAGES_MAX = 1_000
@@ -72,6 +89,31 @@ export class MessageWalk {
 
   async *items(): AsyncGenerator<string> {
     for await (const turns of this.turns()) yield* this.write(this.withoutDropped(turns))
+  }
+
+  /**
+   * The page as a list that can be sent: the page alone is looked at.
+   * @throws AnnalsError invalid_request if it is too long
+   */
+  async fitted(thread: WorkThread, { reasoning, hold }: PageFit): Promise<FittedList & { metas: string[] }> {
+    const messages: ReadEntry[] = []
+    let length = 0
+    for await (const turns of this.turns())
+      for (const message of this.withoutDropped(turns).flat()) {
+        messages.push(message)
+        this.note(message, 0)
+        length += message.json.length + message.meta!.length
+        if (messages.length > FIT_MESSAGES_MAX || length > FIT_LENGTH_MAX) throw tooMany()
+        await hold(length)
+      }
+    const stored = messages.map((message) => {
+      const { id, parent_id, format, blob, seq } = storedSeq(message)
+      return { id, parent_id: parent_id ?? null, format, blob, seq, edit: this.edits?.edits.get(seq) }
+    })
+    const { project_id, format } = this.request
+    const list = await fitMessages(thread, project_id, format, stored, { reasoning })
+    const metas = new Map(messages.map(({ id, meta }) => [id!, meta!]))
+    return { ...list, metas: list.ids.map((id) => metas.get(id)!) }
   }
 
   private withoutDropped(turns: ReadEntry[][]): ReadEntry[][] {
@@ -218,8 +260,14 @@ export class MessageWalk {
   }
 
   private get view(): EntryView {
-    return this.request.format === 'acontext' ? 'whole_message' : 'message'
+    return this.request.format === 'acontext' && !this.request.fit ? 'whole_message' : 'message'
   }
+}
+
+function tooMany(): AnnalsError {
+  return invalidRequest(
+    `Query parameter fit looks at no more than ${FIT_MESSAGES_MAX} messages and ${FIT_LENGTH_MAX} bytes at once. Send a limit, or use GET /session/{id}/context.`,
+  )
 }
 
 export async function* joined(

@@ -1,0 +1,291 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { ApiClient } from '../harness/api_client.ts'
+import { expectOk } from '../harness/expectations.ts'
+import { useSharedService } from '../harness/service.ts'
+
+interface FitList {
+  items: Array<Record<string, unknown>>
+  ids: string[]
+  pin: string
+  metas?: object[]
+  omitted: Array<{ id: string; reason: string; what?: string; call_id?: string }>
+  added: Array<{ id: string; reason: string; call_id?: string }>
+}
+type Format = 'openai' | 'anthropic' | 'gemini' | 'acontext' | 'responses'
+
+const service = useSharedService()
+let api: ApiClient
+
+beforeAll(async () => {
+  api = await service.newClient()
+})
+
+class Session {
+  constructor(readonly id: string) {}
+
+  async add(format: Format, ...blobs: object[]): Promise<void> {
+    const entries = blobs.map((blob) => ({ kind: 'message', format, blob }))
+    expectOk(await api.request('POST', `/api/v1/session/${this.id}/entries`, { body: { entries } }), 201)
+  }
+
+  async get(path: 'context' | 'messages', query: Record<string, string>): Promise<FitList> {
+    return expectOk(
+      await api.request('GET', `/api/v1/session/${this.id}/${path}?${new URLSearchParams(query)}`),
+    )
+  }
+
+  context(format: Format, query: Record<string, string> = {}): Promise<FitList> {
+    return this.get('context', { format, ...query })
+  }
+}
+
+async function sessionOf(format: Format, ...blobs: object[]): Promise<Session> {
+  const { id } = expectOk<{ id: string }>(await api.createSession({}), 201)
+  const session = new Session(id)
+  await session.add(format, ...blobs)
+  return session
+}
+
+const user = (content: string) => ({ role: 'user', content })
+const call = (id: string, name = 'look', text = '{}') => ({
+  id,
+  type: 'function',
+  function: { name, arguments: text },
+})
+const calls = (...tool_calls: object[]) => ({ role: 'assistant', content: null, tool_calls })
+const result = (id: string, content: string) => ({ role: 'tool', tool_call_id: id, content })
+const use = (id: string, name = 'Read') => ({ type: 'tool_use', id, name, input: {} })
+
+describe('a call that nobody answered', () => {
+  const log = [
+    user('find it'),
+    calls(call('call_a'), call('call_b')),
+    result('call_a', '1'),
+    user('leave it'),
+  ]
+
+  it('is given a result that says so, in every format', async () => {
+    const session = await sessionOf('openai', ...log)
+    const openai = await session.context('openai')
+    expect(openai.items[3]).toEqual({
+      role: 'tool',
+      tool_call_id: 'call_b',
+      content: 'No result was recorded.',
+    })
+    expect(openai.added).toEqual([{ id: openai.ids[1], reason: 'no_result', call_id: 'call_b' }])
+    expect(openai.items).toHaveLength(openai.ids.length)
+    const { items } = await session.context('anthropic')
+    expect(items[2]).toMatchObject({
+      role: 'user',
+      content: [
+        { tool_use_id: 'call_a', content: '1' },
+        { tool_use_id: 'call_b', content: 'No result was recorded.', is_error: true },
+      ],
+    })
+    const gemini = await session.context('gemini')
+    expect((gemini.items[2] as { parts: object[] }).parts).toMatchObject([
+      { functionResponse: { id: 'call_a' } },
+      { functionResponse: { id: 'call_b', name: 'look', response: { error: 'No result was recorded.' } } },
+    ])
+    const responses = await session.context('responses')
+    expect(responses.items[4]).toMatchObject({ call_id: 'call_b', output: 'No result was recorded.' })
+    const acontext = await session.context('acontext')
+    expect(JSON.stringify(acontext.items)).toContain('"no_result":true')
+  })
+
+  it('keeps that result while a pin is sent; the one that came later is told after it', async () => {
+    const session = await sessionOf('openai', ...log.slice(0, 3))
+    const before = await session.context('openai')
+    await session.add('openai', result('call_b', '2'))
+    const after = await session.context('openai', { pin: before.pin })
+    expect(after.items.slice(0, before.items.length)).toEqual(before.items)
+    expect(after.items.at(-1)).toEqual(user('Result of the call look (call_b), which came later:\n2'))
+    expect(after.added.map(({ reason }) => reason)).toEqual(['late_result', 'no_result'])
+    await session.add('openai', { role: 'assistant', content: 'Both are here.' })
+    const last = await session.context('openai', { pin: after.pin })
+    expect(last.items.slice(0, after.items.length)).toEqual(after.items)
+    const anew = await session.context('openai')
+    expect(anew.items[3]).toEqual(result('call_b', '2'))
+    expect(anew.added).toEqual([])
+  })
+})
+
+describe('a list that can be sent', () => {
+  it('joins the lines of one answer, and leaves the fields of answers and blank texts out', async () => {
+    const line = (...content: object[]) => {
+      return {
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        model: 'm',
+        content,
+        usage: {},
+        stop_reason: null,
+      }
+    }
+    const session = await sessionOf(
+      'anthropic',
+      user('read both'),
+      line({ type: 'thinking', thinking: 'two', signature: 'c2ln' }),
+      line({ type: 'text', text: '' }, use('toolu_1')),
+      line(use('toolu_2')),
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'A' }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_2', content: 'B' }] },
+    )
+    const openai = await session.context('openai')
+    expect(openai.items.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool'])
+    expect(openai.items[1]).toMatchObject({ tool_calls: [{ id: 'toolu_1' }, { id: 'toolu_2' }] })
+    expect(openai.omitted).toMatchObject([{ reason: 'not_in_format', what: 'thinking' }])
+    const own = await session.context('anthropic')
+    expect(own.items[1]).toEqual({
+      role: 'assistant',
+      content: [{ type: 'thinking', thinking: 'two', signature: 'c2ln' }, use('toolu_1'), use('toolu_2')],
+    })
+    expect(own.items).toHaveLength(3)
+  })
+
+  it('has results directly behind their calls, media after them, then what was said meanwhile', async () => {
+    const image = { type: 'input_image', detail: 'auto', image_url: 'data:image/png;base64,iVBORw0KGgo=' }
+    const session = await sessionOf(
+      'responses',
+      user('look'),
+      { type: 'function_call', call_id: 'c1', name: 'shot', arguments: '{}' },
+      { type: 'function_call', call_id: 'c2', name: 'shot', arguments: '{}' },
+      user('hurry'),
+      { type: 'function_call_output', call_id: 'c2', output: 'two' },
+      { type: 'function_call_output', call_id: 'c1', output: [{ type: 'input_text', text: 'one' }, image] },
+    )
+    const { items } = await session.context('openai')
+    expect(items.slice(2)).toMatchObject([
+      { role: 'tool', tool_call_id: 'c1', content: 'one' },
+      { role: 'tool', tool_call_id: 'c2', content: 'two' },
+      { role: 'user', content: [{ type: 'image_url' }] },
+      user('hurry'),
+    ])
+    const gemini = await session.context('gemini')
+    expect(gemini.items[2]).toMatchObject({
+      parts: [
+        { functionResponse: { id: 'c1', parts: [{ inlineData: {} }] } },
+        { functionResponse: { id: 'c2' } },
+      ],
+    })
+  })
+
+  it('has ids and names that the provider takes, the same in call and result', async () => {
+    const long = `toolu_vrtx_${'A'.repeat(60)}`
+    const session = await sessionOf(
+      'openai',
+      user('hi'),
+      calls(call('functions.f:0', 'api:f'), call(long), call(''), call('')),
+      result('functions.f:0', '0'),
+      result(long, '1'),
+      result('', '2'),
+      result('', '3'),
+    )
+    const { items } = await session.context('anthropic')
+    const [called, answered] = [items[1]!.content, items[2]!.content] as Array<Array<Record<string, string>>>
+    const ids = called!.map(({ id }) => id!)
+    for (const id of ids) expect(id).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
+    expect(new Set(ids).size).toBe(4)
+    expect(called![0]!.name).toBe('api_f')
+    expect(answered!.map(({ tool_use_id }) => tool_use_id)).toEqual(ids)
+    expect(answered!.map(({ content }) => content)).toEqual(['0', '1', '2', '3'])
+    const own = await session.context('openai')
+    const own_calls = own.items[1]!.tool_calls as Array<{ id: string }>
+    expect(own_calls[0]!.id).toBe('functions.f:0')
+    for (const { id } of own_calls) expect(id.length).toBeLessThanOrEqual(40)
+  })
+
+  it('has the newest four cache marks', async () => {
+    const cache_control = { type: 'ephemeral' }
+    const questions = [0, 1, 2, 3, 4, 5].flatMap((n) => [
+      { role: 'user', content: [{ type: 'text', text: `question ${n}`, cache_control }] },
+      { role: 'assistant', content: 'ok' },
+    ])
+    const session = await sessionOf('anthropic', ...questions)
+    const { items, omitted } = await session.context('anthropic')
+    const marked = items.map((item) => JSON.stringify(item).includes('cache_control'))
+    expect(marked.flatMap((isMarked, at) => (isMarked ? [at] : []))).toEqual([4, 6, 8, 10])
+    expect(omitted).toHaveLength(2)
+  })
+
+  it('has the last of two results, and none without its call', async () => {
+    const answer = (status: string) => ({
+      role: 'user',
+      parts: [{ functionResponse: { id: 'adk-1', name: 'ask', response: { status } } }],
+    })
+    const session = await sessionOf(
+      'gemini',
+      { role: 'user', parts: [{ text: 'approve' }] },
+      { role: 'model', parts: [{ functionCall: { id: 'adk-1', name: 'ask', args: {} } }] },
+      answer('pending'),
+      { role: 'model', parts: [{ text: 'I asked.' }] },
+      answer('approved'),
+      { role: 'user', parts: [{ functionResponse: { id: 'gone', name: 'ask', response: {} } }] },
+    )
+    const { items, omitted } = await session.context('openai')
+    expect(items.slice(2)).toEqual([
+      result('adk-1', '{"status":"approved"}'),
+      { role: 'assistant', content: 'I asked.' },
+    ])
+    expect(omitted.map(({ reason, call_id }) => [reason, call_id])).toEqual([
+      ['duplicate_result', 'adk-1'],
+      ['no_call', 'gone'],
+    ])
+  })
+
+  it('has thoughts as they are wanted', async () => {
+    const reply = (content: string) => ({ role: 'assistant', content, reasoning_content: `about ${content}` })
+    const session = await sessionOf('openai', user('a'), reply('A'), user('b'), reply('B'))
+    const thought = async (reasoning: string) =>
+      (await session.context('openai', { reasoning })).items.map((item) => 'reasoning_content' in item)
+    expect(await thought('keep')).toEqual([false, true, false, true])
+    expect(await thought('drop')).toEqual([false, false, false, false])
+    expect(await thought('last_turn')).toEqual([false, false, false, true])
+  })
+
+  it('is what messages are with fit=true, their ids and metas in step, edited or not', async () => {
+    const session = await sessionOf(
+      'openai',
+      user('go'),
+      calls(call('a'), call('b')),
+      result('b', 'word '.repeat(99)),
+    )
+    const plain = await session.get('messages', { format: 'openai' })
+    expect(plain.items).toHaveLength(3)
+    expect(plain).not.toHaveProperty('omitted')
+    const edit_strategies = JSON.stringify([
+      { type: 'remove_tool_result', params: { keep_recent_n_tool_results: 0 } },
+    ])
+    const page = await session.get('messages', { fit: 'true', edit_strategies })
+    expect(page.items.slice(2)).toEqual([result('a', 'No result was recorded.'), result('b', 'Done')])
+    expect(page.ids).toEqual([plain.ids[0], plain.ids[1], plain.ids[1], plain.ids[2]])
+    expect(page.metas).toHaveLength(4)
+    expect(page.added).toMatchObject([{ reason: 'no_result', call_id: 'a' }])
+  })
+})
+
+describe('a message read in another format', () => {
+  it('says that a result is an error, has Gemini’s signatures, and no argument that nobody gave', async () => {
+    const failed = { type: 'tool_result', tool_use_id: 't1', content: '42', is_error: true }
+    const session = await sessionOf(
+      'anthropic',
+      user('x'),
+      { role: 'assistant', content: [{ ...use('t1'), input: '{"a":1}' }] },
+      { role: 'user', content: [failed] },
+    )
+    const openai = await session.get('messages', { format: 'openai' })
+    expect(openai.items.slice(1)).toMatchObject([
+      { tool_calls: [{ function: { arguments: '{"a":1}' } }] },
+      { content: 'Error: 42' },
+    ])
+    const responses = await session.get('messages', { format: 'responses' })
+    expect(responses.items[2]).toMatchObject({ output: '42', status: 'incomplete' })
+    const extra_content = { google: { thought_signature: 'R1NJRw==' } }
+    const signed = await sessionOf('openai', user('hi'), calls({ ...call('c1', 'f', ''), extra_content }))
+    const gemini = await signed.get('messages', { format: 'gemini' })
+    expect(gemini.items[1]).toMatchObject({
+      parts: [{ functionCall: { args: {} }, thoughtSignature: 'R1NJRw==' }],
+    })
+  })
+})
