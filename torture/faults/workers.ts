@@ -132,10 +132,10 @@ async function moveProject(world: ClusterWorld, random: Random): Promise<Struck>
   const from = await postgres.portOf(project_id)
   const to = random.pick(postgres.workers.filter(({ port }) => port !== from)).port
   await postgres.ask(
-    `SELECT citus_move_shard_placement(s.shardid, s.nodename, s.nodeport, n.nodename, n.nodeport, 'force_logical')
+    `SELECT citus_move_shard_placement(s.shardid, s.nodename, s.nodeport, n.nodename, n.nodeport, $3::citus.shard_transfer_mode)
      FROM citus_shards s, pg_dist_node n
      WHERE s.shardid = get_shard_id_for_distribution_column('users', $1::uuid) AND n.nodeport = $2`,
-    [project_id, to],
+    [project_id, to, random.pick(['force_logical', 'block_writes'])],
   )
   const problem = (await postgres.portOf(project_id)) === to ? undefined : 'the project did not move'
   return { ...back(world, performance.now()), ...(problem && { problem }) }

@@ -1,7 +1,7 @@
 import type { Config } from '../configuration/config.js'
 import { connectionsOf, readUrl, traitsOf } from '../postgres/connection_target.js'
 import type { Database } from '../postgres/database.js'
-import { findOtherPlanners, findUnreached } from '../postgres/workers.js'
+import { findLostWorkers, findOtherPlanners, findUnreached } from '../postgres/workers.js'
 import { attempt, type Diagnosis, well, wrong } from './diagnosis.js'
 import { PING, READ_CLOCK, READ_CONNECTIONS, READ_SERVER, READ_SETTINGS } from './doctor_queries.js'
 import { checkHolders, checkVacuum } from './maintenance.js'
@@ -188,6 +188,7 @@ async function checkCluster(database: Database, { database_url }: Config): Promi
   const found = `citus.recover_2pc_interval is ${interval_ms / 1_000} s`
   const unreached = await findUnreached(database, readUrl('DATABASE_URL', database_url).connectionString)
   const planners = await findOtherPlanners(database)
+  const lost = await findLostWorkers(database)
   return [
     interval_ms > 0 && interval_ms <= RECOVERY_MS_HIGH
       ? well('cluster', found)
@@ -204,6 +205,14 @@ async function checkCluster(database: Database, { database_url }: Config): Promi
           'warning',
           `not reached directly: ${unreached.join(', ')}`,
           'Their projects are served through the coordinator, which costs more. Let this machine reach them by these names, and the database user log in there.',
+        ),
+    lost.length === 0
+      ? well('cluster', 'workers find the tables')
+      : wrong(
+          'cluster',
+          'failure',
+          `do not find the tables: ${lost.join(', ')}`,
+          'Appends and searches of their projects fail. Run ALTER ROLE … SET search_path = public on the coordinator for the user of the service, which Citus passes on, or reset what was set on the worker.',
         ),
     planners.length === 0
       ? well('cluster', 'workers plan statements as they should')

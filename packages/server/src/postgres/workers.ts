@@ -77,6 +77,20 @@ export async function findOtherPlanners(coordinator: Queryable): Promise<string[
   })
 }
 
+/** Row: worker, its search_path. What runs there is not told where the tables are. */
+const LOST_WORKERS = planned(
+  'workers_without_tables',
+  `SELECT w.nodename || ':' || w.nodeport AS worker, w.result AS search_path
+FROM run_command_on_workers('SELECT CASE WHEN to_regclass(''session_heads'') IS NULL THEN ''search_path = '' || current_setting(''search_path'') END') w
+WHERE w.success AND w.result <> ''`,
+)
+
+/** The workers that do not find the tables by their names, each with its search_path. */
+export async function findLostWorkers(coordinator: Queryable): Promise<string[]> {
+  const rows = await coordinator.query(LOST_WORKERS, [])
+  return rows.map(({ worker, search_path }) => `${worker} (${search_path})`)
+}
+
 /** The workers that cannot be reached directly, each with the reason. */
 export async function findUnreached(coordinator: Queryable, connectionString: string): Promise<string[]> {
   const rows = await coordinator.query(LIST_WORKERS, [])
