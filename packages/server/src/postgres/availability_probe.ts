@@ -49,6 +49,7 @@ export class AvailabilityProbe {
     private readonly target: ConnectionTarget,
     private readonly silent_ms: number,
     private readonly question = DOES_IT_ANSWER,
+    private readonly onSilence = () => {},
   ) {
     this.timer = setInterval(() => this.look(), LOOK_EVERY_MS)
     this.timer.unref()
@@ -104,6 +105,7 @@ export class AvailabilityProbe {
     this.isSilent = true
     this.asked_for_ms = undefined
     this.drop()
+    this.onSilence()
     for (const { reject } of this.waiting) reject(new DatabaseSilent())
   }
 

@@ -86,11 +86,17 @@ export interface Pools {
   changes: { database: DatabasePool; abort: AbortController }
 }
 
-/** What finds out that the database answers nothing, or commits nothing. */
+/** What finds out that the database answers nothing, or commits nothing, and what then happens to connections. */
 function openProbes(config: Config, target: ConnectionTarget, undo: Undo) {
   const { database_wait_ms_max, commit_ms_max } = config
   // Including the time before it decides to probe, no longer than a request waits for a connection.
-  const probe = new AvailabilityProbe(target, database_wait_ms_max * PROBE_SHARE)
+  const renewal = { at: 0 }
+  // When it is back, it may be another machine, and old connections lead to the one that hangs.
+  const onSilence = () => {
+    renewal.at = performance.now()
+    if ('hosts' in target) target.hosts?.forget()
+  }
+  const probe = new AvailabilityProbe(target, database_wait_ms_max * PROBE_SHARE, undefined, onSilence)
   const patience_ms = commit_ms_max * COMMIT_SHARES.patience
   const commits = new AvailabilityProbe(target, commit_ms_max * COMMIT_SHARES.silence, {
     ...DOES_IT_COMMIT,
@@ -100,7 +106,7 @@ function openProbes(config: Config, target: ConnectionTarget, undo: Undo) {
     () => probe.close(),
     () => commits.close(),
   )
-  return { probe, commits }
+  return { probe, commits, renewal }
 }
 
 export function openPools(
@@ -121,7 +127,6 @@ export function openPools(
     target,
     objects: objectStoreOf(config),
     ...openProbes(config, target, undo),
-    renewal: { at: 0 },
     lifetime_ms_max: config.database_lifetime_ms_max,
     wait_ms_max,
     statement_ms_max,

@@ -12,9 +12,10 @@ afterEach(async () => {
 async function takePulse(onMessage?: OnMessage) {
   const server = await startFakePostgres(onMessage)
   closings.push(() => server.close())
-  const probe = new AvailabilityProbe(server.target, SILENT_MS)
+  const onSilence = vi.fn()
+  const probe = new AvailabilityProbe(server.target, SILENT_MS, undefined, onSilence)
   closings.push(() => probe.close())
-  return { server, probe }
+  return { server, probe, onSilence }
 }
 
 const answers: OnMessage = (socket, type) => type === 'Q' && socket.write(rowAnswer({ one: '1' }))
@@ -22,9 +23,10 @@ const endless = () => new Promise<string>(() => {})
 
 describe('the probe of a database', () => {
   it('ends a statement under way when nothing is answered any more', async () => {
-    const { probe } = await takePulse()
+    const { probe, onSilence } = await takePulse()
     await expect(probe.orSilence(endless())).rejects.toThrow('does not answer')
     expect(probe.silent).toBe(true)
+    expect(onSilence).toHaveBeenCalledOnce()
   })
 
   it('is found out by a process that is always late, too', async () => {
