@@ -135,7 +135,7 @@ export class Load {
       let wrote = false
       for (; next < successes.length && successes[next]! <= at; next++) wrote = true
       if (!ready || wrote) since = undefined
-      else since ??= successes[next - 1] ?? at
+      else since ??= at
       if (since !== undefined) longest = Math.max(longest, at - since)
     }
     return longest

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import type { ConnectionTarget } from './database.js'
 import { singleConnection } from './single_connection.js'
@@ -6,6 +7,7 @@ const CHANNEL = 'annals_log'
 const RECONNECT_MS = 1_000
 /** A server that takes longer, such as one that a failover left behind, is not waited for. */
 const ANSWER_MS_MAX = 5_000
+const END_MS_MAX = 500
 /** How long a node notifies after it last heard of a listener, and how often a listener announces itself. */
 const INTEREST_MS = 30_000
 const ANNOUNCE_MS = 10_000
@@ -65,7 +67,9 @@ export class PostgresBell implements Bell {
   async close(): Promise<void> {
     this.closed = true
     clearInterval(this.announcements)
-    await this.client?.end().catch(() => {})
+    // A server that hangs never closes its side.
+    const ended = this.client?.end().catch(() => {})
+    await Promise.race([ended, sleep(END_MS_MAX, undefined, { ref: false })])
   }
 
   private async connect(): Promise<void> {
