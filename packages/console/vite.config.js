@@ -14,13 +14,26 @@ const SERVICE_PATHS = [
   '/console/demo.json',
 ]
 
+/** Where the library grows the buffers into which all its filters unpack: its own worker counts these. */
+const GROWS = 'const buffer2 = new Uint8Array(size);'
+
+const countBuffers = () => ({
+  name: 'count-buffers',
+  transform(code, id) {
+    if (!id.endsWith('/pdfjs-dist/build/pdf.worker.mjs')) return undefined
+    const parts = code.split(GROWS)
+    if (parts.length !== 2) throw new Error('pdf.js grows its buffers elsewhere now: count them there')
+    return { code: parts.join(`globalThis.countUnpacked(size - buffer.byteLength);${GROWS}`), map: null }
+  },
+})
+
 // What is built goes into the server's package, which serves it; addresses in it are those that it has there.
 export default defineConfig({
   base: '/console/',
   plugins: [react()],
   // For work on the page: what it asks for comes from a service that runs.
   server: { proxy: Object.fromEntries(SERVICE_PATHS.map((path) => [path, 'http://127.0.0.1:8029'])) },
-  worker: { format: 'es' },
+  worker: { format: 'es', plugins: () => [countBuffers()] },
   build: {
     outDir: '../server/dist/console',
     emptyOutDir: true,

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { putBlob, sha256Of } from '../harness/blobs.ts'
 import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
 import { expectOk } from '../harness/expectations.ts'
-import { bombStream, pdfStream, redPdf } from '../harness/pdf.ts'
+import { bombStream, bombStreams, pdfStream, redPdf } from '../harness/pdf.ts'
 import { useSharedService } from '../harness/service.ts'
 import { sessionLog } from '../harness/session_log.ts'
 
@@ -39,6 +39,9 @@ const FILES: Record<string, Buffer> = {
   'bomb.pdf': redPdf(1, { content: bombStream(1_024) }),
   'huge-page.pdf': Buffer.from(redPdf(1).toString('latin1').replace('200 100]', '9e9 1e-9]'), 'latin1'),
 }
+
+const BOMBS = Object.entries(bombStreams()).map(([name, content]) => [name, redPdf(1, { content })] as const)
+for (const [name, bytes] of BOMBS) FILES[name] = bytes
 
 beforeAll(async () => {
   if (!CHROMIUM) return
@@ -117,6 +120,12 @@ describe.skipIf(!CHROMIUM)(`PDFs (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OP
       .waitFor()
     await show('bomb.pdf')
     await figure('bomb.pdf').getByText('Page 1 cannot be shown: it unpacks to more than 512 MB.').waitFor()
+    for (const [name] of BOMBS) {
+      await show(name)
+      await figure(name)
+        .getByText(/cannot be shown: it unpacks to more than 512 MB\.$/)
+        .waitFor()
+    }
     await show('huge-page.pdf')
     await figure('huge-page.pdf')
       .getByText(/cannot be shown: |Page 1 of 1/)

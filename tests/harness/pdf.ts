@@ -1,4 +1,4 @@
-import { constants, deflateRawSync } from 'node:zlib'
+import { constants, deflateRawSync, deflateSync } from 'node:zlib'
 
 /** Objects of a PDF, each as it stands between `obj` and `endobj`; numbered from 1, of which 1 is the catalogue. */
 export function pdfOf(objects: readonly string[]): Buffer {
@@ -25,6 +25,27 @@ export function bombStream(megabytes: number): string {
   // Pieces that end like this can be put behind each other.
   const piece = deflateRawSync(spaces, { finishFlush: constants.Z_FULL_FLUSH }).toString('latin1')
   return pdfStream(`\x78\x9c${piece.repeat(megabytes)}\x03\x00`, '/Filter /FlateDecode')
+}
+
+/** Streams of a few MB that unpack to gigabytes, by the filters that each goes through. */
+export function bombStreams(): Record<string, string> {
+  // 128 spaces for two bytes.
+  const runs = (bytes: number) =>
+    Buffer.concat([Buffer.alloc(bytes, Buffer.from([129, 0x20])), Buffer.from([128])])
+  const deflated = (bytes: Buffer) => deflateSync(bytes).toString('latin1')
+  const hex = (bytes: Buffer) => `${bytes.toString('hex')}>`
+  return {
+    'run-length.pdf': pdfStream(runs(12 * 1024 * 1024).toString('latin1'), '/Filter /RunLengthDecode'),
+    'deflated-runs.pdf': pdfStream(
+      deflated(runs(12 * 1024 * 1024)),
+      '/Filter [/FlateDecode /RunLengthDecode]',
+    ),
+    'hexadecimal.pdf': pdfStream(hex(runs(6 * 1024 * 1024)), '/Filter [/ASCIIHexDecode /RunLengthDecode]'),
+    'deflated-ascii85.pdf': pdfStream(
+      deflated(Buffer.alloc(128 * 1024 * 1024, 'z')),
+      '/Filter [/FlateDecode /ASCII85Decode]',
+    ),
+  }
 }
 
 /** A PDF whose pages are red, with a word on each. `more`: entries of the catalogue; `objects`: numbered from 5 on. */
