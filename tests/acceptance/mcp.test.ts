@@ -85,6 +85,23 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
     },
   )
 
+  it('characters that make a name look like another are shown as escapes, and values stay what they are', async () => {
+    const name = 'delete_all\u202e\u200b'
+    const hidden = await newSessionLog(await service.newClient({ token: project.token }))
+    const deceiving = { id: 'c', type: 'function', function: { name, arguments: '{}' } }
+    expectOk(
+      await hidden.batch([message({ role: 'assistant', content: null, tool_calls: [deceiving] })]),
+      201,
+    )
+    const { client } = await connectMcp(service.node.url, project.token, transport)
+    const read = await client.callTool({ name: 'read_session', arguments: { session_id: hidden.id } })
+    const [{ text }] = read.content as [{ text: string }]
+    expect(text).toContain('delete_all\\u202e\\u200b')
+    expect(text).not.toContain('\u202e')
+    expect(JSON.parse(text).entries[0].blocks[0].tool_call.name).toBe(name)
+    await client.close()
+  })
+
   it('a key that may only read gets no tool that writes, and calling one by its name stores nothing', async () => {
     const { token } = await issueToken(service.adminClient(), project.id, {
       name: 'reader',

@@ -1,5 +1,5 @@
 import { type Annals, AnnalsError } from '@annals/client'
-import { writeJson } from '@annals/messages/json'
+import { visibleJson, writeJson } from '@annals/messages/json'
 import { type McpServer, ResourceNotFoundError, ResourceTemplate } from '@modelcontextprotocol/server'
 import { readSession } from './session_tools.js'
 import { ANSWER_LENGTH_MAX, shortened } from './shortened.js'
@@ -22,7 +22,8 @@ export function addResources(server: McpServer, annals: Annals): void {
     description: `The newest ${SHOWN} entries of a session`,
     mimeType: 'application/json',
     list: async () => (await annals.sessions.list(LISTED).page()).items,
-    read: async (session_id) => writeJson(await readSession(annals, { session_id, last: SHOWN, limit: 1 })),
+    read: async (session_id) =>
+      visibleJson(writeJson(await readSession(annals, { session_id, last: SHOWN, limit: 1 }))),
   })
   addResource(server, {
     kind: 'skill',
@@ -37,7 +38,8 @@ function addResource(server: McpServer, { kind, description, mimeType, list, rea
   const listed = async () => ({
     resources: (await list()).map(({ id, name = `${kind} ${id}` }) => ({
       uri: `annals://${kind}/${id}`,
-      name,
+      // Also shown where no JSON is: a list of resources.
+      name: visibleJson(name),
       mimeType,
     })),
   })

@@ -1,5 +1,5 @@
 import { AnnalsError, type Page } from '@annals/client'
-import { writeJson } from '@annals/messages/json'
+import { visibleJson, writeJson } from '@annals/messages/json'
 import type { CallToolResult, McpServer } from '@modelcontextprotocol/server'
 import * as z from 'zod'
 import { ANSWER_LENGTH_MAX, Room } from './shortened.js'
@@ -33,10 +33,13 @@ export function addTool<Input extends z.ZodRawShape>(server: McpServer, tool: To
   )
 }
 
-/** JSON as text, with every digit of its numbers; or what the service refused. */
+/**
+ * JSON as text, with every digit of its numbers, in which characters that deceive a reader are escapes; or what the service
+ * refused.
+ */
 async function answerOf(work: () => Promise<object>): Promise<CallToolResult> {
   try {
-    return { content: [{ type: 'text', text: writeJson(await work()) }] }
+    return { content: [{ type: 'text', text: visibleJson(writeJson(await work())) }] }
   } catch (error) {
     if (!(error instanceof AnnalsError)) throw error
     return { content: [{ type: 'text', text: `${error.error}: ${error.message}` }], isError: true }
