@@ -35,7 +35,7 @@ export function bombStreams(): Record<string, string> {
   const deflated = (bytes: Buffer) => deflateSync(bytes).toString('latin1')
   const hex = (bytes: Buffer) => `${bytes.toString('hex')}>`
   return {
-    'run-length.pdf': pdfStream(runs(12 * 1024 * 1024).toString('latin1'), '/Filter /RunLengthDecode'),
+    'run-length.pdf': pdfStream(runs(9 * 1024 * 1024).toString('latin1'), '/Filter /RunLengthDecode'),
     'deflated-runs.pdf': pdfStream(
       deflated(runs(12 * 1024 * 1024)),
       '/Filter [/FlateDecode /RunLengthDecode]',
