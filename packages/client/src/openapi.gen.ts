@@ -276,7 +276,7 @@ export interface paths {
         };
         /**
          * Count the tokens of a session's messages
-         * @description In o200k_base, over text, tool calls and tool results. Stored with the session, not recounted.
+         * @description Of all that is sent: text in o200k_base; images, documents and recordings by the formulas of their provider. Stored with the session. `counted` is `text` while messages of an earlier version are still being recounted in the background: of these, only text, tool calls and tool results are in the total.
          */
         get: operations["countTokens"];
         put?: never;
@@ -3810,6 +3810,8 @@ export interface operations {
                         msg: "ok";
                         data: {
                             total_tokens: number;
+                            /** @description `all`: everything that is sent. `text`: not all of the session is recounted yet since an upgrade, and the total will grow. */
+                            counted: "all" | "text";
                         };
                     };
                 };

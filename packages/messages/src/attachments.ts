@@ -4,13 +4,14 @@ import type { Part } from './parts.js'
 
 /**
  * A blob in place of its bytes. `encoding`: the place holds bare base64, where it might hold a `data:` URL instead.
- * `annals_inline`: it was sent as base64 behind this text, and is read as that.
+ * `annals_inline`: it was sent as base64 behind this text, and is read as that; `encoding` then says if in the URL-safe
+ * alphabet, with its padding or without.
  */
 export interface BlobReference extends JsonObject {
   annals_blob: string
   media_type: string
   filename?: string
-  encoding?: 'base64'
+  encoding?: 'base64' | 'base64url' | 'base64url-unpadded'
   annals_inline?: string
 }
 
@@ -24,6 +25,7 @@ export interface BytePlace {
 }
 
 const SHA256 = /^[0-9a-f]{64}$/
+const HASH_LENGTH = 64
 const INLINE = /^(?:data:[ !#-+\--[\]-~]{0,240};base64,)?$/i
 /** The name of the member, also where letters of it are written as escapes. */
 const MENTION = /annals_blob|\\u00[5-7]/
@@ -34,6 +36,8 @@ const MENTION = /annals_blob|\\u00[5-7]/
 const MARK = '\0'
 /** Stands likewise for the text of a blob. */
 const TEXT_MARK = `${MARK}t`
+/** Stands for the bytes as they were sent, in the URL-safe alphabet: in the message's own format alone. */
+const URL_SAFE_MARKS = { base64url: `${MARK}u`, 'base64url-unpadded': `${MARK}v` } as const
 /** A string of this stands for how many bytes a blob has, as a number. */
 const SIZE_MARK = `${MARK}n`
 
@@ -80,8 +84,9 @@ export function markBlobs(format: MessageFormat, blob: unknown): unknown {
   for (const { holder, key, holds } of bytePlaces(format, blob)) {
     const reference = holder[key]
     if (!isObject(reference) || typeof reference.annals_blob !== 'string') continue
-    const mark = `${MARK}${reference.annals_blob}`
     const { annals_inline, media_type, encoding } = reference
+    const isUrlSafe = encoding === 'base64url' || encoding === 'base64url-unpadded'
+    const mark = `${isUrlSafe ? URL_SAFE_MARKS[encoding] : MARK}${reference.annals_blob}`
     const isBare = holds === 'data' || (holds === 'either' && encoding === 'base64')
     holder[key] = `${annals_inline ?? (isBare ? '' : `data:${media_type};base64,`)}${mark}`
   }
@@ -90,6 +95,31 @@ export function markBlobs(format: MessageFormat, blob: unknown): unknown {
 
 export function isMarked(text: string): boolean {
   return text.startsWith(MARK)
+}
+
+/** The hash of the blob whose bytes stand in a text, by themselves or in a `data:` URL. */
+export function markedHash(text: string): string | undefined {
+  const ahead = text.slice(-HASH_LENGTH - 2, -HASH_LENGTH)
+  if (!ahead.endsWith(MARK) && !/^\0[uv]$/.test(ahead)) return undefined
+  const mark = text.slice(-HASH_LENGTH)
+  return SHA256.test(mark) ? mark : undefined
+}
+
+/**
+ * Base64, by itself or in a `data:` URL, as every provider reads it: in the standard alphabet, with its padding. What is
+ * not base64 at all stays as it is. A mark of bytes becomes one of these bytes in the standard alphabet.
+ */
+export function standardBase64(text: string): string {
+  const sha256 = markedHash(text)
+  if (sha256 !== undefined) return text.replace(/\0[uv]?[0-9a-f]{64}$/, MARK + sha256)
+  const from = text.slice(0, 5).toLowerCase() === 'data:' ? text.indexOf(',') + 1 : 0
+  const data = text.slice(from)
+  if (!/[-_]/.test(data) || !/^[\w-]+={0,2}$/.test(data)) return text
+  const standard = data
+    .replaceAll('-', '+')
+    .replaceAll('_', '/')
+    .replace(/={1,2}$/, '')
+  return text.slice(0, from) + standard + '='.repeat((4 - (standard.length % 4)) % 4)
 }
 
 /** What stands for the text of the blob whose bytes a mark stands for. */
@@ -105,10 +135,8 @@ export function textMark(mark: string): string {
 export function showAssets(parts: readonly Part[]): void {
   for (const part of parts) {
     for (const value of Object.values(part.meta ?? {})) {
-      const mark = typeof value === 'string' ? value.indexOf(MARK) : -1
-      if (mark < 0) continue
-      const sha256 = (value as string).slice(mark + MARK.length)
-      if (!SHA256.test(sha256)) continue
+      const sha256 = typeof value === 'string' ? markedHash(value) : undefined
+      if (sha256 === undefined) continue
       const { media_type } = part.meta as { media_type?: string }
       const mime = media_type ?? /^data:([^;,]+)/.exec(value as string)?.[1] ?? 'application/octet-stream'
       const size_b = `${SIZE_MARK}${sha256}`
@@ -124,8 +152,7 @@ export function showReferences(parts: Part[], references: readonly BlobReference
   for (const { meta } of parts) {
     const fields = (meta ?? {}) as JsonObject
     for (const [name, value] of Object.entries(fields)) {
-      const mark = typeof value === 'string' ? value.indexOf(MARK) : -1
-      const reference = mark < 0 ? undefined : byHash.get((value as string).slice(mark + 1))
+      const reference = typeof value === 'string' ? byHash.get(markedHash(value) ?? '') : undefined
       if (reference) fields[name] = reference
     }
   }
@@ -139,20 +166,26 @@ export function bytePlaces(format: MessageFormat, blob: unknown): BytePlace[] {
 }
 
 const PLACES: Readonly<Record<MessageFormat, (blob: JsonObject) => BytePlace[]>> = {
-  openai: (blob) => [...members(blob, 'audio', 'data'), ...objectsIn(blob.content).flatMap(openAiPlaces)],
+  openai: (blob) => [
+    ...members(blob, 'audio', 'data'),
+    ...[blob.content, blob.images].flatMap(objectsIn).flatMap(openAiPlaces),
+  ],
   anthropic: (blob) => objectsIn(blob.content).flatMap(anthropicPlaces),
   gemini: (blob) => objectsIn(blob.parts).flatMap(geminiPlaces),
   acontext: (blob) => objectsIn(blob.parts).flatMap(acontextPlaces),
   responses: (blob) => [
     ...objectsIn(blob.content).flatMap(responsesPlaces),
     ...(Array.isArray(blob.output) ? blob.output : [blob.output]).filter(isObject).flatMap(responsesPlaces),
+    ...objectsIn(blob.outputs).flatMap(responsesPlaces),
     ...(blob.type === 'image_generation_call' ? place(blob, 'result', 'data') : []),
+    ...(blob.type === 'mcp_call' ? place(blob, 'output', 'either') : []),
   ],
 }
 
 function openAiPlaces(block: JsonObject): BytePlace[] {
   return [
     ...members(block, 'image_url', 'url', 'url'),
+    ...members(block, 'video_url', 'url', 'url'),
     ...members(block, 'input_audio', 'data'),
     ...members(block, 'file', 'file_data', 'either'),
   ]
@@ -160,7 +193,9 @@ function openAiPlaces(block: JsonObject): BytePlace[] {
 
 function anthropicPlaces(block: JsonObject): BytePlace[] {
   const { source } = block
-  const inside = objectsIn(block.content).flatMap(anthropicPlaces)
+  // A fetched page has its document in an object of its own.
+  const content = isObject(block.content) ? [block.content] : objectsIn(block.content)
+  const inside = [...mcpPlaces(block), ...content.flatMap(anthropicPlaces)]
   if (!isObject(source)) return inside
   if (source.type === 'content') return [...inside, ...objectsIn(source.content).flatMap(anthropicPlaces)]
   return source.type === 'base64' ? [...inside, ...place(source, 'data', 'data', source.media_type)] : inside
@@ -190,6 +225,17 @@ function responsesPlaces(item: JsonObject): BytePlace[] {
     ...place(item, 'image_url', 'url'),
     ...place(item, 'file_data', 'either'),
     ...members(item, 'input_audio', 'data'),
+    ...(item.type === 'image' ? place(item, 'url', 'url') : []),
+    ...mcpPlaces(item),
+  ]
+}
+
+/** What tools of MCP servers return: images, sound, and resources. */
+function mcpPlaces(block: JsonObject): BytePlace[] {
+  const { resource, mimeType } = block
+  return [
+    ...(mimeType === undefined ? [] : place(block, 'data', 'data', mimeType)),
+    ...(isObject(resource) ? place(resource, 'blob', 'data', resource.mimeType) : []),
   ]
 }
 

@@ -21,13 +21,21 @@ export function base64OfText(text: string): string {
   return pieces.join('')
 }
 
-/** The text whose UTF-8 this is in base64. Reads what it can: other characters are skipped, and `=` ends it. */
+/** The text whose UTF-8 this is in base64. */
 export function textOfBase64(data: string): string {
-  const bytes = new Uint8Array(Math.ceil((data.length * 3) / 4))
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytesOfBase64(data, data.length))
+}
+
+/**
+ * The bytes of base64 in either alphabet, about as many as are wanted. Reads what it can: other characters are skipped, and
+ * `=` ends it.
+ */
+export function bytesOfBase64(data: string, bytes_max: number): Uint8Array {
+  const bytes = new Uint8Array(Math.min(bytes_max, Math.ceil((data.length * 3) / 4)))
   let length = 0
   let bits = 0
   let buffer = 0
-  for (let at = 0; at < data.length; at++) {
+  for (let at = 0; at < data.length && length < bytes.length; at++) {
     const code = data.charCodeAt(at)
     if (code === PADDING) break
     const value = code < 128 ? VALUES[code]! : NO_DIGIT
@@ -38,5 +46,5 @@ export function textOfBase64(data: string): string {
     bits -= 8
     bytes[length++] = (buffer >> bits) & 0xff
   }
-  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, length))
+  return bytes.subarray(0, length)
 }

@@ -1,3 +1,4 @@
+import { standardBase64 } from './attachments.js'
 import {
   asObject,
   InvalidMessage,
@@ -93,7 +94,9 @@ function readText(text: string, isThought: boolean, signature: string | undefine
 }
 
 function readInlineData(...[field, at, _, parts, signature]: Parameters<ReadField>): void {
-  const data = optionalTextAt(field, 'data', at)
+  const given = optionalTextAt(field, 'data', at)
+  // The Python SDK writes bytes in the URL-safe alphabet.
+  const data = given === undefined ? undefined : standardBase64(given)
   const media_type = optionalTextAt(field, spelling(field, 'mimeType', 'mime_type'), at)
   const filename = optionalTextAt(field, spelling(field, 'displayName', 'display_name'), at) ?? null
   if (data === undefined) parts.push(part('data', null, { ...field, data_type: 'inline_data' }))

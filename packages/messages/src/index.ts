@@ -8,7 +8,9 @@ export {
 } from './attachments.js'
 export { InvalidMessage } from './blob_fields.js'
 export type { MessagePlace } from './call_ids.js'
+export { type CountedContent, countedContent } from './counted_content.js'
 export { MESSAGE_FORMATS, type MessageFormat } from './formats.js'
+export { type FactsOf, type MediaFacts, mediaFacts } from './media_facts.js'
 export {
   type AcontextMessage,
   type AnthropicMessage,
@@ -20,6 +22,6 @@ export {
   readMessage,
   type StoredMessage,
 } from './message_format.js'
-export { countedText, type NeutralMessage, type Part, type Role } from './parts.js'
+export type { NeutralMessage, Part, Role } from './parts.js'
 export { isAsStored, parseStored, StoredRenderer, type StoredText } from './stored_renderer.js'
 export { estimateTokens } from './token_estimate.js'

@@ -1,3 +1,4 @@
+import { standardBase64 } from './attachments.js'
 import { base64OfText } from './base64.js'
 import type { AudioMeta, FileMeta, FilePart, MediaMeta } from './parts.js'
 
@@ -41,7 +42,7 @@ export function parseDataUrl(url: string): MediaBytes | null {
   const [media_type, ...parameters] = url.slice(5, comma).split(';')
   const body = url.slice(comma + 1)
   if (parameters.at(-1)?.trim().toLowerCase() === 'base64') {
-    return { media_type: media_type || 'text/plain', data: body }
+    return { media_type: media_type || 'text/plain', data: standardBase64(body) }
   }
   try {
     return { media_type: media_type || 'text/plain', data: base64OfText(decodeURIComponent(body)) }
@@ -66,7 +67,7 @@ export function publicUrl(meta: MediaMeta): string | null {
 /** The bytes of a part, or null if it only refers to them. `fallback` is their type if the part has none. */
 export function bytesOf(meta: MediaMeta, fallback: string): MediaBytes | null {
   if (meta.data !== undefined) {
-    const data = meta.type === 'text' ? base64OfText(meta.data) : meta.data
+    const data = meta.type === 'text' ? base64OfText(meta.data) : standardBase64(meta.data)
     return { media_type: meta.media_type || fallback, data }
   }
   return meta.url === undefined ? null : parseDataUrl(meta.url)
@@ -77,7 +78,7 @@ export function fileBytes(file: FilePart): MediaBytes | null {
   const { meta } = file
   const fallback = mediaTypeOf(fileName(file) ?? '') ?? 'application/octet-stream'
   if (meta.file_data === undefined) return bytesOf(meta, fallback)
-  return parseDataUrl(meta.file_data) ?? { media_type: fallback, data: meta.file_data }
+  return parseDataUrl(meta.file_data) ?? { media_type: fallback, data: standardBase64(meta.file_data) }
 }
 
 export function fileName(file: FilePart): string | undefined {

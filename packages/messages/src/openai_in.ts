@@ -1,3 +1,4 @@
+import { standardBase64 } from './attachments.js'
 import {
   asObject,
   InvalidMessage,
@@ -32,7 +33,7 @@ import {
  * |---|---|
  * | `content` text, text blocks | `text` |
  * | `refusal`, refusal blocks | `text` with `is_refusal` |
- * | `image_url`, `input_audio`, `file` blocks | `image`, `audio`, `file` |
+ * | `image_url`, `video_url`, `input_audio`, `file` blocks; `images` of a reply | `image`, `video`, `audio`, `file` |
  * | `audio` of a reply | `audio`; its text is the transcript |
  * | `tool_calls`, `function_call` | `tool-call`; a custom tool's free text is `{"input": …}` |
  * | a `tool` or `function` message | one `tool-result`; text blocks are joined by line feeds |
@@ -59,6 +60,9 @@ function readReply(blob: JsonObject, ids: CallIds): Part[] {
   const parts = readContent(blob, 'optional')
   const refusal = optionalTextAt(blob, 'refusal', '')
   if (refusal !== undefined) parts.push(part('text', refusal, { is_refusal: true }))
+  // OpenRouter has the pictures that a model drew beside its text.
+  if (Array.isArray(blob.images))
+    parts.push(...blob.images.filter(isImage).map((image) => readImage(image.image_url, '')))
   const audio = optionalObjectAt(blob, 'audio', '')
   if (audio !== undefined) parts.push(readSpokenReply(audio))
   const calls = optionalArrayAt(blob, 'tool_calls', '') ?? []
@@ -66,6 +70,10 @@ function readReply(blob: JsonObject, ids: CallIds): Part[] {
   const call = optionalObjectAt(blob, 'function_call', '')
   if (call !== undefined) parts.push(readFunction(call, undefined, '/function_call', ids))
   return parts
+}
+
+function isImage(block: unknown): block is { image_url: { url: string } } {
+  return isObject(block) && isObject(block.image_url) && typeof block.image_url.url === 'string'
 }
 
 function readSpokenReply(audio: JsonObject): Part {
@@ -143,6 +151,12 @@ function readBlock(value: unknown, at: string): Part {
       return part('text', textAt(block, 'text', at), null)
     case 'refusal':
       return part('text', textAt(block, 'refusal', at), { is_refusal: true })
+    case 'video_url': {
+      // Not of OpenAI itself, but of services that speak its format.
+      const { url } = isObject(block.video_url) ? block.video_url : {}
+      if (typeof url !== 'string') return dataPart(block, type)
+      return part('video', null, parseDataUrl(url) ?? { url })
+    }
     case 'image_url':
       return readImage(objectAt(block, 'image_url', at), `${at}/image_url`)
     case 'input_audio':
@@ -163,7 +177,8 @@ function readImage(image: JsonObject, at: string): Part {
 }
 
 export function readAudio(audio: JsonObject, at: string): Part {
-  return part('audio', null, { data: textAt(audio, 'data', at), format: textAt(audio, 'format', at) })
+  const data = standardBase64(textAt(audio, 'data', at))
+  return part('audio', null, { data, format: textAt(audio, 'format', at) })
 }
 
 /** A file by its bytes, its id or, as the Responses API has it, its URL; `type` names one that has none of them. */

@@ -174,19 +174,3 @@ export function part<Type extends PartType>(
 export function dataPart({ type: _, ...fields }: Record<string, unknown>, data_type: string): Part {
   return part('data', null, { ...fields, data_type })
 }
-
-/** How long the text is that token counting counts. */
-export function countedLength(parts: readonly Part[]): number {
-  const [only] = parts
-  return parts.length === 1 && only!.type === 'text' ? only!.text.length : countedText(parts).length
-}
-
-/** The text that token counting counts: text, tool calls (name and arguments) and tool results, a line each. */
-export function countedText(parts: readonly Part[]): string {
-  const lines: string[] = []
-  for (const piece of parts) {
-    if (piece.type === 'text' || piece.type === 'tool-result') lines.push(piece.text)
-    else if (piece.type === 'tool-call') lines.push(piece.meta.name, piece.meta.arguments)
-  }
-  return lines.join('\n')
-}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { countedText, readMessage } from '../src/index.js'
+import { countedContent, readMessage } from '../src/index.js'
 import { part, refusalOf } from './refusal_of.js'
 import { converted } from './stored_run.js'
 
@@ -137,7 +137,7 @@ describe('an Anthropic message', () => {
       part('tool-result', 'a\nb', { tool_call_id: 'toolu_3' }),
       part('image', null, { ...source, tool_call_id: 'toolu_3' }),
     ])
-    expect(countedText(parts)).toBe('\nno\na\nb')
+    expect(countedContent('anthropic', { parts }).text).toBe('\nno\na\nb')
   })
 
   it('thinks, openly or not', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { countedText, readMessage } from '../src/index.js'
+import { countedContent, readMessage } from '../src/index.js'
 import { part, refusalOf } from './refusal_of.js'
 import { derivedId, messageId } from './stored_run.js'
 
@@ -107,7 +107,9 @@ describe('an OpenAI message', () => {
         type: 'custom',
       }),
     ])
-    expect(countedText(parts)).toBe('Wait\nsearch\n{"q": 1}\nsearch\n\nrun\n{"input":"print(\\"hi\\")"}')
+    expect(countedContent('openai', { parts }).text).toBe(
+      'Wait\nsearch\n{"q": 1}\nsearch\n\nrun\n{"input":"print(\\"hi\\")"}',
+    )
   })
 
   it.each([

@@ -935,6 +935,8 @@ class TimelineQuery(TypedDict):
 
 class TokenCounts(TypedDict):
     total_tokens: int
+    counted: Literal["all", "text"]
+    """`all`: everything that is sent. `text`: not all of the session is recounted yet since an upgrade, and the total will grow."""
 
 
 class Usage(TypedDict):

@@ -1,15 +1,24 @@
 import type { MessagePlace } from '../call_ids.js'
 import { CallIds } from '../call_ids.js'
+import { countedContent, countedLength } from '../counted_content.js'
 import type { MessageFormat } from '../formats.js'
 import { endOfString } from '../json/end_of_string.js'
 import { readStored } from '../message_format.js'
-import { countedLength, type NeutralMessage } from '../parts.js'
+import type { NeutralMessage } from '../parts.js'
 import { itemKind } from '../response_items.js'
 import { recordsOfItem } from '../session/item_records.js'
 import { parseStored } from '../stored_renderer.js'
 
 /** Who speaks, as far as it matters for where a conversation may be cut. `tool`: the message holds results. */
 export type Speaker = 'instruction' | 'user' | 'assistant' | 'tool'
+
+/** A tool's result. Where images and files are in it: how many, and how long its text is without them. */
+interface ContextResult {
+  id: string
+  name: string | null
+  length: number
+  attached?: { media: number; characters: number }
+}
 
 /** What planning a context has to know of a message. Lengths are in characters. */
 export interface ContextMessage {
@@ -18,7 +27,7 @@ export interface ContextMessage {
   tokens: number
   speaker: Speaker
   calls: Array<{ id: string; name: string; length: number }>
-  results: Array<{ id: string; name: string | null; length: number }>
+  results: ContextResult[]
   /** Of all that was counted as tokens. */
   length: number
 }
@@ -53,13 +62,27 @@ export function textMessage({ seq, tokens, format, blob }: StoredSeq): ContextMe
 export function contextMessage({ seq, tokens, format, blob, ...place }: StoredSeq): ContextMessage {
   const ids = new CallIds()
   ids.enter(place)
-  const message = readStored(format, parseStored(format, blob), ids)
+  const parsed = parseStored(format, blob)
+  const message = readStored(format, parsed, ids)
   const calls: ContextMessage['calls'] = []
-  const results: ContextMessage['results'] = []
-  for (const { type, text, meta } of message?.parts ?? []) {
+  const results: ContextResult[] = []
+  const answered = new Map<string, ContextResult>()
+  for (const part of message?.parts ?? []) {
+    const { type, text, meta } = part
     if (type === 'tool-call') calls.push({ id: meta.id, name: meta.name, length: meta.arguments.length })
-    if (type === 'tool-result')
-      results.push({ id: meta.tool_call_id, name: meta.name ?? null, length: text.length })
+    if (type === 'tool-result') {
+      const result: ContextResult = { id: meta.tool_call_id, name: meta.name ?? null, length: text.length }
+      results.push(result)
+      answered.set(result.id, result)
+    }
+    const isMedium = type === 'image' || type === 'file' || type === 'audio' || type === 'video'
+    const holder = isMedium ? answered.get(meta.tool_call_id ?? '') : undefined
+    // A medium in a result is part of it, and goes with it.
+    if (holder) {
+      holder.attached ??= { media: 0, characters: holder.length }
+      holder.length += countedLength(countedContent(format, { parts: [part] }))
+      holder.attached.media += 1
+    }
     if (type !== 'data' || format !== 'responses') continue
     // The call of a built-in tool and its output stay together, too; neither is ever shortened.
     const kind = itemKind(meta.data_type)
@@ -69,7 +92,8 @@ export function contextMessage({ seq, tokens, format, blob, ...place }: StoredSe
     if (result?.id !== undefined) results.push({ id: result.id, name: null, length: 0 })
   }
   const speaker = message ? speakerOf(message, results.length > 0) : 'user'
-  return { seq, tokens, speaker, calls, results, length: countedLength(message?.parts ?? []) }
+  const length = countedLength(countedContent(format, message ?? { parts: [] }, parsed))
+  return { seq, tokens, speaker, calls, results, length }
 }
 
 function speakerOf({ role, provider_role }: NeutralMessage, hasResults: boolean): Speaker {

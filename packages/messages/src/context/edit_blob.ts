@@ -83,13 +83,25 @@ function editGemini(blob: JsonObject, { results, inputs }: MessageEdit): JsonObj
 function editAcontext(blob: JsonObject, { results, inputs }: MessageEdit): JsonObject {
   let result = 0
   let call = 0
-  return withEdited(blob, 'parts', (part) => {
+  const cleared = new Set<unknown>()
+  const edited = withEdited(blob, 'parts', (part) => {
     if (part.type === 'tool-call' && inputs[call++] && isObject(part.meta))
       return { ...part, meta: { ...part.meta, arguments: '{}' } }
     if (part.type !== 'tool-result') return part
     const text = results[result++] ?? null
-    return text === null ? part : { ...part, text }
+    if (text === null) return part
+    if (isObject(part.meta)) cleared.add(part.meta.tool_call_id)
+    return { ...part, text }
   })
+  if (cleared.size === 0 || !Array.isArray(edited.parts)) return edited
+  // What came in a result goes with it.
+  const isLeft = (part: unknown) =>
+    !isObject(part) || !isMedium(part) || !isObject(part.meta) || !cleared.has(part.meta.tool_call_id)
+  return { ...edited, parts: edited.parts.filter(isLeft) }
+}
+
+function isMedium({ type }: JsonObject): boolean {
+  return type === 'image' || type === 'audio' || type === 'video' || type === 'file'
 }
 
 /** An item is one call, or one result. */

@@ -100,17 +100,18 @@ function clear(
   for (const { result, nth, call, nthCall, name } of links) {
     const { seq, results } = messages[result]!
     if (seq > cleared_through_seq || isExcluded(name, rules)) continue
-    const { length } = results[nth]!
-    const text = placeholder(seq, length)
-    if (length > text.length) cleared.clearResult(result, nth, text)
+    const { length, attached } = results[nth]!
+    const text = placeholder(seq, attached?.characters ?? length, attached?.media)
+    if (attached || length > text.length) cleared.clearResult(result, nth, text)
     if (rules.inputs_cleared && call >= 0) cleared.clearInput(call, nthCall)
   }
   return cleared
 }
 
 /** What stands for a result that was cleared. */
-export function placeholder(seq: number, length: number): string {
-  return `[result cleared: seq ${seq}, ${length} characters]`
+export function placeholder(seq: number, length: number, media = 0): string {
+  const attached = media === 0 ? '' : `, ${media} ${media === 1 ? 'attachment' : 'attachments'}`
+  return `[result cleared: seq ${seq}, ${length} characters${attached}]`
 }
 
 /** What contexts that begin at a message of the window cost, instructions ahead of it included. */

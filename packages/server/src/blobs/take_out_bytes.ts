@@ -24,6 +24,8 @@ interface FoundBase64 extends TakenBytes {
   /** What a `data:` URL has ahead of it, as it is written; otherwise empty. */
   prefix: string
   media_type: string
+  /** Of base64 in the URL-safe alphabet. */
+  encoding: 'base64url' | 'base64url-unpadded' | undefined
 }
 
 /**
@@ -51,7 +53,8 @@ export function takeOutBytes(
     if (!one || holds === (one.prefix === '' ? 'url' : 'data')) continue
     const type = JSON.stringify(one.media_type || media_type || 'application/octet-stream')
     // As PostgreSQL writes it: blob_bytes.ts looks for this text.
-    const fields = `"media_type": ${type}, "annals_blob": "${one.sha256}", "annals_inline": "${one.prefix}"`
+    const encoding = one.encoding === undefined ? '' : `"encoding": "${one.encoding}", `
+    const fields = `${encoding}"media_type": ${type}, "annals_blob": "${one.sha256}", "annals_inline": "${one.prefix}"`
     references.set(one, `{${fields}}`)
   }
   return {
@@ -106,26 +109,38 @@ function findBase64(body: Buffer, bytes_max: number): FoundBase64[] {
 
 function readBase64(text: Buffer, bytes_max: number): Omit<FoundBase64, 'from' | 'to'> | undefined {
   const [prefix = '', type = ''] = DATA_URL.exec(text.toString('latin1', 0, PREFIX_LENGTH_MAX)) ?? []
-  const bytes = decode(text.subarray(prefix.length))
-  if (!bytes || bytes.length > bytes_max) return undefined
-  const sha256 = createHash('sha256').update(bytes).digest('hex')
-  return { sha256, bytes, prefix, media_type: type.replaceAll('\\/', '/') }
+  const decoded = decode(text.subarray(prefix.length))
+  if (!decoded || decoded.bytes.length > bytes_max) return undefined
+  const sha256 = createHash('sha256').update(decoded.bytes).digest('hex')
+  return { sha256, ...decoded, prefix, media_type: type.replaceAll('\\/', '/') }
 }
 
 /** The bytes; undefined unless they are written like this. Some clients escape slashes. */
-function decode(text: Buffer): Buffer | undefined {
+function decode(text: Buffer): Pick<FoundBase64, 'bytes' | 'encoding'> | undefined {
   const base64 = text.includes(BACKSLASH)
     ? Buffer.from(text.toString('latin1').replaceAll('\\/', '/'), 'latin1')
     : text
   if (base64.length <= BASE64_LENGTH_MAX) return undefined
+  const encoding = encodingOf(base64)
   const bytes = Buffer.allocUnsafeSlow(Math.ceil(base64.length / 4) * 3)
   let length = 0
   for (let at = 0; at < base64.length; at += DECODED_AT_ONCE) {
     const piece = base64.toString('latin1', at, at + DECODED_AT_ONCE)
     const end = length + bytes.write(piece, length, 'base64')
     const isPadded = (end - length) % 3 !== 0 && at + DECODED_AT_ONCE < base64.length
-    if (isPadded || bytes.toString('base64', length, end) !== piece) return undefined
+    if (isPadded || encoded(bytes.subarray(length, end), encoding) !== piece) return undefined
     length = end
   }
-  return bytes.subarray(0, length)
+  return { bytes: bytes.subarray(0, length), encoding }
+}
+
+function encodingOf(base64: Buffer): FoundBase64['encoding'] {
+  if (base64.indexOf(0x2d) < 0 && base64.indexOf(0x5f) < 0) return undefined
+  return base64.length % 4 === 0 ? 'base64url' : 'base64url-unpadded'
+}
+
+/** Bytes as base64, in the alphabet in which they were sent. */
+export function encoded(bytes: Buffer, encoding: FoundBase64['encoding']): string {
+  const base64 = bytes.toString(encoding === undefined ? 'base64' : 'base64url')
+  return encoding === 'base64url' ? base64.padEnd(Math.ceil(base64.length / 4) * 4, '=') : base64
 }

@@ -132,12 +132,11 @@ export const messageRoutes = allOf(
     id: 'countTokens',
     summary: "Count the tokens of a session's messages",
     description:
-      'In o200k_base, over text, tool calls and tool results. Stored with the session, not recounted.',
+      'Of all that is sent: text in o200k_base; images, documents and recordings by the formulas of their provider. Stored with the session. `counted` is `text` while messages of an earlier version are still being recounted in the background: of these, only text, tool calls and tool results are in the total.',
     returns: 'The count.',
     data: TokenCounts,
     json: async (request) => {
-      const total_tokens = await countSessionTokens(request, request.params.session_id)
-      return JSON.stringify({ total_tokens })
+      return JSON.stringify(await countSessionTokens(request, request.params.session_id))
     },
   }),
 )

@@ -187,7 +187,13 @@ export const PatchMetaBody = Strict({ meta: MessageMeta })
 
 export const MergedMeta = Type.Object({ meta: MessageMeta })
 
-export const TokenCounts = Type.Object({ total_tokens: Type.Integer({ minimum: 0 }) })
+export const TokenCounts = Type.Object({
+  total_tokens: Type.Integer({ minimum: 0 }),
+  counted: Type.Union([Type.Literal('all'), Type.Literal('text')], {
+    description:
+      '`all`: everything that is sent. `text`: not all of the session is recounted yet since an upgrade, and the total will grow.',
+  }),
+})
 
 const Most = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Names = Type.Array(Type.String({ maxLength: 256 }), { maxItems: 1_000 })

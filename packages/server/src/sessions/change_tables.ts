@@ -9,8 +9,16 @@ const ORDERED = "SELECT FROM project_consumers c WHERE c.project_id = $1 AND c.c
 /** What goes with the project; what belongs to a session has gone with it before: see ERASE_SESSIONS. */
 const DERIVED = { erased_with: 'project', counted: false, exported: false, is_derived: true } as const
 
-/** What consumers of changes keep, and the order of sessions by their last activity. */
+/** What work in the background has still to do, what consumers of changes keep, and the order of sessions by their last activity. */
 export const CHANGE_TABLES: readonly Table[] = [
+  {
+    ...DERIVED,
+    name: 'token_recounts',
+    kind: 'recount',
+    key: ['session_id'],
+    columns: { session_id: 'uuid' },
+    checks: {},
+  },
   {
     ...DERIVED,
     name: 'project_consumers',

@@ -1,3 +1,4 @@
+import { readBlobFacts } from '../blobs/blob_facts.js'
 import type { Module } from '../http/module.js'
 import type { Table } from '../lifecycle/table.js'
 import * as appends from '../log/append/append_queries.js'
@@ -12,6 +13,8 @@ import * as erasures from './erase/erasure_queries.js'
 import * as expiry from './expiry_queries.js'
 import { LAST_ACTIVITY } from './last_activity.js'
 import * as longCopies from './long_copy_queries.js'
+import * as recounts from './recount_queries.js'
+import { TokenRecount } from './recount_tokens.js'
 import * as sessions from './session_queries.js'
 import { exportSessions } from './transfer/export_pieces.js'
 import { SESSION_LINE_SQL } from './transfer/export_session_queries.js'
@@ -57,7 +60,28 @@ export const SESSIONS_MODULE: Module = {
   name: 'sessions',
   routes: async () => (await import('./all_session_routes.js')).SESSION_ROUTES,
   consumers: () => [LAST_ACTIVITY],
-  functions: functionsIn(appends, copies, END_COPIES, erasures, expiry, longCopies, messages, sessions),
+  background: ({ database, signal, logger, thread }) =>
+    new TokenRecount({
+      database,
+      signal,
+      logger,
+      tokensOf: (project_id, messages, facts) => thread.run(project_id, 'storedTokens', messages, facts),
+      factsOf: (project_id, hashes) =>
+        readBlobFacts({ database, project_id }, hashes, (bytes) =>
+          thread.run(project_id, 'mediaFacts', bytes),
+        ),
+    }),
+  functions: functionsIn(
+    appends,
+    copies,
+    END_COPIES,
+    erasures,
+    expiry,
+    longCopies,
+    messages,
+    recounts,
+    sessions,
+  ),
   tables: [
     SESSIONS,
     { name: 'session_heads', handled: WITH_THE_SESSION },

@@ -1,6 +1,7 @@
 import { StringDecoder } from 'node:string_decoder'
 import type { FastifyReply } from 'fastify'
 import { findBlobs, readBlob } from '../../blobs/blob_store.js'
+import { encoded } from '../../blobs/take_out_bytes.js'
 import { notFound } from '../../errors.js'
 import type { Tenant } from '../../postgres/database.js'
 import { logReadBytes } from '../admission/request_memory.js'
@@ -8,12 +9,16 @@ import { sendChunks } from './answer_chunks.js'
 import type { PublicUrls } from './public_urls.js'
 
 /**
- * A mark of a blob as JSON has it, where `t` asks for its text, and a string with `n` for how many bytes it has: behind
+ * A mark of a blob as JSON has it, where `t` asks for its text, `u` and `v` for the URL-safe alphabet, and a string with `n` for how many bytes it has: behind
  * another backslash, it is what a caller wrote. Or a reference to bytes that were sent as base64, as PostgreSQL writes it:
  * no part of a string, whose quotes are escaped.
  */
 const BYTES =
-  /"\\u0000n(?<sized>[0-9a-f]{64})"|(?<!\\)\\u0000(?<as>t?)(?<marked>[0-9a-f]{64})|\{"media_type": "(?:[^"\\]|\\.)*", "annals_blob": "(?<sha256>[0-9a-f]{64})", "annals_inline": "(?<prefix>[^"\\]*)"\}/g
+  /"\\u0000n(?<sized>[0-9a-f]{64})"|(?<!\\)\\u0000(?<as>[tuv]?)(?<marked>[0-9a-f]{64})|\{(?:"encoding": "(?<encoding>base64url(?:-unpadded)?)", )?"media_type": "(?:[^"\\]|\\.)*", "annals_blob": "(?<sha256>[0-9a-f]{64})", "annals_inline": "(?<prefix>[^"\\]*)"\}/g
+
+type Encoding = Parameters<typeof encoded>[1]
+/** By the letter in a mark. */
+const ENCODINGS: Readonly<Record<string, Encoding>> = { u: 'base64url', v: 'base64url-unpadded' }
 
 const MARK = /\\u0000|"annals_inline"/
 
@@ -57,7 +62,7 @@ export async function* withBlobBytes(
     }
     let at = 0
     for (const { 0: found, index, groups } of text.matchAll(BYTES)) {
-      const { sized, as, marked, sha256 = marked ?? sized!, prefix } = groups!
+      const { sized, as, marked, sha256 = marked ?? sized!, prefix, encoding } = groups!
       yield text.slice(at, index)
       at = index + found.length
       const blob = (await findBlobs(tenant, [sha256])).get(sha256)
@@ -68,9 +73,10 @@ export async function* withBlobBytes(
       else if (sized !== undefined) yield String(blob.bytes)
       else if (prefix !== undefined) {
         yield `"${prefix}`
-        yield* base64Of(readBlob(tenant, blob))
+        yield* base64Of(readBlob(tenant, blob), encoding as Encoding)
         yield '"'
-      } else yield* (as === 't' ? textOf : base64Of)(readBlob(tenant, blob))
+      } else if (as === 't') yield* textOf(readBlob(tenant, blob))
+      else yield* base64Of(readBlob(tenant, blob), ENCODINGS[as ?? ''])
     }
     yield text.slice(at)
   }
@@ -88,15 +94,15 @@ export async function withBlobSizes(tenant: Tenant, text: string): Promise<strin
 }
 
 /** Bytes in base64. A piece of it ends with a group of three bytes, but for the last. */
-async function* base64Of(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
+async function* base64Of(chunks: AsyncIterable<Buffer>, encoding: Encoding): AsyncGenerator<string> {
   let rest = Buffer.alloc(0)
   for await (const chunk of chunks) {
     const bytes = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk
     const whole = bytes.length - (bytes.length % 3)
-    yield bytes.toString('base64', 0, whole)
+    yield encoded(bytes.subarray(0, whole), encoding)
     rest = Buffer.from(bytes.subarray(whole))
   }
-  yield rest.toString('base64')
+  yield encoded(rest, encoding)
 }
 
 /** UTF-8 as what stands between the quotes of a JSON string. */

@@ -1,4 +1,4 @@
-import { type MessageFormat, mayReferToBlobs } from '@annals/messages'
+import { type FactsOf, type MessageFormat, mayReferToBlobs } from '@annals/messages'
 import { COMPACTION_TYPE } from '@annals/messages/context'
 import { elementSlices, memberObjects, memberSlice, memberTexts, type Slice } from '@annals/messages/json'
 import { invalidRequest } from '../../errors.js'
@@ -35,12 +35,13 @@ export const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts
   { blob: parsed, format = 'openai', meta, key = null },
   text,
   bytes,
+  factsOf,
 ) => {
   checkObjectBytes('/meta', meta, text)
   const id = newId()
   const members = memberTexts(text)
   const blob = members.get('blob')!
-  const message = messageEntry(format as MessageFormat, blob, parsed, id, '/blob')
+  const message = messageEntry(format as MessageFormat, blob, parsed, id, '/blob', factsOf)
   const entry = messageToStore(message, members, { id, id_given: false, format, key, bytes })
   return { entry, parts: partsJson(message.parts, blob, message.references !== undefined) }
 }
@@ -50,17 +51,23 @@ export function takeRetraction(
   { entries, ...which }: RetractEntriesBody,
   text: string,
   bytes: number,
+  factsOf?: FactsOf,
 ): Omit<RetractEntriesBody, 'entries'> & { entries: AppendedEntry[] } {
   const named = entries?.findIndex(({ id }) => id !== undefined) ?? -1
   if (named !== -1)
     throw invalidRequest(
       `/entries/${named}/id is not taken here: an Idempotency-Key makes it safe to repeat the whole request.`,
     )
-  return { ...which, entries: entries ? takeEntries({ entries }, text, bytes) : [] }
+  return { ...which, entries: entries ? takeEntries({ entries }, text, bytes, factsOf) : [] }
 }
 
 /** What is asked to be compacted, and the summary: see compactionEvent. */
-export function takeCompaction({ summary, ...asked }: CompactSessionBody, text: string, bytes: number) {
+export function takeCompaction(
+  { summary, ...asked }: CompactSessionBody,
+  text: string,
+  bytes: number,
+  factsOf?: FactsOf,
+) {
   const members = memberTexts(text)
   const isOne = !Array.isArray(summary)
   const given = members.get('summary')!
@@ -71,7 +78,7 @@ export function takeCompaction({ summary, ...asked }: CompactSessionBody, text: 
   let tokens = 0
   const messages = [summary].flat().map(({ blob, format = 'openai' }, index) => {
     const place = `/summary${isOne ? '' : `/${index}`}/blob`
-    const message = messageEntry(format as MessageFormat, blobs[index]!, blob, newId(), place)
+    const message = messageEntry(format as MessageFormat, blobs[index]!, blob, newId(), place, factsOf)
     tokens += message.tokens
     references.push(...(message.references ?? []))
     return `{"format":"${format}","blob":${blobs[index]}}`
@@ -145,15 +152,25 @@ function messageToStore(
  * write it.
  * @throws AnnalsError invalid_request, payload_too_large; each names the entry's index
  */
-export function takeEntries(body: AppendEntriesBody, text: string, all_bytes: number): AppendedEntry[] {
-  return entriesAt(body.entries, text, 0, '', bytesOf(text, all_bytes, body.entries.length))
+export function takeEntries(
+  body: AppendEntriesBody,
+  text: string,
+  all_bytes: number,
+  factsOf?: FactsOf,
+): AppendedEntry[] {
+  return entriesAt(body.entries, text, 0, '', bytesOf(text, all_bytes, body.entries.length), factsOf)
 }
 
 /**
  * The same for several sessions.
  * @throws AnnalsError invalid_request, payload_too_large; each names the index of the session, and of the entry
  */
-export function takeAppends(body: AppendToSessionsBody, text: string, all_bytes: number): SessionAppend[] {
+export function takeAppends(
+  body: AppendToSessionsBody,
+  text: string,
+  all_bytes: number,
+  factsOf?: FactsOf,
+): SessionAppend[] {
   const entries_all = body.appends.reduce((sum, { entries }) => sum + entries.length, 0)
   if (entries_all > BATCH_ENTRIES_MAX)
     throw invalidRequest(
@@ -174,7 +191,7 @@ export function takeAppends(body: AppendToSessionsBody, text: string, all_bytes:
     const patch = configs_patch && memberSlice(text, 'configs_patch', from)
     return {
       session_id,
-      entries: entriesAt(entries, text, from, place, lengthOf),
+      entries: entriesAt(entries, text, from, place, lengthOf, factsOf),
       if_match,
       configs_patch: patch && text.slice(patch.from, patch.to),
     }
@@ -199,6 +216,7 @@ function entriesAt(
   from: number,
   outer: string,
   lengthOf: LengthOf,
+  factsOf: FactsOf | undefined,
 ): AppendedEntry[] {
   const objects = memberObjects(text, 'entries', from)
   const seen = new Set<string>()
@@ -216,7 +234,7 @@ function entriesAt(
     const id = given ?? newId()
     checkObjectBytes(`${place}/meta`, entry.meta)
     const { format = 'openai', key = null } = entry
-    const message = messageEntry(format, members.get('blob')!, entry.blob, id, `${place}/blob`)
+    const message = messageEntry(format, members.get('blob')!, entry.blob, id, `${place}/blob`, factsOf)
     return messageToStore(message, members, { id, id_given: given !== undefined, format, key, bytes })
   })
 }

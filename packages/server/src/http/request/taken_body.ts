@@ -1,3 +1,4 @@
+import type { FactsOf } from '@annals/messages'
 import { isRefusal } from '@annals/messages/json'
 import type { TakenBytes } from '../../blobs/take_out_bytes.js'
 import { AnnalsError, invalidRequest } from '../../errors.js'
@@ -52,9 +53,9 @@ export function bodyTooLarge(bytes_max: number): AnnalsError {
 /**
  * What each operation takes from its body, from the checked value and the text. All work that grows with a body is in
  * here, and the result holds texts and numbers, no trees, so it can run on another thread (work_thread/). `bytes`: of
- * the text as PostgreSQL will write it.
+ * the text as PostgreSQL will write it. `factsOf`: of the attachments that were taken out of it.
  */
-export type TakeBody<Body, Taken> = (body: Body, text: string, bytes: number) => Taken
+export type TakeBody<Body, Taken> = (body: Body, text: string, bytes: number, factsOf?: FactsOf) => Taken
 
 /**
  * What an operation takes from its body: computed here, or the work thread's result for a large one. The body is dropped:

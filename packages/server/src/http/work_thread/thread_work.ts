@@ -5,7 +5,14 @@ import {
   readSkillHead,
   spaceContext,
 } from '@annals/learning'
-import { type MessageFormat, StoredRenderer, type StoredText } from '@annals/messages'
+import {
+  type FactsOf,
+  type MediaFacts,
+  type MessageFormat,
+  mediaFacts,
+  StoredRenderer,
+  type StoredText,
+} from '@annals/messages'
 import { type ContextMessage, contextMessage, type StoredSeq } from '@annals/messages/context'
 import { type FitMessage, type FitOptions, FitToSend } from '@annals/messages/fit'
 import {
@@ -17,9 +24,9 @@ import {
   type SearchTerm,
 } from '@annals/messages/search'
 import { figuresOfLog, type LogEntry, type LogFigures } from '@annals/messages/session'
-import { takeOutBytes } from '../../blobs/take_out_bytes.js'
+import { type TakenBytes, takeOutBytes } from '../../blobs/take_out_bytes.js'
 import { AnnalsError } from '../../errors.js'
-import { storedPartsJson } from '../../log/append/message_entry.js'
+import { storedPartsJson, storedTokens } from '../../log/append/message_entry.js'
 import { logEntries } from '../../log/log_entries.js'
 import type { Row } from '../../postgres/database.js'
 import { type FittedList, inStep } from '../answer/fitted_list.js'
@@ -46,6 +53,7 @@ export class ThreadWork {
   private readonly renderers = new Map<number, StoredRenderer>()
   readonly messageParts = storedPartsJson
   readonly nearestStatements = nearestStatements
+  readonly mediaFacts = mediaFacts
   readonly skillHead = readSkillHead
   readonly spaceContext = spaceContext
 
@@ -69,7 +77,7 @@ export class ThreadWork {
     const { error, value } = validate(json.value)
     if (error) return { stage: 'validation', error }
     try {
-      const taken = (take as TakeBody<unknown, unknown>)(value, json.text, json.bytes)
+      const taken = (take as TakeBody<unknown, unknown>)(value, json.text, json.bytes, factsIn(attachments))
       return { stage: 'taken', text: json.text, taken, attachments }
     } catch (error) {
       if (error instanceof AnnalsError) return { stage: 'taking', error }
@@ -105,6 +113,15 @@ export class ThreadWork {
       this.renderers.set(conversation, renderer)
     }
     return messages.map((message) => renderer.render(message))
+  }
+
+  /** The tokens of stored messages, by what is known of the blobs in them. */
+  storedTokens(
+    messages: Array<{ format: MessageFormat; data: string }>,
+    facts: Array<[sha256: string, facts: MediaFacts]>,
+  ): number[] {
+    const known = new Map(facts)
+    return messages.map(({ format, data }) => storedTokens(format, data, (sha256) => known.get(sha256)))
   }
 
   endConversation(conversation: number): void {
@@ -150,6 +167,11 @@ export class ThreadWork {
     const log = entries.map((entry) => (entry.kind === 'message' ? { ...entry, blob: entry.data } : entry))
     return { figures: figuresOfLog(log), entries: entries.length }
   }
+}
+
+function factsIn(attachments: readonly TakenBytes[]): FactsOf {
+  const known = new Map(attachments.map(({ sha256, bytes }) => [sha256, mediaFacts(bytes)]))
+  return (sha256) => known.get(sha256)
 }
 
 export type WorkName = keyof ThreadWork

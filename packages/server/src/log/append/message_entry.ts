@@ -1,5 +1,7 @@
 import {
   blobReferences,
+  countedContent,
+  type FactsOf,
   InvalidMessage,
   type MessageFormat,
   mayReferToBlobs,
@@ -34,17 +36,30 @@ export function messageEntry(
   parsed: unknown,
   id: string,
   pointer: string,
+  factsOf?: FactsOf,
 ): MessageEntry {
   try {
     const references = mayReferToBlobs(text) ? referencesIn(parsed, pointer) : undefined
     const blob = references ? parseStored(format, text) : exactly(parsed, text)
-    const { role, parts } = readMessage(format, blob, { id })
-    return { role, parts, tokens: countTokens(parts), references }
+    const message = readMessage(format, blob, { id })
+    const { role, parts } = message
+    return { role, parts, tokens: countTokens(countedContent(format, message, blob, factsOf)), references }
   } catch (error) {
     if (!(error instanceof InvalidMessage)) throw error
     throw invalidRequest(
       `${pointer}${error.pointer} is invalid in a message of ${format} format: it ${error.reason}.`,
     )
+  }
+}
+
+/** The tokens of a stored message. One that is no message of its format any more has none. */
+export function storedTokens(format: MessageFormat, text: string, factsOf: FactsOf): number {
+  const blob = parseStored(format, text)
+  try {
+    return countTokens(countedContent(format, readMessage(format, blob), blob, factsOf))
+  } catch (error) {
+    if (!(error instanceof InvalidMessage)) throw error
+    return 0
   }
 }
 

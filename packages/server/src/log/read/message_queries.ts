@@ -37,8 +37,10 @@ BEGIN
 END`,
 )
 
-/** Parameters: $1 project, $2 session. */
+/** Row: total_tokens, is_counted_by_text, if it is still to be recounted. Parameters: $1 project, $2 session. */
 export const COUNT_TOKENS = prepared(
   'count_tokens',
-  'SELECT h.total_tokens FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2',
+  `SELECT h.total_tokens, EXISTS (
+  SELECT FROM token_recounts r WHERE r.project_id = $1 AND r.session_id <= $2) AS is_counted_by_text
+FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2`,
 )

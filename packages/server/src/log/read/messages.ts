@@ -22,12 +22,13 @@ export async function mergeMessageMeta(
   return answer
 }
 
-/** Tokens of all messages of a session. @throws AnnalsError session_not_found */
+/** Tokens of all messages of a session, and what was counted. @throws AnnalsError session_not_found */
 export async function countSessionTokens(
   { database, project_id }: Tenant,
   session_id: string,
-): Promise<number> {
+): Promise<{ total_tokens: number; counted: 'all' | 'text' }> {
   const [row] = await database.query(COUNT_TOKENS, [project_id, session_id])
   if (!row) throw notFound('session')
-  return Number(row.total_tokens)
+  const counted = row.is_counted_by_text === 't' ? 'text' : 'all'
+  return { total_tokens: Number(row.total_tokens), counted }
 }

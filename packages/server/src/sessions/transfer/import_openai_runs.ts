@@ -1,3 +1,5 @@
+import { countedContent } from '@annals/messages'
+import { parseJson } from '@annals/messages/json'
 import { AnnalsError } from '../../errors.js'
 import { wrongLine } from '../../lifecycle/transfer/export_line.js'
 import { LineSplitter } from '../../lifecycle/transfer/line_splitter.js'
@@ -172,7 +174,7 @@ function toEntry({ id, role, parts, blob }: RunMessage): AppendedEntry {
     format: 'openai',
     role,
     bytes: Buffer.byteLength(blob),
-    tokens: countTokens(parts),
+    tokens: countTokens(countedContent('openai', { parts }, parseJson(blob))),
     data: blob,
     meta: '{}',
   }

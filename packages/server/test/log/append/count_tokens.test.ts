@@ -1,10 +1,11 @@
-import { readMessage } from '@annals/messages'
+import { countedContent, readMessage } from '@annals/messages'
 import fc from 'fast-check'
 import { countTokens as countWithLibrary } from 'gpt-tokenizer/encoding/o200k_base'
 import { describe, expect, it } from 'vitest'
 import { countTokens } from '../../../src/log/append/count_tokens.ts'
 
-const count = (content: string) => countTokens(readMessage('openai', { role: 'user', content }).parts)
+const count = (content: string) =>
+  countTokens(countedContent('openai', readMessage('openai', { role: 'user', content })))
 
 const NO_SPECIAL = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() }
 
