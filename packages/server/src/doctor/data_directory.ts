@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { readdir, stat, statfs } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { asPlainError, describeRemains } from '@annals/embedded-postgres'
@@ -24,7 +23,10 @@ export async function checkDataDirectory(dataDir: string): Promise<Diagnosis[]> 
   const path = resolve(dataDir)
   const cluster = join(path, 'postgres')
   try {
-    const names = existsSync(cluster) ? await readdir(cluster) : []
+    const names = await readdir(cluster).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+      return []
+    })
     if (names.length === 0)
       return [well('data directory', `${path}: does not exist yet; the first start creates it`)]
     return [
