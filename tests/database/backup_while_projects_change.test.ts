@@ -8,11 +8,7 @@ import { openBackup, restoreBackup } from '../../packages/server/src/lifecycle/b
 import { writeBackup } from '../../packages/server/src/lifecycle/backup/write_backup.ts'
 import { Erasure } from '../../packages/server/src/lifecycle/erase/erasure.ts'
 import { registryOf } from '../../packages/server/src/lifecycle/registry.ts'
-import {
-  type DatabasePool,
-  openDatabase,
-  type Queryable,
-} from '../../packages/server/src/postgres/database.ts'
+import { type DatabasePool, openDatabase } from '../../packages/server/src/postgres/database.ts'
 import { createProject, listNamedProjects } from '../../packages/server/src/projects/projects.ts'
 import { MODULES } from '../../packages/server/src/service/modules.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
@@ -60,7 +56,8 @@ it.skipIf(inject('testServer').mode === 'shared')(
         await new Erasure(registry.tables).eraseProject({ database: source, project_id: erased!.id })
       return listNamedProjects(source)
     }
-    const watched: Queryable = {
+    const watched: DatabasePool = {
+      ...source,
       query: async (statement, parameters) => {
         const rows = await source.query(statement, parameters)
         // Its row is behind what was read, and its key before it.

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { BackupCommandOptions } from './backup_run.js'
-import { runLongDatabaseWork } from './with_database.js'
+import { runLongDatabaseWork, runLongReading } from './with_database.js'
 
 const AGAIN = 'Run the same command again: it goes on from there.'
 
@@ -13,8 +13,8 @@ export function backupCommand(): Command {
     .addHelpText(
       'after',
       `
-The service may run meanwhile. Each session is in the file as of one moment, complete up to there. An interrupted
-backup is kept beside the file for a day, and the same command goes on with it.
+The service may run meanwhile. Each project is in the file as of one moment. It only reads, so a standby will do. An
+interrupted backup is kept beside the file for a day, and the same command goes on with it, project by project.
 
 Examples:
   annals backup annals.backup
@@ -22,7 +22,7 @@ Examples:
     )
     .action(async (file: string, options: BackupCommandOptions) => {
       const { runBackup } = await import('./backup_run.js')
-      await runLongDatabaseWork((database, signal) => runBackup(database, file, options, signal), AGAIN)
+      await runLongReading((database, signal) => runBackup(database, file, options, signal), AGAIN)
     })
 }
 
@@ -35,7 +35,8 @@ export function restoreCommand(): Command {
       'after',
       `
 The whole file is checked before anything is stored. Then projects and keys are restored, then their data, and the
-result is counted and verified. What is there already is left as it is, so an interrupted restore is completed by
+result is counted and verified. A project that is damaged in the file is left out and named, and the exit code is 1;
+the others are restored. What is there already is left as it is, so an interrupted restore is completed by
 running it again. To go back in time, restore into a new database, and point the service at that.
 
 Example:

@@ -1,3 +1,4 @@
+import { StartError } from 'annals/dist/errors.js'
 import { BackupFile } from 'annals/dist/lifecycle/backup/backup_file.js'
 import { BACKUP_VERSION } from 'annals/dist/lifecycle/backup/backup_format.js'
 import {
@@ -10,7 +11,7 @@ import { isOfProjects, writeBackup } from 'annals/dist/lifecycle/backup/write_ba
 import { registryOf } from 'annals/dist/lifecycle/registry.js'
 import type { Counts } from 'annals/dist/lifecycle/table.js'
 import { measureExport } from 'annals/dist/lifecycle/transfer/export_project.js'
-import type { Database } from 'annals/dist/postgres/database.js'
+import type { Database, DatabasePool } from 'annals/dist/postgres/database.js'
 import { schemaVersion } from 'annals/dist/postgres/migrations.js'
 import {
   changeProject,
@@ -22,8 +23,9 @@ import {
 import { MODULES } from 'annals/dist/service/modules.js'
 import { VERSION } from 'annals/dist/version.js'
 import { EXIT_CODES } from '../exit_codes.js'
-import { countsOf } from '../terminal/count.js'
+import { countOf, countsOf } from '../terminal/count.js'
 import { withProgress } from '../terminal/progress.js'
+import { visible } from '../terminal/visible.js'
 import { describe } from './import_run.js'
 import { runVerify } from './verify.js'
 import { operatorName, tellProgress } from './with_database.js'
@@ -35,7 +37,7 @@ export interface BackupCommandOptions {
 
 /** Runs `annals backup`. */
 export async function runBackup(
-  database: Database,
+  database: DatabasePool,
   path: string,
   { project: wanted }: BackupCommandOptions,
   signal: AbortSignal,
@@ -68,6 +70,16 @@ export async function runBackup(
   process.stdout.write(
     `Backed up ${file.state.sections.length} projects: ${countsOf(rows).join(', ')} (${file.offset} bytes).\n`,
   )
+  tellLost(rows)
+}
+
+/** Says that the bytes of blobs were not to be read: the file has the rest, and names them. */
+export function tellLost({ lost_blobs }: Counts): void {
+  if (!lost_blobs) return
+  process.stderr.write(
+    `annals: the bytes of ${countOf(lost_blobs, 'blobs')} could not be read and are not in the file. Run \`annals verify\`, which names them.\n`,
+  )
+  process.exitCode = EXIT_CODES.failed
 }
 
 /** Runs `annals restore`. */
@@ -78,27 +90,36 @@ export async function runRestore(database: Database, path: string, signal: Abort
   const { sections, catalogue } = backup.end
   const over = <T>(task: string, work: (onProgress: (bytes: number) => void) => Promise<T>) =>
     withProgress(task, 'bytes', catalogue.offset, ({ update }) => work((bytes) => update(bytes, bytes)))
-  await over('Checking', (onProgress) => checkBackup(backup, { registry, signal, onProgress }))
-  const onConflict = ({ kind, id, reason }: { kind: string; id: string; reason: string }) =>
+  const bad = await over('Checking', (onProgress) => checkBackup(backup, { registry, signal, onProgress }))
+  let conflicts = 0
+  const onConflict = ({ kind, id, reason }: { kind: string; id: string; reason: string }) => {
+    conflicts += 1
     tellProgress(`annals: conflict: ${kind} ${id}: ${reason}. It is left unchanged.`)
+  }
   const totals = await over('Restoring', (onProgress) =>
-    restoreBackup(database, backup, { registry, signal, onProgress, onConflict }),
+    restoreBackup(database, backup, { registry, bad, signal, onProgress, onConflict }),
   )
   const missing: string[] = []
   for (const { project_id, project, rows } of sections) {
-    const { tallies } = totals.get(project_id)!
+    const total = totals.get(project_id)!
+    if (total instanceof StartError) {
+      const much = bad.has(project_id) ? 'nothing of it was restored' : 'the rest of it was not restored'
+      missing.push(`project ${JSON.stringify(project)}: ${much}. ${total.message}`)
+      continue
+    }
+    const { tallies } = total
     const lost = missingOf(rows, (name) => tallies[name] && tallies[name].stored + tallies[name].known)
-    missing.push(...lost.map((what) => `project ${JSON.stringify(project)}: ${what}`))
+    missing.push(...lost.map((what) => `not restored: project ${JSON.stringify(project)}: ${what}.`))
     await finishProject(database, project_id)
     const stored = countsOf(
       Object.fromEntries(Object.entries(tallies).map(([name, { stored }]) => [name, stored])),
     )
     process.stdout.write(`Restored project ${JSON.stringify(project)}: ${stored.join(', ')}.\n`)
   }
-  for (const { project } of sections) await runVerify(database, { project })
-  if (missing.length === 0) return
-  process.stderr.write(missing.map((what) => `annals: not restored: ${what}.\n`).join(''))
-  process.exitCode = EXIT_CODES.failed
+  for (const { project_id, project } of sections)
+    if (!bad.has(project_id)) await runVerify(database, { project })
+  process.stderr.write(missing.map((what) => `annals: ${visible(what)}\n`).join(''))
+  if (missing.length > 0 || conflicts > 0) process.exitCode = EXIT_CODES.failed
 }
 
 /** Notes the restore, and begins to index a project that searches. */

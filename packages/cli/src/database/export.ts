@@ -1,10 +1,10 @@
 import type { ExportCounts } from 'annals/dist/lifecycle/transfer/export_project.js'
 import type { ExportScope } from 'annals/dist/lifecycle/transfer/walk_export.js'
-import type { Database } from 'annals/dist/postgres/database.js'
+import type { DatabasePool } from 'annals/dist/postgres/database.js'
 import { Command } from 'commander'
 import { EXIT_CODES } from '../exit_codes.js'
 import { countsOf } from '../terminal/count.js'
-import { runLongDatabaseWork } from './with_database.js'
+import { runLongReading } from './with_database.js'
 
 /** annals export */
 export function exportCommand(): Command {
@@ -17,7 +17,7 @@ export function exportCommand(): Command {
     .addHelpText(
       'after',
       `
-Each session is exported as of one moment, even while the service runs. The last line is a checksum: \`annals import\`
+Everything is exported as of one moment, even while the service runs. It only reads, so a standby will do. The last line is a checksum: \`annals import\`
 refuses a file that was truncated or changed. API keys are not exported.
 
 Examples:
@@ -28,7 +28,7 @@ Examples:
       if (options.user !== undefined && options.session !== undefined) {
         command.error("annals: give --user or --session, not both: a session's user is exported with it.")
       }
-      await runLongDatabaseWork((database, signal) => runExport(database, options, signal), {
+      await runLongReading((database, signal) => runExport(database, options, signal), {
         interrupted: 'No export was written.',
         unfinished: 'No export was written; run the command again.',
       })
@@ -44,16 +44,20 @@ interface ExportOptions {
 }
 
 /** Runs `annals export`. */
-async function runExport(database: Database, options: ExportOptions, signal: AbortSignal): Promise<void> {
+async function runExport(database: DatabasePool, options: ExportOptions, signal: AbortSignal): Promise<void> {
   const { registryOf } = await import('annals/dist/lifecycle/registry.js')
   const { fileOutput, OutputClosed, streamOutput } = await import(
     'annals/dist/lifecycle/transfer/export_output.js'
   )
-  const { measureExport, writeExport } = await import('annals/dist/lifecycle/transfer/export_project.js')
+  const { lostSnapshot, measureExport, onSnapshot, writeExport } = await import(
+    'annals/dist/lifecycle/transfer/export_project.js'
+  )
+  const { SnapshotLost } = await import('annals/dist/postgres/database.js')
   const { schemaVersion } = await import('annals/dist/postgres/migrations.js')
   const { findNamedProject } = await import('annals/dist/projects/projects.js')
   const { MODULES } = await import('annals/dist/service/modules.js')
   const { showProgress } = await import('../terminal/progress.js')
+  const { tellLost } = await import('./backup_run.js')
   const project = await findNamedProject(database, options.project)
   const scope: ExportScope = { project, user: options.user, session_id: options.session }
   const tables = registryOf(MODULES).tables.filter(({ exported }) => exported !== 'in_backups')
@@ -61,23 +65,26 @@ async function runExport(database: Database, options: ExportOptions, signal: Abo
   const output = options.output === '-' ? streamOutput(process.stdout) : await fileOutput(options.output)
   const progress = showProgress('Exporting', 'entries', entries)
   try {
-    const counts = await writeExport(database, scope, output, {
-      tables,
-      schema_version: schemaVersion(),
-      exported_at: new Date().toISOString(),
-      signal,
-      onProgress: (counts) => progress.update(counts.rows.entries ?? 0, counts.bytes),
-    })
+    const counts = await onSnapshot(database, project.id, tables, (snapshot) =>
+      writeExport(snapshot, scope, output, {
+        tables,
+        schema_version: schemaVersion(),
+        exported_at: new Date().toISOString(),
+        signal,
+        onProgress: (counts) => progress.update(counts.rows.entries ?? 0, counts.bytes),
+      }),
+    )
     await output.finish()
     progress.stop()
     process.stderr.write(summaryOf(counts))
+    tellLost(counts.rows)
   } catch (error) {
     progress.stop()
     // The first error is the one to report.
     await output.abandon().catch(() => {})
     // As other programs do when `head` has closed the pipe: no message, and an exit code other than 0.
     if (error instanceof OutputClosed) process.exitCode = EXIT_CODES.pipe_closed
-    else throw error
+    else throw error instanceof SnapshotLost ? lostSnapshot(project.name, error) : error
   }
 }
 

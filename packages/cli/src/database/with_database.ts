@@ -4,7 +4,7 @@ import { readConfig } from 'annals/dist/configuration/config.js'
 import { AnnalsError } from 'annals/dist/errors.js'
 import { AppendInDoubt } from 'annals/dist/log/append/append_request.js'
 import type { Appender } from 'annals/dist/log/append/appender.js'
-import type { ConnectionTarget, Database } from 'annals/dist/postgres/database.js'
+import type { ConnectionTarget, DatabasePool } from 'annals/dist/postgres/database.js'
 import { LONG_READ_SETTINGS } from 'annals/dist/postgres/pool_settings.js'
 import type { UsageDays } from 'annals/dist/projects/usage_days.js'
 import type { WorkOptions } from 'annals/dist/service/work_on_database.js'
@@ -32,7 +32,7 @@ export function operatorName(): string {
 
 /** Runs a command's work on the database that the environment names. */
 export async function withDatabase<T>(
-  work: (database: Database, appender: Appender, usage: UsageDays) => Promise<T>,
+  work: (database: DatabasePool, appender: Appender, usage: UsageDays) => Promise<T>,
   options?: WorkOptions,
 ): Promise<T> {
   const { workOnDatabase } = await import('annals/dist/service/work_on_database.js')
@@ -49,7 +49,7 @@ export function withDatabaseForLong<T>(
 
 /** The same for long work that only reads; the schema is not migrated, and must already have this version. */
 export function withDatabaseToRead<T>(
-  work: (database: Database) => Promise<T>,
+  work: (database: DatabasePool) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
   return withDatabase(work, { ...LONG_WORK, settings: LONG_READ_SETTINGS, schema: 'check', signal })
@@ -94,12 +94,20 @@ export async function runSchemaWork(
 
 /** Runs long work on the database that the environment names. */
 export function runLongDatabaseWork(
-  work: (database: Database, signal: AbortSignal, appender: Appender, usage: UsageDays) => Promise<void>,
+  work: (database: DatabasePool, signal: AbortSignal, appender: Appender, usage: UsageDays) => Promise<void>,
   words: Parameters<typeof runLongWork>[1],
 ): Promise<void> {
   const run = (signal: AbortSignal) =>
     withDatabaseForLong((database, ...parts) => work(database, signal, ...parts), signal)
   return runLongWork(run, words)
+}
+
+/** The same for work that only reads, on a standby as well; the schema must have this version. */
+export function runLongReading(
+  work: (database: DatabasePool, signal: AbortSignal) => Promise<void>,
+  words: Parameters<typeof runLongWork>[1],
+): Promise<void> {
+  return runLongWork((signal) => withDatabaseToRead((database) => work(database, signal), signal), words)
 }
 
 /**

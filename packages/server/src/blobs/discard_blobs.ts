@@ -11,9 +11,11 @@ import {
   RELEASED_AT_ONCE_MAX,
 } from './blob_queries.js'
 import {
+  ARE_OBJECTS_KEPT,
   FIND_DISCARDED_OBJECTS,
   FIND_PROJECTS_WITH_DISCARDED_OBJECTS,
   FORGET_OBJECT,
+  KEEP_OBJECTS,
   NOTE_OBJECTS,
 } from './object_queries.js'
 
@@ -63,6 +65,7 @@ export async function discardObjects({ database, project_id }: Tenant): Promise<
   const { objects } = database
   if (!objects) return 0
   const rows = await database.query(FIND_DISCARDED_OBJECTS, [project_id, WAITED_FOR_MAX])
+  if (rows.length > 0 && (await areKept(database, project_id))) return rows.length
   let left = rows.length
   for (let at = 0; at < rows.length; at += AT_ONCE) {
     const gone = await Promise.allSettled(
@@ -84,9 +87,24 @@ export async function discardAllObjects(database: Queryable, signal: AbortSignal
   for (const { project_id } of await database.query(FIND_PROJECTS_WITH_DISCARDED_OBJECTS, [])) {
     while ((await database.query(FIND_DISCARDED_OBJECTS, [project_id!, 1])).length > 0) {
       signal.throwIfAborted()
-      if ((await discardObjects({ database, project_id: project_id! })) > 0) return
+      if ((await discardObjects({ database, project_id: project_id! })) === 0) continue
+      if (await areKept(database, project_id!)) break
+      return
     }
   }
+}
+
+const wordOf = (project_id: string) => `project ${project_id}`
+
+/** Keeps the objects of a project while an export reads them on a snapshot, in which their blobs may still be. */
+export async function keepObjects({ database, project_id }: Tenant): Promise<void> {
+  await database.query(KEEP_OBJECTS, [wordOf(project_id)])
+}
+
+/** Whether an export reads them. One that begins later does not see the blobs of objects that are discarded by now. */
+async function areKept(database: Queryable, project_id: string): Promise<boolean> {
+  const [row] = await database.query(ARE_OBJECTS_KEPT, [wordOf(project_id)])
+  return row!.kept === 't'
 }
 
 /** @throws AnnalsError unavailable */

@@ -2,8 +2,15 @@ import type { Module } from '../http/module.js'
 import { BLOBS_OF_ENTRY, LOST, missing, ORPHAN } from '../lifecycle/verify/check.js'
 import { functionsIn } from '../postgres/stored_function.js'
 import * as blobs from './blob_queries.js'
-import { discardObjects, eraseSomeBlobs, releaseSome } from './discard_blobs.js'
-import { BLOB_LINES, exportBlobs, restoreBlobs, restoreReferences } from './transfer/transfer_blobs.js'
+import { discardObjects, eraseSomeBlobs, keepObjects, releaseSome } from './discard_blobs.js'
+import {
+  BLOB_LINE,
+  BLOB_LINES,
+  BlobFollower,
+  exportBlobs,
+  restoreBlobs,
+  restoreReferences,
+} from './transfer/transfer_blobs.js'
 import { verifyBytes } from './verify_bytes.js'
 
 export const BLOBS_MODULE: Module = {
@@ -15,7 +22,7 @@ export const BLOBS_MODULE: Module = {
       name: 'blobs',
       kind: 'blob',
       key: ['id'],
-      columns: { id: 'uuid', sha256: 'text?', bytes: 'bigint', created_at: 'time' },
+      columns: BLOB_LINE,
       erased_with: 'project',
       counted: true,
       exported: true,
@@ -23,6 +30,8 @@ export const BLOBS_MODULE: Module = {
       own: {
         eraseSome: eraseSomeBlobs,
         exportBehind: exportBlobs,
+        keepBeyond: keepObjects,
+        follow: () => new BlobFollower(),
         further_lines: BLOB_LINES,
         restore: restoreBlobs,
         settle: discardObjects,

@@ -27,3 +27,21 @@ export const NOTE_OBJECTS = planned(
   'note_objects',
   'INSERT INTO discarded_objects AS d (project_id, id, discarded_at) SELECT $1, u.id, now() FROM unnest($2::uuid[]) AS u (id)',
 )
+
+/** Of advisory locks: a project whose objects are kept is the second number. Both are asked of the coordinator of a cluster. */
+const KEPT = `hashtext('annals: objects are kept')`
+
+/** Keeps the objects of a project until the transaction ends. Parameters: $1 the project, in a word that is no id. */
+export const KEEP_OBJECTS = planned(
+  'keep_objects',
+  `SELECT pg_advisory_xact_lock_shared(${KEPT}, hashtext($1))`,
+)
+
+/** Row: kept. Parameters: as there. */
+export const ARE_OBJECTS_KEPT = planned(
+  'are_objects_kept',
+  `
+SELECT EXISTS (
+  SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
+  WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.classid = ${KEPT}::oid AND l.objid = hashtext($1)::oid) AS kept`,
+)

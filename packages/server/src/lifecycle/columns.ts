@@ -77,6 +77,8 @@ const TYPES = {
   },
   /** 1 to 2^53 - 1. */
   ordinal: { check: integer(1, Number.MAX_SAFE_INTEGER), write: plain, read: asText('bigint') },
+  /** 1 to 2^31 - 1. */
+  positive: { check: integer(1, INT_MAX), write: plain, read: asText('int') },
   /** 0 to 2^53 - 1. */
   bigint: { check: integer(0, Number.MAX_SAFE_INTEGER), write: plain, read: asText('bigint') },
   /** 0 to 2^31 - 1. */

@@ -145,7 +145,12 @@ export interface OwnFunctions {
   exported?: { line: string; columns: string; join: string }
   /** The lines of such a page, and of what belongs to its rows. */
   exportRows?(tenant: Tenant, rows: Row[]): AsyncGenerator<ExportPiece>
-  /** Lines behind all sessions, instead of the table's in their place; of one user or session, what these refer to. */
+  /**
+   * Called in a transaction that lasts as long as a snapshot that an export reads, and begins before it: keeps what belongs
+   * to the project's rows and is not in the database, though they are deleted.
+   */
+  keepBeyond?(tenant: Tenant): Promise<void>
+  /** Lines behind all sessions, instead of the table's in their place or beside them; of one user or session, what these refer to. */
   exportBehind?(
     tenant: Tenant,
     scope: { user?: string | undefined; session_id?: string | undefined },

@@ -40,6 +40,12 @@ export interface Tenant<Runs extends Queryable = Queryable> {
 }
 
 export interface DatabasePool extends Database {
+  /**
+   * Runs `work`, which only reads, in one transaction that sees one project's rows as they are when it begins, for as
+   * long as it lasts; on a cluster, each machine as of its own first statement, and a project is on one machine. It is
+   * never repeated. It also works on a standby. @throws SnapshotLost
+   */
+  snapshot<T>(work: (connection: Queryable) => Promise<T>): Promise<T>
   close(): Promise<void>
   /** Open, idle and awaited connections. */
   usage(): { total: number; idle: number; waiting: number }
@@ -131,6 +137,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   return {
     query: (statement, parameters, onSending) => runOnPool(connections, statement, parameters, onSending),
     transaction: (work) => transaction(connections, work),
+    snapshot: (work) => snapshot(connections, work),
     close: () => pool.end(),
     renew: () => renew(renewal),
     get stalls() {
@@ -289,15 +296,42 @@ function isRefused(error: unknown): boolean {
   return error instanceof DatabaseAway ? !error.in_doubt : sqlStateOf(error) === 'XX000'
 }
 
+/** PostgreSQL ended a snapshot, as a standby does that is to apply what the primary has cleaned up. */
+export class SnapshotLost extends Error {
+  override readonly name = 'SnapshotLost'
+}
+
+async function snapshot<T>(
+  connections: Connections,
+  work: (connection: Queryable) => Promise<T>,
+): Promise<T> {
+  try {
+    return await transactionOnce(
+      connections,
+      async (connection) => {
+        await connection.query(WAIT_FOR_READER, [])
+        return work(connection)
+      },
+      BEGIN_SNAPSHOT,
+    )
+  } catch (error) {
+    const isLost = [error, (error as Error).cause].some(isTransient)
+    if (isLost) throw new SnapshotLost((error as Error).message, { cause: error })
+    connections.onFailure?.(error)
+    throw error
+  }
+}
+
 async function transactionOnce<T>(
   connections: Connections,
   work: (connection: Queryable) => Promise<T>,
+  begin = BEGIN,
 ): Promise<T> {
   const client = await connect(connections, false)
   let broken = false
   let committing = false
   try {
-    await run(client, BEGIN, [], connections)
+    await run(client, begin, [], connections)
     const result = await work({
       objects: connections.objects,
       query: (statement, parameters) => run(client, statement, parameters, connections),
@@ -317,4 +351,15 @@ async function transactionOnce<T>(
 }
 
 const BEGIN: Statement = { name: 'begin', text: 'BEGIN', prepared: false }
+const BEGIN_SNAPSHOT: Statement = {
+  name: 'begin_snapshot',
+  text: 'BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY',
+  prepared: false,
+}
+/** Whoever reads what is read here may be slow, such as a pipe. Not every version has both settings. */
+const WAIT_FOR_READER: Statement = {
+  name: 'wait_for_reader',
+  text: `SELECT set_config(s.name, '0', true) FROM pg_settings s WHERE s.name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')`,
+  prepared: false,
+}
 const COMMIT: Statement = { name: 'commit', text: 'COMMIT', prepared: false }

@@ -45,6 +45,11 @@ export function isUnstorable(error: unknown): boolean {
   return state !== undefined && (state.startsWith('22') || state.startsWith('54'))
 }
 
+/** Data that a file brings and the schema does not take: the same, or a constraint (class 23), or a column that there is not. */
+export function isRefusedData(error: unknown): boolean {
+  return isUnstorable(error) || isUniqueViolation(error) || /^(23|42)/.test(sqlStateOf(error) ?? '')
+}
+
 // 08: connection; 53: out of connections, memory or disk; 57P: shut down or starting; 25006: read-only.
 const AWAY = /^(08|53|57P|58)|^25006$|^57014$|^55P03$/
 

@@ -153,6 +153,10 @@ class WorkerPools implements DatabasePool {
     return this.coordinator.transaction(work)
   }
 
+  snapshot<T>(work: (connection: Queryable) => Promise<T>): Promise<T> {
+    return this.coordinator.snapshot(work)
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.pools().map((pool) => pool.close()))
   }

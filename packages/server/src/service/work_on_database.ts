@@ -2,7 +2,7 @@ import { objectStoreOf } from '../blobs/s3_store.js'
 import type { Config } from '../configuration/config.js'
 import { Appender } from '../log/append/appender.js'
 import { locateDatabase } from '../postgres/connection_target.js'
-import { type Database, openDatabase } from '../postgres/database.js'
+import { type DatabasePool, openDatabase } from '../postgres/database.js'
 import { checkSchema } from '../postgres/migrator.js'
 import { UsageDays } from '../projects/usage_days.js'
 import { migrateDatabase } from './migrate_database.js'
@@ -26,7 +26,7 @@ export interface WorkOptions {
 export async function workOnDatabase<T>(
   config: Config,
   onProgress: (sentence: string) => void,
-  work: (database: Database, appender: Appender, usage: UsageDays) => Promise<T>,
+  work: (database: DatabasePool, appender: Appender, usage: UsageDays) => Promise<T>,
   { schema, ...options }: WorkOptions = {},
 ): Promise<T> {
   const location = await locateDatabase(config, onProgress)

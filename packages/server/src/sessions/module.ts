@@ -16,10 +16,10 @@ import * as longCopies from './long_copy_queries.js'
 import * as recounts from './recount_queries.js'
 import { TokenRecount } from './recount_tokens.js'
 import * as sessions from './session_queries.js'
-import { exportSessions } from './transfer/export_pieces.js'
+import { exportErased, exportSessions } from './transfer/export_pieces.js'
 import { SESSION_LINE_SQL } from './transfer/export_session_queries.js'
 import { restoreSessionLines } from './transfer/restore_sessions.js'
-import { ENTRY_LINES, LogFollower, SESSION_LINE } from './transfer/session_lines.js'
+import { FURTHER_LINES, LogFollower, SESSION_LINE } from './transfer/session_lines.js'
 import { KEY_CHECKS, SESSION_CHECKS } from './verify/session_check_queries.js'
 import { verifySessions } from './verify/verify_sessions.js'
 
@@ -45,7 +45,8 @@ const SESSIONS: Table = {
       join: 'JOIN session_heads h ON h.project_id = $1 AND h.session_id = t.id',
     },
     exportRows: exportSessions,
-    further_lines: ENTRY_LINES,
+    exportBehind: exportErased,
+    further_lines: FURTHER_LINES,
     follow: () => new LogFollower(),
     restore: restoreSessionLines,
     lock: { table: 'session_heads', column: 'session_id' },
@@ -88,7 +89,8 @@ export const SESSIONS_MODULE: Module = {
     { name: 'entries', handled: WITH_THE_SESSION },
     {
       name: 'erased_sessions',
-      handled: 'Keeps in mind what is left of erased sessions, and goes with the last of it.',
+      handled:
+        'Keeps in mind what is left of erased sessions, and goes with the last of it. An export has it, so that an import goes on.',
       waits: longCopies.COPIES_WAIT,
     },
     {

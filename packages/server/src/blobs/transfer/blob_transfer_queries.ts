@@ -10,26 +10,18 @@ const isOf = (owners: string) =>
 const IN_SCOPE = `($3::uuid IS NULL OR r.owner_id = $3::uuid) AND ($2::text IS NULL OR ${isOf('sessions')} OR ${isOf('skills')})`
 
 /**
- * The next blob of an export. Row: id, sha256, bytes, in_object_store, chunks, line. Parameters: $1 project, $2 user's identifier or null, $3 session or
- * null, $4 the id to begin behind, or null.
+ * The next blob of an export. Row: id, sha256, bytes, in_object_store, created_at. Parameters: $1 project, $2 user's
+ * identifier or null, $3 session or null, $4 the id to begin behind, or null.
  */
 export const EXPORT_BLOB = planned(
   'export_blob',
   `
-SELECT b.id, b.sha256, b.bytes, b.in_object_store, (SELECT count(*) FROM blob_chunks c WHERE c.project_id = $1 AND c.blob_id = b.id) AS chunks,
-  ${jsonLine({ kind: `'"blob"'`, id: quoted('b.id'), sha256: quoted('b.sha256'), bytes: 'b.bytes', created_at: quoted(timestampText('b.created_at')) })} AS line
+SELECT b.id, b.sha256, b.bytes, b.in_object_store, ${timestampText('b.created_at')} AS created_at
 FROM blobs b
 WHERE b.project_id = $1 AND b.sha256 IS NOT NULL AND ($4::uuid IS NULL OR b.id > $4::uuid)
   AND (($2::text IS NULL AND $3::uuid IS NULL) OR EXISTS (
     SELECT FROM blob_references r WHERE r.project_id = $1 AND r.sha256 = b.sha256 AND ${IN_SCOPE}))
 ORDER BY b.id LIMIT 1`,
-)
-
-export const EXPORT_CHUNK = planned(
-  'export_blob_chunk',
-  `
-SELECT ${jsonLine({ kind: `'"blob_chunk"'`, blob_id: quoted('c.blob_id'), n: 'c.n', data: quoted("translate(encode(c.data, 'base64'), E'\\n', '')") })} AS line
-FROM blob_chunks c WHERE c.project_id = $1 AND c.blob_id = $2 AND c.n = $3`,
 )
 
 /**
@@ -80,14 +72,15 @@ WHERE b.project_id = $1 AND b.id = $2 AND b.sha256 IS NULL RETURNING b.id`,
     'lock_skills_of_restored_references',
     'SELECT k.id FROM skills k WHERE k.project_id = $1 AND k.id = ANY ($2::uuid[]) ORDER BY k.id FOR KEY SHARE',
   ),
-  /** Those of entries and skills that there are. Rows: one for each that was stored. */
+  /** Those of entries and skills that there are, to blobs that there are. Rows: one for each that was stored. */
   references: planned(
     'restore_blob_references',
     `
 INSERT INTO blob_references AS r (project_id, owner_id, seq, sha256)
 SELECT $1, (l ->> 'owner_id')::uuid, (l ->> 'seq')::bigint, l ->> 'sha256' FROM jsonb_array_elements($2::jsonb) AS l
-WHERE EXISTS (SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = (l ->> 'owner_id')::uuid AND e.seq = (l ->> 'seq')::bigint)
-  OR (l ->> 'seq' = '0' AND EXISTS (SELECT FROM skills k WHERE k.project_id = $1 AND k.id = (l ->> 'owner_id')::uuid))
+WHERE EXISTS (SELECT FROM blobs b WHERE b.project_id = $1 AND b.sha256 = l ->> 'sha256') AND (
+  EXISTS (SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = (l ->> 'owner_id')::uuid AND e.seq = (l ->> 'seq')::bigint)
+  OR (l ->> 'seq' = '0' AND EXISTS (SELECT FROM skills k WHERE k.project_id = $1 AND k.id = (l ->> 'owner_id')::uuid)))
 ON CONFLICT DO NOTHING RETURNING r.seq`,
   ),
 } as const

@@ -1,22 +1,18 @@
-import { createHash, type Hash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { type FileHandle, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { StartError } from '../../errors.js'
 import { cannotWrite } from '../transfer/export_output.js'
 import { type BackupState, bytesOf } from './backup_format.js'
 
-const STATE_EVERY_MS = 1_000
-/** An older one is begun anew: its first sessions would be of another day than its last. */
+/** An older one is begun anew: its first projects would be of another day than its last. */
 const RESUMED_MS_MAX = 24 * 60 * 60 * 1_000
 
 /**
  * The file of a backup that is being written, beside which stands how far it is. It gets its name when it is complete;
  * until then an earlier backup of that name stays. What was interrupted, even by `kill -9` or a loss of power, is taken
- * up where it was.
+ * up behind its last complete project.
  */
 export class BackupFile {
   private bytes: number
-  private saved_at = 0
 
   private constructor(
     private readonly path: string,
@@ -82,26 +78,12 @@ export class BackupFile {
     }
   }
 
-  /** Keeps the state for the next run: now and then, as it waits for the disk, or at once. */
-  async save(when: 'at_once' | 'now_and_then' = 'at_once'): Promise<void> {
-    if (when === 'now_and_then' && performance.now() - this.saved_at < STATE_EVERY_MS) return
+  /** Keeps the state for the next run. */
+  async save(): Promise<void> {
     await this.file.datasync()
     const name = `${this.path}.partial.json`
     await writeFile(`${name}.new`, JSON.stringify(this.state), { mode: 0o600, flush: true })
     await rename(`${name}.new`, name)
-    this.saved_at = performance.now()
-  }
-
-  /** The hash of what is written from a byte on. */
-  async hashFrom(offset: number): Promise<Hash> {
-    const hash = createHash('sha256')
-    if (this.bytes > offset)
-      for await (const chunk of createReadStream(`${this.path}.partial`, {
-        start: offset,
-        end: this.bytes - 1,
-      }))
-        hash.update(chunk as Buffer)
-    return hash
   }
 
   async finish(): Promise<void> {

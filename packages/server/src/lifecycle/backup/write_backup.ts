@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
-import { AnnalsError } from '../../errors.js'
-import type { Queryable } from '../../postgres/database.js'
+import { type DatabasePool, type Queryable, SnapshotLost } from '../../postgres/database.js'
 import { addCounts } from '../erase/dependents.js'
 import type { TableRegistry } from '../registry.js'
 import { backedUp, type Counts } from '../table.js'
-import { writeExport } from '../transfer/export_project.js'
+import { lostSnapshot, onSnapshot, writeExport } from '../transfer/export_project.js'
 import type { BackupFile } from './backup_file.js'
-import type { BackupCatalogue, BackupEnd, BackupState } from './backup_format.js'
+import { type BackupCatalogue, type BackupState, endLine } from './backup_format.js'
 import { CATALOGUE_ROWS_MAX, readCatalogue } from './backup_queries.js'
 
 interface NamedProject {
@@ -26,7 +25,7 @@ export interface BackupOptions {
 
 /** Writes what is missing of a backup. @throws whatever interrupts it; the file can be taken up again */
 export async function writeBackup(
-  database: Queryable,
+  database: DatabasePool,
   file: BackupFile,
   options: BackupOptions,
 ): Promise<Counts> {
@@ -44,50 +43,43 @@ export async function writeBackup(
   const sections = file.state.sections.filter(({ project_id }) => project_ids.has(project_id))
   file.state = { ...file.state, sections }
   const finished_at = new Date().toISOString()
-  const end: BackupEnd = { kind: 'end_of_backup', finished_at, sections, catalogue }
-  await file.write(Buffer.from(`${JSON.stringify(end)}\n`))
+  const line = endLine(file.state.header, { kind: 'end_of_backup', finished_at, sections, catalogue })
+  await file.write(Buffer.from(`${line}\n`))
   await file.finish()
   return rows
 }
 
+/** Of a project that begins anew as often as its snapshot is lost. */
+const ATTEMPTS_MAX = 3
+
+/** One project, on one snapshot. What was written of it before an interruption is of another moment, and written again. */
 async function writeSection(
-  database: Queryable,
+  database: DatabasePool,
   file: BackupFile,
   project: NamedProject,
   before: Counts,
   options: BackupOptions,
 ): Promise<Counts> {
-  for (;;) {
-    const { open } = file.state
-    const offset = open?.project_id === project.id ? open.offset : file.offset
-    const from = open?.project_id === project.id ? open.checkpoint : undefined
+  const { offset } = file
+  const { tables } = options.registry
+  for (let attempt = 1; ; attempt++) {
     try {
-      const counts = await writeExport(database, { project }, file, {
-        tables: options.registry.tables,
-        schema_version: file.state.header.schema_version,
-        exported_at: new Date().toISOString(),
-        signal: options.signal,
-        onProgress: ({ rows }) => options.onProgress(sumOf(before, rows), file.offset),
-        onCheckpoint: async (checkpoint) => {
-          const is_next_part = file.state.open?.checkpoint.place.part !== checkpoint.place.part
-          file.state = { ...file.state, open: { project_id: project.id, offset, checkpoint } }
-          await file.save(is_next_part ? 'at_once' : 'now_and_then')
-        },
-        from: from && { ...from, hash: await file.hashFrom(offset) },
-      })
-      const section = {
-        project_id: project.id,
-        project: project.name,
-        offset,
-        bytes: counts.bytes,
-        rows: counts.rows,
-      }
-      file.state = { ...file.state, sections: [...file.state.sections, section], open: undefined }
+      const { bytes, rows } = await onSnapshot(database, project.id, tables, (snapshot) =>
+        writeExport(snapshot, { project }, file, {
+          tables,
+          schema_version: file.state.header.schema_version,
+          exported_at: new Date().toISOString(),
+          signal: options.signal,
+          onProgress: ({ rows }) => options.onProgress(sumOf(before, rows), file.offset),
+        }),
+      )
+      const section = { project_id: project.id, project: project.name, offset, bytes, rows }
+      file.state = { ...file.state, sections: [...file.state.sections, section] }
       await file.save()
-      return counts.rows
+      return rows
     } catch (error) {
-      // A session was deleted while it was written: it goes on before that, without it.
-      if (!(error instanceof AnnalsError && error.error === 'session_not_found')) throw error
+      if (!(error instanceof SnapshotLost)) throw error
+      if (attempt >= ATTEMPTS_MAX) throw lostSnapshot(project.name, error)
       await file.rewind()
     }
   }
@@ -121,9 +113,9 @@ async function writeCatalogue(
 }
 
 /** Whether an unfinished backup is of this database: what it has of projects is still there. */
-export function isOfProjects({ sections, open }: BackupState, projects: readonly NamedProject[]): boolean {
+export function isOfProjects({ sections }: BackupState, projects: readonly NamedProject[]): boolean {
   const ids = new Set(projects.map(({ id }) => id))
-  return [...sections, ...(open ? [open] : [])].every(({ project_id }) => ids.has(project_id))
+  return sections.every(({ project_id }) => ids.has(project_id))
 }
 
 function sumOf(one: Readonly<Counts>, other: Readonly<Counts>): Counts {

@@ -1,25 +1,19 @@
-import { createHash, type Hash } from 'node:crypto'
-import { notFound } from '../../errors.js'
-import type { Queryable } from '../../postgres/database.js'
+import { createHash } from 'node:crypto'
+import { notFound, StartError } from '../../errors.js'
+import type { DatabasePool, Queryable } from '../../postgres/database.js'
 import { VERSION } from '../../version.js'
 import { addCounts } from '../erase/dependents.js'
 import type { Counts, Table } from '../table.js'
 import { type ExportHeader, FORMAT_VERSION } from './export_format.js'
 import type { ExportOutput } from './export_output.js'
 import { FIND_EXPORTED_USER, MEASURE_EXPORT } from './export_queries.js'
-import { type ExportScope, findExportedSession, type Place, walkExport } from './walk_export.js'
+import { type ExportScope, findExportedSession, walkExport } from './walk_export.js'
 
 /** Lines and bytes of an export, and how many rows of what it has. */
 export interface ExportCounts {
   rows: Counts
   lines: number
   bytes: number
-}
-
-/** Where an export can go on after an interruption: what is written, and where the walk stands. */
-export interface Checkpoint {
-  counts: ExportCounts
-  place: Place
 }
 
 export interface ExportOptions {
@@ -29,9 +23,26 @@ export interface ExportOptions {
   signal: AbortSignal
   /** Called after each piece with what was written so far. */
   onProgress: (counts: Readonly<ExportCounts>) => void
-  /** Goes on from a checkpoint, of whose lines this is the hash. */
-  from?: (Checkpoint & { hash: Hash }) | undefined
-  onCheckpoint?: (checkpoint: Checkpoint) => Promise<void>
+}
+
+/**
+ * Reads a project as it is at one moment, however long that takes: what is deleted meanwhile is seen, too, and kept where
+ * it is not in the database. PostgreSQL cannot clean up what is deleted or replaced meanwhile, as with `pg_dump`.
+ * @throws SnapshotLost
+ */
+export async function onSnapshot<T>(
+  database: DatabasePool,
+  project_id: string,
+  tables: readonly Table[],
+  work: (snapshot: Queryable) => Promise<T>,
+): Promise<T> {
+  const keepers = tables.flatMap(({ own }) => own?.keepBeyond ?? [])
+  if (!database.objects || keepers.length === 0) return database.snapshot(work)
+  // Before the snapshot: what is deleted from then on is kept.
+  return database.snapshot(async (holder) => {
+    for (const keep of keepers) await keep({ database: holder, project_id })
+    return database.snapshot(work)
+  })
 }
 
 /**
@@ -53,23 +64,25 @@ export async function measureExport(
   return Number((await database.query(MEASURE_EXPORT.user, [project.id, found.id!]))[0]!.entries)
 }
 
-/**
- * Writes an export, from its header to the line with the checksum.
- *
- * It is not one transaction, which would keep PostgreSQL from cleaning up all that time. The guarantee is that of a
- * log: each session as it was at one of its seqs, complete up to there.
- */
+/** What to do about a snapshot that the server ends each time. */
+export function lostSnapshot(project: string, cause: Error): StartError {
+  return new StartError(
+    `Project ${JSON.stringify(project)} could not be read: the database ended the snapshot (${cause.message}). On a standby, set hot_standby_feedback to on, or max_standby_streaming_delay to longer than the project takes, and run the command again.`,
+    { cause },
+  )
+}
+
+/** Writes an export, from its header to the line with the checksum, of what `database` sees: a snapshot. */
 export async function writeExport(
   database: Queryable,
   scope: ExportScope,
   output: Pick<ExportOutput, 'write'>,
   options: ExportOptions,
 ): Promise<ExportCounts> {
-  const { from } = options
-  const counts = structuredClone(from?.counts) ?? { rows: {}, lines: 0, bytes: 0 }
+  const counts: ExportCounts = { rows: {}, lines: 0, bytes: 0 }
   for (const { name, exported, own } of options.tables)
     if (exported) for (const counted of [name, ...(own?.further_counts ?? [])]) counts.rows[counted] ??= 0
-  const hash = from?.hash ?? createHash('sha256')
+  const hash = createHash('sha256')
   const write = async (lines: string[]) => {
     options.signal.throwIfAborted()
     const bytes = Buffer.from(`${lines.join('\n')}\n`)
@@ -79,16 +92,10 @@ export async function writeExport(
     counts.bytes += bytes.length
     options.onProgress(counts)
   }
-  if (!from) await write([JSON.stringify(headerOf(scope, options))])
-  for await (const { lines, counts: found, place } of walkExport(
-    database,
-    scope,
-    options.tables,
-    from?.place,
-  )) {
+  await write([JSON.stringify(headerOf(scope, options))])
+  for await (const { lines, counts: found } of walkExport(database, scope, options.tables)) {
     addCounts(counts.rows, found)
     if (lines.length > 0) await write(lines)
-    if (place) await options.onCheckpoint?.({ counts: structuredClone(counts), place })
   }
   const sha256 = hash.copy().digest('hex')
   await write([JSON.stringify({ kind: 'end', lines: counts.lines, sha256 })])

@@ -1,7 +1,8 @@
 import { StartError } from '../../errors.js'
 import type { Database, Tenant } from '../../postgres/database.js'
-import { isForeignKeyViolation, isUniqueViolation, isUnstorable } from '../../postgres/database_errors.js'
+import { isForeignKeyViolation, isRefusedData, isUniqueViolation } from '../../postgres/database_errors.js'
 import type { Statement } from '../../postgres/statement.js'
+import { Erasure } from '../erase/erasure.js'
 import { isOwner, ownerColumn, type Table } from '../table.js'
 import { type LineKind, lineKinds } from './export_format.js'
 import { type ExportLine, wrongLine } from './export_line.js'
@@ -69,6 +70,12 @@ export async function importExport(
   } finally {
     await running
   }
+  // What was being erased when the file was written.
+  if (!options.dry_run)
+    await new Erasure(options.tables).eraseAllRemains(
+      { database, project_id: options.project_id },
+      options.signal,
+    )
   return restoring.totals
 }
 
@@ -142,7 +149,7 @@ class Restoring {
       } catch (error) {
         const isTaken = isUniqueViolation(error) || isForeignKeyViolation(error)
         if (isTaken && attempt < ATTEMPTS_MAX) continue
-        if (!isTaken && !isUnstorable(error)) throw error
+        if (!isRefusedData(error)) throw error
         const { message, detail = message } = error as { message: string; detail?: string }
         throw new StartError(
           `Lines ${lines[0]!.number} to ${lines.at(-1)!.number}: they cannot be stored (${detail}).`,

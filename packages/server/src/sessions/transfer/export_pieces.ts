@@ -1,7 +1,7 @@
-import { AnnalsError } from '../../errors.js'
+import { StartError } from '../../errors.js'
 import type { ExportPiece } from '../../lifecycle/transfer/export_line.js'
 import type { Row, Tenant } from '../../postgres/database.js'
-import { EXPORT_ENTRIES } from './export_session_queries.js'
+import { EXPORT_ENTRIES, EXPORT_ERASED } from './export_session_queries.js'
 
 /** Most entries that one statement reads. */
 const PIECE_ENTRIES_MAX = 2_000
@@ -28,10 +28,8 @@ interface Range {
 
 /**
  * The lines of a page of sessions, each followed by its entries in order, in pieces of bounded size: small sessions share a
- * statement, large ones take several. Entries never move, so pieces fit together without a snapshot.
- *
- * A session that is deleted meanwhile is left out. If it is deleted while its own entries are being written, the
- * export fails, because keeping half of what was meant to be deleted would be wrong.
+ * statement, large ones take several.
+ * @throws StartError for a log that is not as its head says: half a log would look like a whole one
  */
 export async function* exportSessions(
   { database, project_id }: Tenant,
@@ -74,12 +72,16 @@ function takeRows(ranges: Range[], rows: Row[]): { piece: ExportPiece; finished:
     for (const row of own) piece.lines.push(row.line!)
     reading.behind += own.length
     if (own.length > 0 && Number(own.at(-1)!.seq) !== reading.behind) {
-      throw new Error(`the log of session ${session.id} has a gap before seq ${own.at(-1)!.seq}`)
+      throw damaged(session.id, `its log has a gap before seq ${own.at(-1)!.seq}`)
     }
     // The first range always returns something, and so does each before one that returned something.
-    const isGone = reading.behind < until && (at < rows.length || rows.length === 0)
-    if (isGone && reading.behind > 0) throw deletedMeanwhile(session.id)
-    if (!isGone && reading.behind < session.last_seq) return { piece, finished: index }
+    const isShort = reading.behind < until && (at < rows.length || rows.length === 0)
+    if (isShort)
+      throw damaged(
+        session.id,
+        `its log ends at seq ${reading.behind}, and its head says ${session.last_seq}`,
+      )
+    if (reading.behind < session.last_seq) return { piece, finished: index }
   }
   return { piece, finished: ranges.length }
 }
@@ -98,9 +100,30 @@ function cutRanges(open: Reading[]): Range[] {
   return ranges
 }
 
-function deletedMeanwhile(session_id: string): AnnalsError {
-  return new AnnalsError(
-    'session_not_found',
-    `Session ${session_id} was deleted while it was being exported. Export again: the session will be left out.`,
+function damaged(session_id: string, how: string): StartError {
+  return new StartError(
+    `Session ${session_id} cannot be exported: ${how}. Run \`annals verify\`, which says what to do.`,
   )
+}
+
+const ERASED_AT_ONCE_MAX = 1_000
+
+/** Which sessions are being deleted, so that an import completes that: what is below them is written as it is still there. */
+export async function* exportErased(
+  { database, project_id }: Tenant,
+  { user, session_id }: { user?: string | undefined; session_id?: string | undefined },
+): AsyncGenerator<ExportPiece> {
+  if (session_id !== undefined) return
+  let after: string | null = null
+  for (let found = ERASED_AT_ONCE_MAX; found === ERASED_AT_ONCE_MAX; ) {
+    const rows: Row[] = await database.query(EXPORT_ERASED, [
+      project_id,
+      user ?? null,
+      after,
+      ERASED_AT_ONCE_MAX,
+    ])
+    if (rows.length > 0) yield { lines: rows.map(({ line }) => line!), counts: {} }
+    after = rows.at(-1)?.session_id ?? null
+    found = rows.length
+  }
 }

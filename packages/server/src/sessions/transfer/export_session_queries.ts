@@ -1,4 +1,4 @@
-import { jsonLine, lineSql, memberSql } from '../../lifecycle/columns.js'
+import { jsonLine, lineSql, memberSql, quoted } from '../../lifecycle/columns.js'
 import { planned } from '../../postgres/statement.js'
 import { ENTRY, OF_HEAD, SESSION_LINE } from './session_lines.js'
 
@@ -34,4 +34,21 @@ FROM (
 ) e
 WHERE e.bytes_before < $6
 ORDER BY e.ord, e.seq`,
+)
+
+/**
+ * Sessions whose deletion is under way: what belonged to them or was below them may be in the export still. Rows:
+ * session_id, line. Parameters: $1 project, $2 identifier of a user with sessions below them, or null for all,
+ * $3 id to begin behind or null, $4 how many.
+ */
+export const EXPORT_ERASED = planned(
+  'export_erased_sessions',
+  `
+SELECT x.session_id, ${jsonLine({ kind: `'"erased_session"'`, session_id: quoted('x.session_id') })} AS line
+FROM erased_sessions x
+WHERE x.project_id = $1 AND x.leased_until IS NULL AND ($3::uuid IS NULL OR x.session_id > $3::uuid)
+  AND ($2::text IS NULL OR EXISTS (
+    SELECT FROM sessions s JOIN users u ON u.project_id = $1 AND u.id = s.user_id
+    WHERE s.project_id = $1 AND s.parent_id = x.session_id AND u.identifier = $2::text))
+ORDER BY x.session_id LIMIT $4`,
 )

@@ -64,6 +64,19 @@ WITH given AS MATERIALIZED (
 SELECT id FROM made`,
 )
 
+/**
+ * Notes sessions that are not there as being deleted, whose remains are then deleted as any. Parameters: $1 project, $2
+ * lines.
+ */
+export const RESTORE_ERASED = planned(
+  'restore_erased_sessions',
+  `
+INSERT INTO erased_sessions AS x (project_id, session_id, last_seq, erased_at)
+SELECT $1, (l ->> 'session_id')::uuid, 0, now() FROM jsonb_array_elements($2::jsonb) AS l
+WHERE NOT EXISTS (SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = (l ->> 'session_id')::uuid)
+ON CONFLICT DO NOTHING`,
+)
+
 const ENTRY_VALUES = `l ->> 'kind' AS kind, l ->> 'key' AS key, ${readColumns(ENTRY)}`
 
 /**

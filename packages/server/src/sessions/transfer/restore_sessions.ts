@@ -17,6 +17,7 @@ import {
   FIND_HEADS,
   LOCK_HEADS,
   RESTORE_ENTRIES,
+  RESTORE_ERASED,
   RESTORE_RETRACTIONS,
   RESTORE_SESSIONS,
 } from './restore_queries.js'
@@ -46,8 +47,10 @@ interface Target {
  * by this batch or earlier ones. So a conflict is known before the first write to its session.
  */
 export async function restoreSessionLines(context: RestoreContext, lines: ExportLine[]): Promise<Tallies> {
-  const { dry_run, conflicts } = context
-  const batch = batchOf(lines)
+  const { database, project_id, dry_run, conflicts } = context
+  const erased = lines.filter(({ kind }) => kind === 'erased_session')
+  if (erased.length > 0 && !dry_run) await database.query(RESTORE_ERASED, [project_id, jsonOf(erased)])
+  const batch = batchOf(lines.filter(({ kind }) => kind !== 'erased_session'))
   const targets = await findTargets(context, batch, dry_run)
   const refused = refuseSessions(batch, targets, dry_run)
   const isRestored = ({ session }: SessionLine) => !refused.has(session.id)

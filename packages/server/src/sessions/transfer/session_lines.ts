@@ -14,6 +14,7 @@ export interface SessionRecord {
   last_seq: number
   total_tokens: number
   last_message_id: string | null
+  parent_id?: string | null
 }
 
 export interface EntryRecord {
@@ -21,6 +22,7 @@ export interface EntryRecord {
   seq: number
   id: string
   created_at: string
+  updated_at: string
   bytes: number
   tokens: number
   type: string | null
@@ -42,10 +44,10 @@ export const SESSION_LINE = {
   last_seq: 'bigint',
   total_tokens: 'bigint',
   last_message_id: 'uuid?',
-  expires_in_s: absentBefore('integer?'),
+  expires_in_s: absentBefore('positive?'),
   parent_id: absentBefore('uuid?'),
   forked_from: absentBefore('uuid?'),
-  forked_at_seq: absentBefore('bigint?'),
+  forked_at_seq: absentBefore('ordinal?'),
   configs: 'object',
 } as const satisfies Record<string, Column>
 
@@ -105,6 +107,12 @@ export const ENTRY_LINES = {
   },
 } as const satisfies Record<string, { key: readonly string[]; columns: Record<string, Column> }>
 
+/** The kinds of lines beside that of sessions. */
+export const FURTHER_LINES = {
+  ...ENTRY_LINES,
+  erased_session: { key: ['session_id'], columns: { session_id: 'uuid' } },
+} as const satisfies Record<string, { key: readonly string[]; columns: Record<string, Column> }>
+
 /** What a log has up to a line. `tokens`: of what is not retracted. */
 interface Followed {
   seq: number
@@ -118,6 +126,7 @@ interface Followed {
 export class LogFollower implements LineFollower {
   private session: SessionRecord | undefined
   private last: Followed = NOTHING_YET
+  private readonly above = new Map<string, string>()
 
   /** The session that the line belongs to. @throws StartError if the line is out of place */
   follow(line: Omit<ExportLine, 'end_offset'>): SessionRecord | undefined {
@@ -128,6 +137,7 @@ export class LogFollower implements LineFollower {
       case 'session':
         this.finish(line.number)
         this.session = line.record as unknown as SessionRecord
+        this.goBelow(line.number, this.session)
         this.last = NOTHING_YET
         return this.session
       default:
@@ -158,6 +168,23 @@ export class LogFollower implements LineFollower {
     }
   }
 
+  /**
+   * Notes a session's parent. What is kept is a tree of all sessions with parents: each points to what it is below, and after
+   * a walk to what that led to, so that long chains are walked about once.
+   */
+  private goBelow(number: number, { id, parent_id }: SessionRecord): void {
+    if (!parent_id) return
+    let top = parent_id
+    for (let above = this.above.get(top); above !== undefined; above = this.above.get(top)) top = above
+    for (let at = parent_id; at !== top; ) {
+      const above = this.above.get(at)!
+      this.above.set(at, top)
+      at = above
+    }
+    if (top === id) throw wrongLine(number, 'parent_id must not be the session itself, or one below it.')
+    this.above.set(id, top)
+  }
+
   private enter(number: number, kind: 'event' | 'message', entry: EntryRecord): SessionRecord {
     const { session, last } = this
     if (!session || session.id !== entry.session_id) {
@@ -171,6 +198,10 @@ export class LogFollower implements LineFollower {
     if (entry.created_at < last.created_at) {
       throw wrongLine(number, 'created_at must not be earlier than that of the entry before it.')
     }
+    if (entry.updated_at < entry.created_at)
+      throw wrongLine(number, 'updated_at must not be before created_at.')
+    if (entry.bytes < 2) throw wrongLine(number, 'bytes must be at least 2.')
+    if (kind === 'event' && entry.tokens !== 0) throw wrongLine(number, 'tokens of an event must be 0.')
     this.last = {
       seq: entry.seq,
       tokens: last.tokens + (entry.retracted_by === undefined ? entry.tokens : 0),

@@ -45,8 +45,7 @@ WITH session AS MATERIALIZED (
       WHEN e.kind = 'event' THEN e.type IS NOT NULL AND num_nulls(e.role, e.format, e.meta, e.patched_meta) = 4
       WHEN e.kind = 'message' THEN e.type IS NULL AND num_nulls(e.role, e.format, e.meta) = 0
       ELSE false END AS is_formed,
-    CASE WHEN EXISTS (SELECT FROM blobs b WHERE b.project_id = $1)
-      THEN jsonb_path_query_array(e.data, '${BLOBS_OF_ENTRY}') END AS blobs,
+    jsonb_path_query_array(e.data, '${BLOBS_OF_ENTRY}') AS blobs,
     lag(e.seq) OVER log AS seq_before, lag(e.created_at) OVER log AS created_at_before,
     lag(e.id) OVER same_kind AS id_before, lead(e.id) OVER same_kind IS NULL AS is_last
   FROM entries e

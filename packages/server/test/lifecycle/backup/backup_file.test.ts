@@ -2,8 +2,14 @@ import { mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { StartError } from '../../../src/errors.ts'
 import { BackupFile } from '../../../src/lifecycle/backup/backup_file.ts'
-import { BACKUP_VERSION, type BackupHeader } from '../../../src/lifecycle/backup/backup_format.ts'
+import {
+  BACKUP_VERSION,
+  type BackupEnd,
+  type BackupHeader,
+  endLine,
+} from '../../../src/lifecycle/backup/backup_format.ts'
 import { openBackup } from '../../../src/lifecycle/backup/restore_backup.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1_000
@@ -96,4 +102,58 @@ async function openAgain({ begun_ms, what, fits = true, lost_bytes, state }: Dam
 it('what is not a file is told from a backup', async () => {
   await expect(openBackup(directory, 1)).rejects.toThrow(/cannot be read \(EISDIR/)
   await expect(openBackup(join(directory, 'none'), 1)).rejects.toThrow(/cannot be read \(ENOENT/)
+})
+
+describe('the first and the last line of a backup', () => {
+  const header = headerOf(0)
+  const first = JSON.stringify(header)
+  const section = {
+    project_id: 'p',
+    project: 'p',
+    offset: first.length + 1,
+    bytes: KEPT.length,
+    rows: { users: 1 },
+  }
+  const catalogue = { offset: first.length + 1 + KEPT.length, bytes: 0, sha256: 'a' }
+  const end: BackupEnd = { kind: 'end_of_backup', finished_at: '', sections: [section], catalogue }
+  const last = endLine(header, end)
+
+  async function opened(firstLine: string, lastLine: string) {
+    const path = join(directory, 'changed.backup')
+    await writeFile(path, `${firstLine}\n${KEPT}${lastLine}\n`)
+    return openBackup(path, 1)
+  }
+
+  it('are read as they were written, also without a checksum', async () => {
+    expect(await opened(first, last)).toMatchObject({ header, end })
+    expect(await opened(first, JSON.stringify(end))).toMatchObject({ header, end })
+  })
+
+  it('are refused with a sentence whichever byte was changed or lost', async () => {
+    for (const [line, open] of [
+      [first, (changed: string) => opened(changed, last)],
+      [last, (changed: string) => opened(first, changed)],
+    ] as const)
+      for (let at = 0; at < line.length; at += 1)
+        for (const other of ['', '0', '}', '"']) {
+          const changed = line.slice(0, at) + other + line.slice(at + 1)
+          if (changed !== line) await expect(open(changed), changed).rejects.toThrow(StartError)
+        }
+  })
+
+  it.each<[string, object]>([
+    ['no sections', { sections: null }],
+    ['a section that is none', { sections: [null] }],
+    ['a section before the first line', { sections: [{ ...section, offset: 0 }] }],
+    ['sections out of order', { sections: [section, section] }],
+    ['a section of no project', { sections: [{ ...section, project_id: 1 }] }],
+    ['counts that are none', { sections: [{ ...section, rows: { users: -1 } }] }],
+    ['no catalogue', { catalogue: undefined }],
+    ['a catalogue of negative bytes', { catalogue: { ...catalogue, bytes: -5 } }],
+    ['a catalogue that is longer than the file', { catalogue: { ...catalogue, bytes: 5 } }],
+    ['a checksum that is none', { sha256: null }],
+  ])('are refused without a checksum, where they have %s', async (_what, change) => {
+    const refused = opened(first, JSON.stringify({ ...end, ...change }))
+    await expect(refused).rejects.toThrow(/its last line was changed: /)
+  })
 })

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { registryOf } from '../../../src/lifecycle/registry.js'
@@ -162,5 +163,65 @@ describe('a line that cannot stand where it stands is named, with the reason:', 
   it('a format of the future', async () => {
     const later = Buffer.from(`${JSON.stringify({ ...HEADER, annals_export: 2 })}\n`)
     await expect(read(later)).rejects.toThrow('format version 2; this version of Annals reads version 1')
+  })
+})
+
+describe('what no export has is refused', () => {
+  const chunk = (n: number, bytes: string, more: Line = {}): Line => ({
+    kind: 'blob_chunk',
+    blob_id: idOf(1),
+    n,
+    data: Buffer.from(bytes).toString('base64'),
+    ...more,
+  })
+  const blob = (bytes: string, more: Line = {}): Line => ({
+    kind: 'blob',
+    id: idOf(1),
+    sha256: createHash('sha256').update(bytes).digest('hex'),
+    bytes: bytes.length,
+    created_at: '2026-11-21T09:30:00.123456Z',
+    ...more,
+  })
+
+  it.each<[string, Line[], RegExp]>([
+    ['a time to live of 0 s', [session(1, { expires_in_s: 0 })], /^Line 2: expires_in_s .* from 1 to/],
+    ['a session below itself', [session(1, { parent_id: idOf(1) })], /^Line 2: parent_id must not be/],
+    [
+      'a circle of parents',
+      [3, 1, 2].map((n) => session(n, { parent_id: idOf((n % 3) + 1) })),
+      /^Line 4: parent_id must not be/,
+    ],
+    ['an entry of no bytes', [session(1, { last_seq: 1 }), event(1, 1, { bytes: 0 })], /^Line 3: bytes/],
+    ['an event of tokens', [session(1, { last_seq: 1 }), event(1, 1, { tokens: 1 })], /^Line 3: tokens/],
+    ['a chunk that is no base64', [chunk(0, '', { data: 'a' }), blob('')], /^Line 2: data must be base64/],
+    ['an empty chunk', [chunk(0, ''), blob('')], /^Line 2: data must be 1 to/],
+    ['a chunk out of turn', [chunk(1, 'a'), blob('a')], /^Line 2: n must be 0/],
+    ['a chunk behind a short one', [chunk(0, 'a'), chunk(1, 'b'), blob('ab')], /^Line 3: the chunk before/],
+    ['chunks without a blob', [chunk(0, 'a'), user(1)], /^Line 3: before this line, the line of blob/],
+    ['a blob whose hash is none', [blob('', { sha256: 'A' })], /^Line 2: sha256 of a line of kind blob/],
+  ])('%s', async (_what, lines, message) => {
+    await expect(read(exportOf(...lines))).rejects.toThrow(message)
+  })
+
+  it('and a blob has a flaw whose chunks are not those of its bytes or its hash', async () => {
+    const flaws: unknown[] = []
+    const files = [
+      [chunk(0, 'ab'), blob('ab')],
+      [chunk(0, 'ab'), blob('ab', { bytes: 3 })],
+      [chunk(0, 'ab'), blob('ac')],
+      [blob('a')],
+      [chunk(0, 'ab'), blob('ab', { id: idOf(2) })],
+    ]
+    for (const lines of files) {
+      const reader = new ExportReader(chunksOf(exportOf(...lines)), registryOf(MODULES).tables)
+      for await (const read of reader.read()) flaws.push(read.at(-1)!.followed)
+    }
+    expect(flaws).toEqual([
+      { flaw: undefined },
+      { flaw: 'the chunks before it have 2 bytes, and it has 3' },
+      { flaw: 'the chunks before it do not have its SHA-256' },
+      { flaw: 'the chunks before it have 0 bytes, and it has 1' },
+      { flaw: 'the chunks before it are those of another blob' },
+    ])
   })
 })

@@ -1,0 +1,174 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { endWithUs } from '../../lab/children.ts'
+import { ANNALS, launchService } from '../../lab/launch_service.ts'
+import { seededRandom } from '../../lab/random.ts'
+import { makeDirectory } from '../world/engine.ts'
+import { Postgres } from '../world/postgres.ts'
+import { Load, type Target } from './load.ts'
+
+/**
+ * Tests the promise that a backup, and an export, is one consistent picture: 16 writers create and delete what refers to each
+ * other (sessions with attachments, skills, parents, users), one tenant among them sends and deletes large blobs in loops,
+ * and meanwhile each round takes a backup of everything and an export of a project, restores both and verifies them.
+ */
+
+const USAGE = `npm run drill:backups -- [options]
+
+  --rounds <n>   a backup and an export each; 10 by default
+  --seed <n>     the same choices of the writers as an earlier run
+  --help
+`
+const WRITERS = 12
+const HOSTILE_WRITERS = 4
+const SHOWN_LENGTH = 1_500
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '10' },
+    seed: { type: 'string', default: '1' },
+    help: { type: 'boolean', default: false },
+  },
+})
+if (values.help) process.stdout.write(USAGE)
+else process.exitCode = (await drill(Number(values.rounds), Number(values.seed))) ? 0 : 1
+
+interface Tally {
+  backups: number
+  exports: number
+  bytes: number
+  findings: string[]
+}
+
+async function drill(rounds: number, seed: number): Promise<boolean> {
+  const begun = performance.now()
+  const work = await mkdtemp(join(tmpdir(), 'annals-backup-drill-'))
+  // The server runs as another user if we are root.
+  await chmod(work, 0o755)
+  const postgres = await Postgres.create(
+    await makeDirectory(join(work, 'server')),
+    await makeDirectory(join(work, 'data')),
+  )
+  const tally: Tally = { backups: 0, exports: 0, bytes: 0, findings: [] }
+  const load = new Load(seededRandom(seed))
+  const admin = 'd'.repeat(64)
+  const service = launchService({
+    env: { DATABASE_URL: postgres.url(), ANNALS_ADMIN_TOKEN: admin },
+    stderr: 'ignore',
+  })
+  let isInterrupted = false
+  process.on('SIGINT', () => {
+    isInterrupted = true
+  })
+  try {
+    await newDatabase(postgres, 'empty')
+    await run(postgres, 'empty', 'migrate')
+    await newDatabase(postgres, 'with_project', 'empty')
+    await run(postgres, 'with_project', 'project', 'create', 'target')
+    const url = (await service.url)!
+    const [ordinary, hostile] = [
+      await newTenant(url, admin, 'ordinary'),
+      await newTenant(url, admin, 'hostile'),
+    ]
+    load.start(ordinary, WRITERS, false)
+    load.start(hostile, HOSTILE_WRITERS, true)
+    for (let round = 1; round <= rounds && !isInterrupted; round++) {
+      await backUp(postgres, join(work, 'drill.backup'), tally)
+      await exportProject(postgres, join(work, 'drill.ndjson'), tally)
+      if (round % 10 === 0 || round === rounds) say(`round ${round}: ${summaryOf(tally)}`)
+    }
+  } finally {
+    await load.stop()
+    service.child.kill('SIGTERM')
+    await service.exited
+    await postgres.stop('SIGINT')
+    await rm(work, { recursive: true, force: true })
+  }
+  return report(tally, load, (performance.now() - begun) / 1_000)
+}
+
+async function backUp(postgres: Postgres, path: string, tally: Tally): Promise<void> {
+  if (!(await passes(postgres, tally, 'annals', 'backup', path))) return
+  await newDatabase(postgres, 'restored', 'empty')
+  // Which verifies.
+  if (await passes(postgres, tally, 'restored', 'restore', path)) tally.backups += 1
+  await finished(postgres, path, tally)
+}
+
+async function exportProject(postgres: Postgres, path: string, tally: Tally): Promise<void> {
+  const to = ['--project', 'target']
+  if (!(await passes(postgres, tally, 'annals', 'export', '--project', 'ordinary', '--output', path))) return
+  await newDatabase(postgres, 'restored', 'with_project')
+  const isSound =
+    (await passes(postgres, tally, 'restored', 'import', path, ...to)) &&
+    (await passes(postgres, tally, 'restored', 'verify', ...to))
+  if (isSound) tally.exports += 1
+  await finished(postgres, path, tally)
+}
+
+async function finished(postgres: Postgres, path: string, tally: Tally): Promise<void> {
+  tally.bytes += (await stat(path)).size
+  await rm(path)
+  await postgres.ask('DROP DATABASE restored WITH (FORCE)')
+}
+
+async function newDatabase(postgres: Postgres, name: string, template?: string): Promise<void> {
+  await postgres.ask(`CREATE DATABASE ${name} OWNER annals${template ? ` TEMPLATE ${template}` : ''}`)
+}
+
+async function passes(
+  postgres: Postgres,
+  { findings }: Tally,
+  database: string,
+  ...args: string[]
+): Promise<boolean> {
+  const { code, output } = await run(postgres, database, ...args)
+  if (code === 0) return true
+  const finding = `annals ${args.join(' ')} ended with ${code}:\n${output.slice(-SHOWN_LENGTH)}`
+  findings.push(finding)
+  say(finding)
+  return false
+}
+
+async function run(postgres: Postgres, database: string, ...args: string[]) {
+  const { PATH = '', HOME = '/' } = process.env
+  const env = { PATH, HOME, NO_COLOR: '1', DATABASE_URL: postgres.url(database) }
+  const child = endWithUs(
+    spawn(process.execPath, [ANNALS, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] }),
+  )
+  let output = ''
+  for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (bytes) => (output += bytes))
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, output }
+}
+
+async function newTenant(url: string, admin: string, name: string): Promise<Target> {
+  const response = await fetch(`${url}/admin/v1/projects`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name }),
+  })
+  if (!response.ok) throw new Error(`a project was refused: ${response.status}`)
+  return { url, token: ((await response.json()) as { data: { token: string } }).data.token }
+}
+
+function summaryOf({ backups, exports, bytes, findings }: Tally): string {
+  return `${backups} backups and ${exports} exports restored and sound (${Math.round(bytes / 1e6)} MB), ${findings.length} findings`
+}
+
+function report(tally: Tally, { done, refused }: Load, seconds: number): boolean {
+  const counts = Object.entries(done).map(([what, many]) => `${what} ${many}`)
+  say(`\n${WRITERS + HOSTILE_WRITERS} writers, ${Math.round(seconds)} s: ${counts.join(', ')}`)
+  say(`refused, mostly for what was gone: ${JSON.stringify(refused)}`)
+  say(summaryOf(tally))
+  say(`${tally.backups + tally.exports} passed, ${tally.findings.length} failed`)
+  return tally.findings.length === 0
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
