@@ -237,6 +237,27 @@ describe.skipIf(inject('testServer').mode === 'shared')('a backup', () => {
     })
   })
 
+  it('and an export are taken where nothing can be written, as on a standby', async () => {
+    const database = await createTestDatabase()
+    try {
+      await queryRows(database.url, 'INSERT INTO projects (id, name, created_at) VALUES ($1, $2, now())', [
+        randomUUID(),
+        'read-only',
+      ])
+      const name = new URL(database.url).pathname.slice(1)
+      await queryRows(database.url, `ALTER DATABASE ${name} SET default_transaction_read_only = on`)
+      for (const args of [
+        ['backup', files.newPath()],
+        ['export', '--output', files.newPath()],
+      ]) {
+        const { code, stderr } = await runCommand(args, { DATABASE_URL: database.url })
+        expect(code, stderr).toBe(0)
+      }
+    } finally {
+      await database.drop()
+    }
+  })
+
   it('has each session complete up to one moment while it is written', async () => {
     const { project } = await filledProject()
     const api = await service.newClient({ token: project.token })
