@@ -244,8 +244,8 @@ describe.skipIf(inject('testServer').mode === 'shared')('a backup', () => {
         randomUUID(),
         'read-only',
       ])
-      const name = new URL(database.url).pathname.slice(1)
-      await queryRows(database.url, `ALTER DATABASE ${name} SET default_transaction_read_only = on`)
+      const [row] = await queryRows<{ name: string }>(database.url, 'SELECT current_database() AS name')
+      await queryRows(database.url, `ALTER DATABASE ${row!.name} SET default_transaction_read_only = on`)
       for (const args of [
         ['backup', files.newPath()],
         ['export', '--output', files.newPath()],
