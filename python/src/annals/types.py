@@ -529,7 +529,7 @@ class SearchQuery(TypedDict):
     to: NotRequired[str | None]
     """Only entries that were stored at this time or earlier."""
     order: NotRequired[Literal["newest", "relevance"] | None]
-    """The newest entries first; or, of the newest 200 that match, those first that match best."""
+    """The newest entries first; or, of the newest 200 that match, those first that match best, then of the next 200."""
     limit: NotRequired[int | None]
     """Most items per page. It may change between pages."""
     cursor: NotRequired[str | None]

@@ -57,8 +57,8 @@ export interface RankedPlace {
 }
 
 /**
- * A page of the newest entries that match, in the order of how well they do. Where a second, or what is read at
- * most, did not suffice to find as many as are ranked, their pages are followed by pages of the next ones.
+ * A page of the newest entries that match, in the order of how well they do. The pages of as many as are ranked, or
+ * were found within a second and what is read at most, are followed by pages of the next ones.
  */
 export async function findRelevant(
   finding: Finding,
@@ -75,11 +75,11 @@ export async function findRelevant(
     newest ??= first && { ...first, seq: first.seq + 1 }
     rest = next
     for await (const { found, last, bytes: read } of readFound(finding, candidates)) {
-      ranked.push(...found.slice(0, RANKED.entries - ranked.length))
+      const room = RANKED.entries - ranked.length
+      ranked.push(...found.slice(0, room))
       bytes += read
-      rest = last === candidates.at(-1) ? next : last
-      if (ranked.length === RANKED.entries) rest = undefined
-      if (!rest || bytes > RANKED.bytes) break search
+      rest = found.length > room ? ranked.at(-1) : last === candidates.at(-1) ? next : last
+      if (!rest || ranked.length === RANKED.entries || bytes > RANKED.bytes) break search
     }
     if (performance.now() > until) break
   }

@@ -51,7 +51,8 @@ export const SearchQuery = Strict({
   order: Type.Optional(
     Type.Union([Type.Literal('newest'), Type.Literal('relevance')], {
       default: 'newest',
-      description: 'The newest entries first; or, of the newest 200 that match, those first that match best.',
+      description:
+        'The newest entries first; or, of the newest 200 that match, those first that match best, then of the next 200.',
     }),
   ),
   ...PAGE,

@@ -94,6 +94,28 @@ describe('a page of a search', () => {
     expect(second).toMatchObject({ items: [{ seq: 5 }, { seq: 3 }], next: { newest: { seq: 3 } } })
     expect(await findRelevant(large, second.next)).toEqual({ items: [], next: undefined })
   })
+
+  it('by relevance ranks the newest 200, and then the next ones, to the last that matches', async () => {
+    const all = Array.from({ length: 450 }, (_, n) => 450 - n)
+    const many = finding(
+      'refund',
+      (limit, seq) => ({
+        hits: all
+          .filter((n) => n < (seq ?? 451))
+          .slice(0, limit)
+          .map((n) => hit(n)),
+      }),
+      all,
+    )
+    const found: number[] = []
+    let after: Parameters<typeof findRelevant>[1]
+    do {
+      const page = await findRelevant(many, after)
+      found.push(...page.items.map(({ seq }) => seq))
+      after = page.next
+    } while (after)
+    expect(found).toEqual(all)
+  })
 })
 
 const largeBelow = (seq: number) => Array.from({ length: seq - 1 }, (_, n) => hit(seq - 1 - n, 1024 * 1024))
