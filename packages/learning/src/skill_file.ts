@@ -19,8 +19,10 @@ const COMPATIBILITY_LENGTH_MAX = 500
 const HEAD_LENGTH_MAX = 8_192
 
 const PATH_LENGTH_MAX = 512
-/** Control characters, and what separates drives and folders elsewhere. */
-const UNSAFE = /[\p{Cc}\\:]/u
+/** Control characters, characters that are not seen or turn the writing around, and what means something elsewhere. */
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\\:*?"<>|]/u
+/** Names that stand for devices on Windows, whatever their extension. */
+const DEVICE = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?: *\.|$)/i
 
 /** Reads the front matter of a SKILL.md after the Agent Skills format; fields that it does not name are left alone. */
 export function readSkillHead(text: string): SkillHead | Wrong {
@@ -79,9 +81,13 @@ function isTexts(value: unknown): boolean {
 /** Why no file of a skill may have this path: it would lie outside on some system, or not be a file's. */
 export function wrongSkillPath(path: string): string | undefined {
   if (path.length > PATH_LENGTH_MAX) return `has more than ${PATH_LENGTH_MAX} characters`
-  if (UNSAFE.test(path)) return 'has a control character, a backslash or a colon'
+  if (UNSAFE.test(path))
+    return 'has a control character, an invisible one, a backslash, or one of : * ? " < > |'
   const parts = path.split('/')
   if (parts.some((part) => part === '' || part === '.' || part === '..'))
     return 'is not a relative path within the skill'
+  if (parts.some((part) => /^ |[ .]$/.test(part)))
+    return 'has a part that begins or ends with a space, or ends with a dot'
+  if (parts.some((part) => DEVICE.test(part))) return 'has the name of a device on Windows'
   return undefined
 }
