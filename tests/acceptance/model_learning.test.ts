@@ -141,4 +141,52 @@ describe('a model', { timeout: 120_000 }, () => {
     expectOk(await api.request('DELETE', '/api/v1/user/carol'))
     expect(await find()).toEqual([])
   })
+
+  it('keeps, once a user is erased, no words of a run that it was shown and did not cite, approved or not', async () => {
+    const script: Parameters<typeof newModelProject>[0] = (asked) => {
+      if (asked.step === 'curate') return honest(asked)
+      if (asked.data.runs!.length < 2) return { answer: { statements: [] } }
+      const at = asked.data.runs!.findIndex(({ entries }) =>
+        entries.some(({ text }) => text.includes('window')),
+      )
+      const cite = { run: 'AB'[at]!, seq: 2, quote: 'I ask for a seat at the window.' }
+      const other = asked.data
+        .runs![1 - at]!.entries.map(({ text }) => /quetzal\w+/.exec(text)?.[0])
+        .find(Boolean)
+      const about = (words: string) => ({ kind: 'fact', text: words, tool: null, cites: [cite] })
+      return {
+        answer: {
+          statements: [about(`A ${other} needs a seat at the window.`), about(`Never seat a ${other}.`)],
+        },
+      }
+    }
+    const { newSpace, addRun, reflected, statementsOf, api, project } = await newModelProject(script)
+    const space = await newSpace('suggest')
+    const run = (user_id: string, word: string, reward: number) =>
+      addRun(space, user_id, [user(`Seat my ${word}.`), agent('I ask for a seat at the window.')], {
+        reward,
+        group: 'seat',
+      })
+    const erased = ['I bring a quetzalcoatlus.', 'I look for a seat.']
+    await reflected(
+      space,
+      await addRun(space, 'bob', [user(erased[0]!), agent(erased[1]!)], { reward: 0, group: 'seat' }),
+    )
+    await reflected(space, await run('ada', 'luggage', 1))
+    const statements = await statementsOf(space)
+    expect(statements.map(({ cites }) => cites.length)).toEqual([1, 1])
+    expectOk(
+      await api.request('PATCH', `/api/v1/statements/${statements[0]!.id}`, { body: { state: 'active' } }),
+    )
+    const mentions = () =>
+      queryRows(
+        service.databaseUrl,
+        `SELECT 1 FROM statements t WHERE t.project_id = $1 AND t::text LIKE '%quetzal%'
+        UNION ALL SELECT 1 FROM skill_versions v WHERE v.project_id = $1 AND v::text LIKE '%quetzal%'`,
+        [project.id],
+      )
+    expect(await mentions()).not.toEqual([])
+    expectOk(await api.request('DELETE', '/api/v1/user/bob'))
+    expect(await mentions()).toEqual([])
+  })
 })

@@ -132,6 +132,7 @@ export const LEARNING_TABLES: readonly Table[] = [
       pinned: 'boolean',
       text: 'text',
       marker: 'text?',
+      origins: 'object?',
       supports: 'integer',
       contradicts: 'integer',
       created_at: 'time',

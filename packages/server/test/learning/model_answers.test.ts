@@ -37,6 +37,12 @@ describe('an answer without a count of tokens', () => {
 
   it('costs what was sent and what came back, by estimate', async () => {
     body = said('{"statements":[]}')
+    for (const prompt_tokens of [undefined, 2 ** 53, Number.MAX_SAFE_INTEGER, 1e300, -1, '5'] as const) {
+      body = JSON.stringify({ ...JSON.parse(said('{"statements":[]}')), usage: { prompt_tokens } })
+      const { tokens_in } = await ask()
+      expect(tokens_in).toBeGreaterThan(300)
+      expect(tokens_in).toBeLessThan(10_000)
+    }
     expect(await ask()).toMatchObject({
       tokens_in: expect.toSatisfy((tokens) => tokens > 300),
       tokens_out: expect.toSatisfy((tokens) => tokens > 0),

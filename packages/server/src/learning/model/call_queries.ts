@@ -30,7 +30,7 @@ BEGIN
   END IF;
   SELECT c.id, c.status, c.answer INTO known FROM learning_calls c
   WHERE c.project_id = p_project AND c.learning_space_id = p_space AND c.input_hash = p_hash FOR UPDATE;
-  IF known.status = 'answered' AND known.answer IS NOT NULL THEN
+  IF known.status IN ('answered', 'applied') AND known.answer IS NOT NULL THEN
     RETURN concat('answered ', known.id, ' ', known.answer);
   ELSIF known.status = 'applied' THEN
     RETURN 'applied';
@@ -81,10 +81,13 @@ WHERE u.project_id = $1 AND u.day = ${today('$2::timestamptz')}`,
 /** An answer must outlive the machine, other than what consumers of changes write. */
 export const DURABLE = prepared('commit_durably', "SELECT set_config('synchronous_commit', 'on', true)")
 
-/** What it says is being applied in this transaction. Parameters: $1 project, $2 ids. Rows: those that were answered. */
+/**
+ * What it says is being applied in this transaction. The decisions of a curator have no words, and serve every session that
+ * leads to the same question. Parameters: $1 project, $2 ids. Rows: those that were answered.
+ */
 export const END_ANSWERS = prepared(
   'end_learning_answers',
-  `UPDATE learning_calls AS c SET status = 'applied', answer = NULL
+  `UPDATE learning_calls AS c SET status = 'applied', answer = CASE WHEN c.step = 'curate' THEN c.answer END
 WHERE c.project_id = $1 AND c.id = ANY ($2::uuid[]) AND c.status = 'answered' RETURNING c.id`,
 )
 
@@ -164,10 +167,10 @@ BEGIN
     IF (SELECT count(*) FROM statements s WHERE s.project_id = p_project AND s.learning_space_id = p_space) >= ${STATEMENTS_MAX} THEN
       RETURN NULL;
     END IF;${findOrCreateSkill("(p_new ->> 'skill')", "(p_new ->> 'description')", "(p_new ->> 'skill_id')::uuid")}
-    INSERT INTO statements AS s (project_id, learning_space_id, id, skill_id, rule_key, statement_kind, state, author, pinned, text, marker, supports, contradicts, created_at, updated_at)
-    VALUES (p_project, p_space, (p_new ->> 'id')::uuid, skill, digest, p_new ->> 'kind', 'proposed', 'model', false, p_new ->> 'text', p_new ->> 'marker', 0, 0, now(), now())
+    INSERT INTO statements AS s (project_id, learning_space_id, id, skill_id, rule_key, statement_kind, state, author, pinned, text, marker, origins, supports, contradicts, created_at, updated_at)
+    VALUES (p_project, p_space, (p_new ->> 'id')::uuid, skill, digest, p_new ->> 'kind', 'proposed', 'model', false, p_new ->> 'text', p_new ->> 'marker', p_new -> 'origins', 0, 0, now(), now())
     ON CONFLICT (project_id, learning_space_id, rule_key) DO UPDATE
-    SET state = 'proposed', skill_id = excluded.skill_id, text = excluded.text, marker = excluded.marker, author = excluded.author
+    SET state = 'proposed', skill_id = excluded.skill_id, text = excluded.text, marker = excluded.marker, author = excluded.author, origins = excluded.origins
     RETURNING s.id INTO known;
     is_origin := true;
   END IF;

@@ -18,7 +18,12 @@ import { type FindNearest, outcomeOfRow, reflectOnSession } from './reflect_sess
 const POLL_MS = 2_000
 /** Sessions of a space before it is looked for others. */
 const SESSIONS_A_TURN = 20
-const SPACES_MAX = 4
+/** Spaces that are worked on at once; a model that hangs loses its place. */
+const SPACES_MAX = 16
+const HANGS_MS = 2_000
+/** Spaces with work under way, whether they have a place or wait for a model: of a project, and of all. */
+const RUNNING_OF_PROJECT_MAX = 4
+const RUNNING_MAX = 256
 /** What is done between two calls takes no longer. */
 const LANE_MARGIN_S = 5
 const ATTEMPTS_MAX = 3
@@ -51,10 +56,12 @@ interface Space {
  *   ──▶ reflect ──▶ gates ──▶ curate ──▶ applied in one transaction ──▶ the lane is left
  *
  * A lane ends by the database's clock, so a node that was killed leaves its work to others. No connection is held while
- * a model thinks. If it is away, the space waits, longer each time.
+ * a model thinks, and no place for long. If it is away, the space waits, longer each time.
  */
 export class Learner {
   private readonly running = new Map<string, Promise<void>>()
+  /** Of each project, how many of its spaces are running. */
+  private readonly under_way = new Map<string, number>()
   /** Spaces whose model was away: how often in a row, and performance.now() until which they wait. */
   private readonly waits = new Map<string, { times: number; until: number }>()
   private readonly places = new FairSemaphore({
@@ -89,11 +96,40 @@ export class Learner {
       const space = { project_id: project_id!, space_id: learning_space_id! }
       const wait = this.waits.get(space.space_id)
       if (this.running.has(space.space_id) || (wait && wait.until > performance.now())) continue
+      if (this.running.size >= RUNNING_MAX) break
+      const under_way = this.under_way.get(space.project_id) ?? 0
+      if (under_way >= RUNNING_OF_PROJECT_MAX) continue
+      this.under_way.set(space.project_id, under_way + 1)
       const work = this.places
         .run(space.project_id, () => this.takeLane(space))
         .catch((error) => this.warn(error, space))
-        .finally(() => this.running.delete(space.space_id))
+        .finally(() => this.ends(space))
       this.running.set(space.space_id, work)
+    }
+  }
+
+  private ends({ project_id, space_id }: Space): void {
+    this.running.delete(space_id)
+    const left = this.under_way.get(project_id)! - 1
+    if (left > 0) this.under_way.set(project_id, left)
+    else this.under_way.delete(project_id)
+  }
+
+  /** Asks for a project that has a place, which it loses while a model hangs. */
+  private askFor(project_id: string): AskModel {
+    return async (address, request) => {
+      let has_place = true
+      const hangs = setTimeout(() => {
+        has_place = false
+        this.places.giveBack(project_id, 1)
+      }, HANGS_MS)
+      try {
+        return await this.options.ask(address, request)
+      } finally {
+        clearTimeout(hangs)
+        // What is left is short, and must not wait: its lane ends.
+        if (!has_place) this.places.take(project_id, 1)
+      }
     }
   }
 
@@ -142,6 +178,7 @@ export class Learner {
     try {
       await reflectOnSession({
         ...this.options,
+        ask: this.askFor(project_id),
         address: model,
         project_id,
         space_id,

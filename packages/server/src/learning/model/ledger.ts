@@ -87,7 +87,8 @@ export async function askOnce<S extends Step>(
 ): Promise<LedgerAnswer<S> | null> {
   const { database, project_id, space_id, session_ids, address, space_max, project_max } = asking
   const hash = createHash('sha256')
-    .update(JSON.stringify([step, session_ids, prompt.system, prompt.user]))
+    // Of a curator, the same question is the same whichever session leads to it.
+    .update(JSON.stringify([step, step === 'curate' ? [] : session_ids, prompt.system, prompt.user]))
     .digest('hex')
   const estimate = estimateTokens(prompt.system) + estimateTokens(prompt.user) + ANSWER_TOKENS
   const asked = [space_id, newId(), hash, step, address.name, session_ids, estimate]

@@ -7,6 +7,8 @@ import { type AskModel, type ModelAddress, ModelFailure } from './model_port.js'
 
 const ANSWER_BYTES_MAX = 256 * 1024
 const ANSWER_TOKENS_MAX = 8_192
+/** Of what one call may count. */
+const TOKENS_MAX = 100_000_000
 
 /** A model behind an OpenAI-compatible API. Its library is loaded when it is first asked. */
 export function openAiModel(ms_max: number): AskModel {
@@ -108,8 +110,11 @@ function answerOf(completion: Partial<OpenAI.ChatCompletion> | string | null, pr
   return { text, ...tokens }
 }
 
+/** A server may say anything. More tokens than any model takes would make sums that JSON cannot hold exactly. */
 function countOf(tokens: unknown): number {
-  return Number.isSafeInteger(tokens) && (tokens as number) >= 0 ? (tokens as number) : 0
+  return Number.isSafeInteger(tokens) && (tokens as number) >= 0 && (tokens as number) <= TOKENS_MAX
+    ? (tokens as number)
+    : 0
 }
 
 /** Without what the server said, which may be anything. */

@@ -175,7 +175,8 @@ function applyReflection(database: Database, reflection: Reflection): Promise<vo
     if (held.length < session_ids.length) return
     if ((await connection.query(LANE.lock, [project_id, space_id, lane_until])).length === 0) return
     const ended = await connection.query(END_ANSWERS, [project_id, call_ids])
-    const is_new = ended.length === call_ids.length
+    // The reflection: a curator's answer may have been applied for another session.
+    const is_new = call_ids.length > 0 && ended.some(({ id }) => id === call_ids[0])
     for (const delta of is_new ? reflection.deltas : []) await applyDelta(connection, reflection, delta)
     const session = [project_id, space_id, session_id]
     await connection.query(SESSION_MOVES.complete, [...session, reflection.seq])
@@ -184,7 +185,7 @@ function applyReflection(database: Database, reflection: Reflection): Promise<vo
 }
 
 async function applyDelta(connection: Queryable, reflection: Reflection, delta: Delta): Promise<void> {
-  const { project_id, space_id } = reflection
+  const { project_id, space_id, session_ids } = reflection
   const { kind, text, tool, cites } = delta.candidate
   const about = tool === null ? 'such tasks' : `the tool ${oneLine(tool)}`
   const made = {
@@ -195,6 +196,8 @@ async function applyDelta(connection: Queryable, reflection: Reflection, delta: 
     kind,
     text,
     marker: kind === 'procedure' ? tool : null,
+    // Whatever the model was shown may be in its words, cited or not.
+    origins: Object.fromEntries(session_ids.map((id) => [id, true])),
   }
   const [row] = await connection.query(APPLY_DELTA.statement, [
     project_id,

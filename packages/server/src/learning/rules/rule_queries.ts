@@ -63,6 +63,7 @@ export const LEARN_BY_RULES = storedFunction(
   skill uuid;
   digest text;
   is_new boolean;
+  repaired_by jsonb;
   tools_so_far jsonb;
   soon timestamptz := now();
   quiet timestamptz := now() + interval '10 minutes';
@@ -72,12 +73,14 @@ BEGIN
     FROM jsonb_to_recordset(p_findings) AS f (id uuid, skill_id uuid, key text, skill text, description text, text text, is_repaired boolean, cites jsonb)
     ORDER BY f.key
   LOOP
+    -- The error is the same in all sessions; how it was mended is what one of them showed.
+    repaired_by := CASE WHEN finding.is_repaired THEN jsonb_build_object(p_session::text, true) END;
     SELECT s.id, s.state, s.pinned, s.text INTO known FROM statements s
     WHERE s.project_id = p_project AND s.learning_space_id = p_space AND s.rule_key = finding.digest FOR UPDATE;
     IF known.id IS NULL OR known.state = 'revoked' THEN
       CONTINUE WHEN known.id IS NULL AND (SELECT count(*) FROM statements s WHERE s.project_id = p_project AND s.learning_space_id = p_space) >= ${STATEMENTS_MAX};${findOrCreateSkill('finding.skill', 'finding.description', 'finding.skill_id')}
-      INSERT INTO statements AS s (project_id, learning_space_id, id, skill_id, rule_key, statement_kind, state, author, pinned, text, supports, contradicts, created_at, updated_at)
-      VALUES (p_project, p_space, finding.id, skill, finding.digest, 'fact', 'proposed', 'rule', false, finding.text, 0, 0, now(), now())
+      INSERT INTO statements AS s (project_id, learning_space_id, id, skill_id, rule_key, statement_kind, state, author, pinned, text, supports, contradicts, origins, created_at, updated_at)
+      VALUES (p_project, p_space, finding.id, skill, finding.digest, 'fact', 'proposed', 'rule', false, finding.text, 0, 0, repaired_by, now(), now())
       ON CONFLICT (project_id, learning_space_id, rule_key) DO UPDATE SET skill_id = excluded.skill_id WHERE s.state = 'revoked';
       SELECT s.id, s.state, s.pinned, s.text INTO known FROM statements s
       WHERE s.project_id = p_project AND s.learning_space_id = p_space AND s.rule_key = finding.digest FOR UPDATE;
@@ -93,6 +96,8 @@ BEGIN
         state = CASE WHEN s.state = 'revoked' THEN 'proposed' ELSE s.state END,
         text = CASE WHEN NOT s.pinned AND (s.state = 'revoked' OR finding.is_repaired AND length(s.text) < length(finding.text))
           THEN finding.text ELSE s.text END,
+        origins = CASE WHEN NOT s.pinned AND (s.state = 'revoked' OR finding.is_repaired AND length(s.text) < length(finding.text))
+          THEN repaired_by ELSE s.origins END,
         updated_at = greatest(now(), s.updated_at)
       WHERE s.project_id = p_project AND s.id = known.id;
     END IF;

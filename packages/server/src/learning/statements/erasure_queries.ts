@@ -2,8 +2,8 @@ import { storedFunction } from '../../postgres/stored_function.js'
 import { recountText } from './statement_queries.js'
 
 /**
- * Deletes up to so many citations of sessions that go, and what rests on them: a statement that was worded from one of
- * them or has no support left loses its words, as do the versions of skills that it was in. A skill that has none but such
+ * Deletes up to so many citations of sessions that go, and what rests on them: a statement that a model worded when it
+ * was shown one of them, cited or not, or that has no support left loses its words, a rule's what one of them had shown, as do the versions of skills that it was in. A skill that has none but such
  * statements loses its name, which may be that of a tool that only those sessions called. Answer: citations, statements.
  */
 export const ERASE_CITES = storedFunction(
@@ -12,13 +12,19 @@ export const ERASE_CITES = storedFunction(
   `DECLARE
   cites bigint;
   touched uuid[];
-  origins uuid[];
+  first_cited uuid[];
   revoked uuid[];
   spaces uuid[];
   empty uuid[];
+  worded uuid[];
+  reworded uuid[];
 BEGIN
-  SELECT array_agg(DISTINCT c.learning_space_id) INTO spaces FROM statement_cites c
-  WHERE c.project_id = p_project AND c.session_id = ANY (p_sessions);
+  worded := ARRAY(SELECT s.id FROM statements s
+    WHERE s.project_id = p_project AND s.origins ?| p_sessions::text[] ORDER BY s.id LIMIT p_rows_max);
+  SELECT array_agg(DISTINCT f.learning_space_id) INTO spaces FROM (
+    SELECT c.learning_space_id FROM statement_cites c WHERE c.project_id = p_project AND c.session_id = ANY (p_sessions)
+    UNION ALL
+    SELECT s.learning_space_id FROM statements s WHERE s.project_id = p_project AND s.id = ANY (worded)) f;
   PERFORM FROM learning_spaces l WHERE l.project_id = p_project AND l.id = ANY (spaces) ORDER BY l.id FOR NO KEY UPDATE;
   WITH gone AS (
     DELETE FROM statement_cites AS c WHERE c.project_id = p_project AND c.ctid = ANY (ARRAY(
@@ -26,17 +32,25 @@ BEGIN
     RETURNING c.statement_id, c.is_origin
   )
   SELECT count(*), coalesce(array_agg(DISTINCT g.statement_id), '{}'), coalesce(array_agg(DISTINCT g.statement_id) FILTER (WHERE g.is_origin), '{}')
-  INTO cites, touched, origins FROM gone g;
-  IF cites = 0 THEN
-    RETURN '0,0';
+  INTO cites, touched, first_cited FROM gone g;
+  IF cites = 0 AND cardinality(worded) = 0 THEN
+    RETURN '0,0,0';
   END IF;
+  touched := touched || worded;
   PERFORM FROM statements s WHERE s.project_id = p_project AND s.id = ANY (touched) ORDER BY s.id FOR UPDATE;${recountText('s.id = ANY (touched)')}
   SELECT coalesce(array_agg(s.id), '{}') INTO revoked FROM statements s
   WHERE s.project_id = p_project AND s.id = ANY (touched) AND s.author <> 'person' AND s.state <> 'revoked'
-    AND (s.supports = 0 OR s.id = ANY (origins) AND NOT s.pinned OR s.state = 'active' AND NOT s.pinned AND s.supports < 2);
+    AND (s.supports = 0 OR s.id = ANY (first_cited) AND NOT s.pinned OR s.id = ANY (worded) AND s.author = 'model' OR s.state = 'active' AND NOT s.pinned AND s.supports < 2);
+  -- Of a rule's statement, the error stays: other sessions had the same.
+  WITH mended AS (
+    UPDATE statements AS s SET origins = NULL,
+      text = CASE WHEN s.author = 'rule' THEN concat(split_part(s.text, '”. ', 1), CASE WHEN s.text LIKE '%”. %' THEN '”.' END) ELSE s.text END
+    WHERE s.project_id = p_project AND s.id = ANY (worded) RETURNING s.id, s.author
+  )
+  SELECT coalesce(array_agg(m.id), '{}') INTO reworded FROM mended m WHERE m.author = 'rule';
+  UPDATE skill_versions AS v SET text = NULL, statements = '{}', reason = 'A session that it was learnt from was deleted.', author = 'erasure'
+  WHERE v.project_id = p_project AND v.learning_space_id = ANY (spaces) AND v.statements ?| (revoked || reworded)::text[];
   IF cardinality(revoked) > 0 THEN
-    UPDATE skill_versions AS v SET text = NULL, statements = '{}', reason = 'A session that it was learnt from was deleted.', author = 'erasure'
-    WHERE v.project_id = p_project AND v.learning_space_id = ANY (spaces) AND v.statements ?| revoked::text[];
     UPDATE statements AS s SET state = 'revoked', text = '', marker = NULL, pinned = false
     WHERE s.project_id = p_project AND s.id = ANY (revoked);
     SELECT array_agg(k.id) INTO empty FROM skills k
@@ -49,6 +63,6 @@ BEGIN
     UPDATE skill_versions AS v SET text = NULL
     WHERE v.project_id = p_project AND v.skill_id = ANY (empty) AND v.learning_space_id = ANY (spaces);
   END IF;
-  RETURN concat(cites, ',', cardinality(revoked));
+  RETURN concat(cites, ',', cardinality(revoked), ',', cardinality(worded));
 END`,
 )

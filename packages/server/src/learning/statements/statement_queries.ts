@@ -128,11 +128,12 @@ export const CHANGE_STATEMENT = {
     'lock_statement',
     'SELECT s.learning_space_id, s.skill_id, s.state FROM statements s WHERE s.project_id = $1 AND s.id = $2 FOR UPDATE',
   ),
-  /** $2 statement, $3 state, $4 text, $5 kind: each null where it stays. What a person wrote may then be added again. */
+  /** $2 statement, $3 state, $4 text, $5 kind: each null where it stays. What a person wrote may then be added again, and is nobody else's words. */
   update: prepared(
     'update_statement',
     `UPDATE statements AS s SET state = coalesce($3::text, s.state), text = coalesce($4::text, s.text),
   statement_kind = coalesce($5::text, s.statement_kind), pinned = true,
+  origins = CASE WHEN $4::text IS NULL THEN s.origins END,
   rule_key = CASE WHEN s.author = 'person' AND ($3::text = 'retired' OR $4::text IS NOT NULL OR $5::text IS NOT NULL) THEN NULL ELSE s.rule_key END, updated_at = greatest(now(), s.updated_at)
 WHERE s.project_id = $1 AND s.id = $2`,
   ),

@@ -170,7 +170,7 @@ export async function addFeedback(
 /** Erases some citations of sessions that go, with the statements and versions that rest on them. */
 export async function eraseCites({ database, project_id }: Tenant, session_ids: string[]) {
   const answer = await call(database, ERASE_CITES, project_id, session_ids, CITES_AT_ONCE_MAX)
-  const [cites, revoked] = answer!.split(',').map(Number) as [number, number]
+  const [cites, revoked, worded] = answer!.split(',').map(Number) as [number, number, number]
   const counts = { statement_cites: cites, revoked_statements: revoked }
-  return { counts, has_all: cites < CITES_AT_ONCE_MAX }
+  return { counts, has_all: Math.max(cites, worded) < CITES_AT_ONCE_MAX }
 }
