@@ -77,6 +77,7 @@ async function useSessions({ sessions, blobs }: Annals, user: string): Promise<s
   await sessions.configs.replace(id, { b: 1 })
   await sessions.configs.merge(id, { c: 1 })
   await sessions.update(id, { expires_in_s: 3_600 })
+  await sessions.compact(id, { to_seq: message.seq, summary: { blob: { role: 'user', content: 'sum' } } })
   const { new_session_id } = await sessions.copy(id)
   await sessions.appendToSessions([
     { session_id: id, entries: [{ kind: 'event', type: 'note', data: {} }], configs_patch: { d: 1 } },

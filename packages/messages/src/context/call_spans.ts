@@ -43,27 +43,21 @@ export class CallSpans {
     if (speaker === 'user') this.user_seq = seq
   }
 
-  /** Whether no call up to a seq has a result behind it; otherwise where that is so. */
+  /**
+   * undefined if no call up to a seq has a result behind it; otherwise where that is so. One walk over the spans for each
+   * direction, which are in order of their ends: a span that does not reach the place so far never does.
+   */
   partedAt(seq: number): NearestPlaces | undefined {
-    const deltas = new Map<number, number>()
-    const change = (at: number, delta: number) => deltas.set(at, (deltas.get(at) ?? 0) + delta)
-    for (const { call, end } of this.all()) {
-      change(call, 1)
-      change(end, -1)
+    const spans = this.all()
+    let before = seq
+    for (let at = spans.length - 1; at >= 0; at--) {
+      const { call, end } = spans[at]!
+      if (call <= before && before < end) before = call - 1
     }
-    let open = 0
-    let opened = 0
-    let isParted = false
-    for (const [at, delta] of [...deltas].sort(([a], [b]) => a - b)) {
-      if (at > seq && !isParted) {
-        if (open === 0) return undefined
-        isParted = true
-      }
-      if (open === 0) opened = at
-      open += delta
-      if (open === 0 && isParted) return { before: opened - 1, after: Number.isFinite(at) ? at : undefined }
-    }
-    return undefined
+    if (before === seq) return undefined
+    let after = seq
+    for (const { call, end } of spans) if (call <= after && after < end) after = end
+    return { before, after: Number.isFinite(after) ? after : undefined }
   }
 
   /** A message that has a call, or a result, whose other half is in none of the others. */
@@ -75,9 +69,11 @@ export class CallSpans {
     return undefined
   }
 
-  private *all(): Generator<CallSpan> {
-    yield* this.spans
+  /** In order of their ends. */
+  private all(): CallSpan[] {
+    const all = [...this.spans]
     for (const call of this.unanswered.values())
-      if (call > this.user_seq) yield { call, end: Number.POSITIVE_INFINITY }
+      if (call > this.user_seq) all.push({ call, end: Number.POSITIVE_INFINITY })
+    return all
   }
 }
