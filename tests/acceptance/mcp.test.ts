@@ -95,7 +95,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
     )
     const { client } = await connectMcp(service.node.url, project.token, transport)
     const read = await client.callTool({ name: 'read_session', arguments: { session_id: hidden.id } })
-    const [{ text }] = read.content as [{ text: string }]
+    const [{ text }] = read.content as unknown as [{ text: string }]
     expect(text).toContain('delete_all\\u202e\\u200b')
     expect(text).not.toContain('\u202e')
     expect(JSON.parse(text).entries[0].blocks[0].tool_call.name).toBe(name)

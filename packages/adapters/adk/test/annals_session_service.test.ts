@@ -225,7 +225,8 @@ describe('a service that is killed in the middle of a run', () => {
 describe('a compaction of ADK', () => {
   const compaction = (compactedContent: string, startTime: number, endTime: number): Event => {
     const compacted = { isCompacted: true, compactedContent, startTime, endTime }
-    return Object.assign(event('', {}, { content: undefined, timestamp: 99 }), compacted)
+    const { content: _, ...empty } = event('', {}, { timestamp: 99 })
+    return Object.assign(empty, compacted)
   }
 
   it('comes back as the event that it is, and contexts begin with what it says', async () => {

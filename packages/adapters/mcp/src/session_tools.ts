@@ -59,6 +59,12 @@ export function addSessionTools(server: McpServer, annals: Annals): void {
     },
     work: (asked) => readSession(annals, asked),
   })
+  addContextTool(server, annals)
+  addToolCallTool(server, annals)
+  addSearchTool(server, annals)
+}
+
+function addContextTool(server: McpServer, annals: Annals): void {
   addTool(server, {
     name: 'read_context',
     title: 'Read the context of a session',
@@ -77,7 +83,9 @@ export function addSessionTools(server: McpServer, annals: Annals): void {
       return { messages, tokens, from_seq, compaction_seq }
     },
   })
-  addToolCallTool(server, annals)
+}
+
+function addSearchTool(server: McpServer, annals: Annals): void {
   addTool(server, {
     name: 'search',
     title: 'Search all sessions',

@@ -116,25 +116,30 @@ function anthropicRules(items: readonly Json[]): string[] {
     const last = blocks.at(-1)
     if (item.role === 'assistant' && (last?.type === 'thinking' || last?.type === 'redacted_thinking'))
       broken.push(`[${at}] ends with thinking`)
-    const calls = blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => id)
-    const answers = blocksOf(items[at + 1]?.content)
-      .filter(({ type }) => type === 'tool_result')
-      .map((block) => block.tool_use_id)
-    for (const id of calls)
-      if (!answers.includes(id)) broken.push(`[${at}] tool_use ${id} without tool_result in the next message`)
-    const results = blocks.filter(({ type }) => type === 'tool_result').map((block) => block.tool_use_id)
-    const asked = blocksOf(items[at - 1]?.content).flatMap((block: Json) =>
-      block.type === 'tool_use' ? [block.id] : [],
-    )
-    for (const id of results)
-      if (!asked.includes(id))
-        broken.push(`[${at}] tool_result ${id} without tool_use in the previous message`)
-    if (new Set(results).size < results.length) broken.push(`[${at}] several results of one call`)
-    const first = blocks.findIndex(({ type }) => type !== 'tool_result')
-    if (first >= 0 && blocks.slice(first).some(({ type }) => type === 'tool_result'))
-      broken.push(`[${at}] content ahead of a result`)
+    broken.push(...unpairedInAnthropic(items, at, blocks))
   }
   if (marks > 4) broken.push(`A maximum of 4 blocks with cache_control may be provided. Found ${marks}.`)
+  return broken
+}
+
+function unpairedInAnthropic(items: readonly Json[], at: number, blocks: Json[]): string[] {
+  const broken: string[] = []
+  const calls = blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => id)
+  const answers = blocksOf(items[at + 1]?.content)
+    .filter(({ type }) => type === 'tool_result')
+    .map((block) => block.tool_use_id)
+  for (const id of calls)
+    if (!answers.includes(id)) broken.push(`[${at}] tool_use ${id} without tool_result in the next message`)
+  const results = blocks.filter(({ type }) => type === 'tool_result').map((block) => block.tool_use_id)
+  const asked = blocksOf(items[at - 1]?.content).flatMap((block: Json) =>
+    block.type === 'tool_use' ? [block.id] : [],
+  )
+  for (const id of results)
+    if (!asked.includes(id)) broken.push(`[${at}] tool_result ${id} without tool_use in the previous message`)
+  if (new Set(results).size < results.length) broken.push(`[${at}] several results of one call`)
+  const first = blocks.findIndex(({ type }) => type !== 'tool_result')
+  if (first >= 0 && blocks.slice(first).some(({ type }) => type === 'tool_result'))
+    broken.push(`[${at}] content ahead of a result`)
   return broken
 }
 
