@@ -23,6 +23,7 @@ function clusterOf(target: object = { distributed: true }) {
   const poolOf = (answer: (statement: Statement) => Promise<Row[]>): DatabasePool => ({
     query: (statement: Statement, _parameters: readonly Parameter[]) => answer(statement),
     transaction: () => Promise.reject(new Error('not here')),
+    snapshot: () => Promise.reject(new Error('not here')),
     close: async () => {},
     usage: () => ({ total: 1, idle: 1, waiting: 0 }),
     renew: () => {},
