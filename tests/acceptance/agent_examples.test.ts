@@ -17,7 +17,7 @@ process 3: another way: cathedrals took centuries.
 const CLAUDE_IMPORT = `after the first import: 4 messages, 1 events
 after the second import: 4 messages, 1 events
 called Bash {"command":"npm test"}
-it returned: 2 tests failed
+it returned: Error: 2 tests failed
 `
 
 const TWO_RUNNERS = `10 events of user

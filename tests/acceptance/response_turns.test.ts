@@ -162,7 +162,8 @@ describe('a turn that was stored as items of the Responses API', () => {
       )
     const whole = await contextOf({})
     expect(whole.items).toEqual([...inChat(0), ...inChat(1)])
-    expect(whole.ids).toEqual(withItems(ids))
+    // What the model thought has no place in this format: the turn has the id of what it says first.
+    expect(whole.ids).toEqual(ids.filter((_, at) => [0, 2, 5, 6].includes(at % 7)))
     const short = await contextOf({ keep_tool_results: 0, clear_tool_inputs: true })
     const called = short.items.map((item) => (item as { tool_calls?: { function: object }[] }).tool_calls)
     const cleared = (name: string) => ({ name, arguments: '{}' })

@@ -51,7 +51,11 @@ function call(client: HttpClient, { path, method, operation }: (typeof operation
   if (body?.session_id) body.session_id = ids.session_id
   if (body?.skill_id) body.skill_id = ids.skill_id
   if (body?.statement_ids) body.statement_ids = [ids.statement_id]
-  const needed = operation.parameters?.filter((one) => one.in === 'query' && one.required) ?? []
+  if (body?.to_seq) body.to_seq = 1
+  // It takes this or another name of the same bytes.
+  const isNeeded = (name: string) => name === 'sha256'
+  const queries = operation.parameters?.filter((one) => one.in === 'query') ?? []
+  const needed = queries.filter((one) => one.required || isNeeded(one.name))
   const query = Object.fromEntries(needed.map(({ name, example }) => [name, example!]))
   return client.request(method.toUpperCase(), real, { query, ...(body && { body }) })
 }

@@ -73,6 +73,8 @@ describe('scopes', () => {
     const client = service.rawClient((await issue({ name: scope, scopes: [scope] })).token)
     for (const { path, method } of describedOperations) {
       if (!path.startsWith('/api/') || (method === 'get') !== (other === 'read')) continue
+      // Any key may ask what it may do.
+      if (path === '/api/v1/key') continue
       const target = path.replaceAll(/\{\w+\}/g, NOBODYS_ID)
       expectError(await client.request(method.toUpperCase(), target), 403, 'insufficient_scope', other)
     }

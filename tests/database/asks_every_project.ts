@@ -13,6 +13,7 @@ export const ASKS_EVERY_PROJECT = [
   'find_projects_with_discarded_objects',
   'find_projects_with_old_blobs',
   'find_projects_with_remains',
+  'find_recounts',
   'find_scans',
 ]
 /** As verification does, a table at a time. */

@@ -56,7 +56,7 @@ const CALLS: Record<string, unknown[][]> = {
   rowChecks: [],
   measureStatements: [[tables]],
   nextProjectStatements: [[all_tables]],
-  exportOne: [...owners, ...exported.filter(({ kind }) => kind === 'user')].map((table) => [table]),
+  exportOne: exported.filter(({ kind }) => kind === 'session' || kind === 'user').map((table) => [table]),
   listSessionsByActivity: lists(PARENTS),
   findOverdue: tablesThatWait(all_tables).map((table) => [table]),
   endOverdue: tablesThatWait(all_tables).map((table) => [table]),

@@ -143,7 +143,7 @@ describe('a chat', () => {
     const { items } = await annals.sessions.messages(id, { format: 'openai' }).page()
     expect(items[0]).toEqual({ role: 'system', content: 'Be brief.' })
     expect(items).toContainEqual({ role: 'tool', tool_call_id: 'c1', content: '{"degrees":21}' })
-    expect(items).toContainEqual({ role: 'tool', tool_call_id: 'c2', content: 'no such city' })
+    expect(items).toContainEqual({ role: 'tool', tool_call_id: 'c2', content: 'Error: no such city' })
     const calls = items.flatMap((item) => (item.tool_calls ?? []) as { function: { name: string } }[])
     expect(calls.map((call) => call.function.name)).toEqual(['weather', 'weather', 'find', 'ask', 'ask'])
   })

@@ -47,7 +47,7 @@ export const SESSION_LINE = {
   expires_in_s: absentBefore('positive?'),
   parent_id: absentBefore('uuid?'),
   forked_from: absentBefore('uuid?'),
-  forked_at_seq: absentBefore('ordinal?'),
+  forked_at_seq: absentBefore('bigint?'),
   configs: 'object',
 } as const satisfies Record<string, Column>
 

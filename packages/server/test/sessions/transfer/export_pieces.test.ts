@@ -57,22 +57,11 @@ describe('sessions are exported', () => {
     expect(database.answers).toEqual([2_000, 2_000, 1_010])
   })
 
-  it.each([1, 100])(
-    'without those that are deleted before it is their turn, in pieces of %i',
-    async (rows_max) => {
-      for (const gone of ['a', 'b', 'c']) {
-        const logs: Record<string, number> = { a: 2, b: 1, c: 2 }
-        const database = new Logs({ ...logs, [gone]: 0 }, rows_max)
-        const left = { a: 'a a1 a2', b: 'b b1', c: 'c c1 c2', [gone]: '' }
-        expect(await linesOf(database, logs)).toBe([left.a, left.b, left.c].filter(Boolean).join(' '))
-      }
-    },
-  )
-
-  it('not at all when one is deleted while it is being written', async () => {
-    const database = new Logs({ a: 1, b: 4 }, 2, (logs, answer) => {
-      if (answer === 1) logs.b = 0
-    })
-    await expect(linesOf(database, { a: 1, b: 4 })).rejects.toThrow('Session b was deleted while')
+  it.each([1, 2, 100])('not where a log is shorter than its head says, in pieces of %i', async (rows_max) => {
+    for (const last of ['a', 'b', 'c']) {
+      const logs: Record<string, number> = { a: 2, b: 1, c: 2 }
+      const database = new Logs({ ...logs, [last]: 0 }, rows_max)
+      await expect(linesOf(database, logs)).rejects.toThrow(`Session ${last} cannot be exported`)
+    }
   })
 })
