@@ -82,10 +82,8 @@ METHODS: list[tuple[str, Method, object, bool]] = [
     (f"POST /session/{ID}/retractions", lambda annals: annals.sessions.retract(ID, last=1), {"last": 1}, KEYED),
     (
         f"POST /session/{ID}/compactions",
-        lambda annals: annals.sessions.compact(
-            ID, to_seq=3, summary=[{"blob": {"role": "user", "content": "So far."}}]
-        ),
-        {"to_seq": 3, "summary": [{"blob": {"role": "user", "content": "So far."}}]},
+        lambda annals: annals.sessions.compact(ID, to_seq=3, summary={"blob": {"role": "user", "content": "So far."}}),
+        {"to_seq": 3, "summary": {"blob": {"role": "user", "content": "So far."}}},
         KEYED,
     ),
     (f"GET /session/{ID}/timeline", lambda annals: annals.sessions.timeline(ID).page(), None, UNKEYED),
