@@ -79,7 +79,7 @@ async function drill(rounds: number, seed: number): Promise<boolean> {
     for (let round = 1; round <= rounds && !isInterrupted; round++) {
       await backUp(postgres, join(work, 'drill.backup'), tally)
       await exportProject(postgres, join(work, 'drill.ndjson'), tally)
-      if (round % 10 === 0 || round === rounds) say(`round ${round}: ${summaryOf(tally)}`)
+      say(`round ${round}: ${summaryOf(tally)}`)
     }
   } finally {
     await load.stop()

@@ -72,10 +72,11 @@ export class Load {
   private async attach(target: Target): Promise<void> {
     const id = this.pick()
     const hashes: string[] = []
-    // More than one transaction of a deletion releases.
+    // More than one transaction of a deletion releases; or more than one chunk each, but seldom, so that rounds stay short.
     const blobs = this.random.chance(0.1) ? 20 : this.random.integer(1, 2)
+    const bytes_max = blobs === 1 && this.random.chance(0.1) ? 600_000 : 2_000
     for (let n = 0; n < blobs; n++) {
-      const sha256 = await this.putBlob(target, this.random.integer(1, blobs > 2 ? 2_000 : 600_000))
+      const sha256 = await this.putBlob(target, this.random.integer(1, bytes_max))
       if (sha256) hashes.push(sha256)
     }
     const files = hashes.map((sha256) => ({ annals_blob: sha256, media_type: 'image/png' }))
