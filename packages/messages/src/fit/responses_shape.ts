@@ -124,17 +124,3 @@ function sideOf({ kind }: Piece, item: JsonObject, type: string): Run['side'] {
   if (type === 'message') return item.role === 'assistant' ? 'model' : 'user'
   return itemRole(type) === 'assistant' ? 'model' : 'user'
 }
-
-/** An answer's message without the id that ties it to the reasoning that came with it. */
-export function withoutItemId(item: JsonObject): JsonObject {
-  if (item.type === 'message' && Array.isArray(item.content)) {
-    const texts = item.content.filter(isObject).map(({ text, refusal }) => text ?? refusal)
-    return {
-      type: 'message',
-      role: item.role,
-      content: texts.filter((text) => typeof text === 'string').join('\n'),
-    }
-  }
-  const { id: _, ...rest } = item
-  return 'call_id' in item ? rest : item
-}
