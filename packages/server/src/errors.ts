@@ -44,6 +44,7 @@ const CATALOGUE = {
   payload_too_large: { status: 413 },
   unsupported_media_type: { status: 415 },
   range_not_satisfiable: { status: 416 },
+  expectation_failed: { status: 417 },
   idempotency_key_reused: { status: 422 },
   rate_limited: { status: 429, retry_after_s: 1 },
   headers_too_large: { status: 431 },
@@ -73,6 +74,7 @@ const SENTENCES = {
   token_not_found: 'There is no such token in this project.',
   webhook_not_found: 'There is no such webhook in this project.',
   request_timeout: 'The request took too long to arrive. Send it again, faster.',
+  expectation_failed: 'Header expect may be 100-continue, and nothing else.',
   session_in_space: 'The learning space already learns from this session.',
   user_mismatch:
     'The learning space belongs to a user, and learns only from sessions of that user; this session is not one of them. Use a space without a user, or one of the user of the session.',

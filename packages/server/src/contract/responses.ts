@@ -20,6 +20,7 @@ const STATUS_TEXT: Record<number, string> = {
   413: 'The body is too large.',
   415: 'The body is not JSON.',
   416: 'The range is outside of the bytes.',
+  417: 'The header Expect asks for something that the service does not do.',
   422: 'The idempotency key was used for another request.',
   429: 'The token made too many requests; nothing was done.',
   431: 'The request line and the headers are too large.',

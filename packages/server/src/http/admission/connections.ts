@@ -52,7 +52,7 @@ export function boundConnections(
 ): void {
   server.maxConnections = connections_max
   cutStalledReaders(server, stall_ms_max, logger)
-  // An unknown expectation may be ignored (RFC 9110, 10.1.1); the platform would refuse it.
+  // Refused by a hook instead, in the envelope: the platform's own answer would be empty.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     server.emit('request', request, response),
   )

@@ -28,6 +28,8 @@ export function logRequests(
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).headers(SECURITY_HEADERS)
     const refusal = refuseHeaders(request.raw)
+    // Nobody knows where such a request ends (RFC 9112, 6.1).
+    if (refusal && request.raw.httpVersion === '1.0') reply.header('connection', 'close')
     // Before the body, which need not be read.
     if (!refusal && request.is404) answerUnrouted(request, reply)
     else done(refusal)
@@ -87,6 +89,11 @@ function refuseHeaders({ headers, httpVersion, rawHeaders }: IncomingMessage): A
   const encoding = headers['transfer-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'chunked')
     return invalidRequest('Header transfer-encoding must be chunked, and nothing else.')
+  // HTTP/1.0 has no chunks: a proxy that knows this sees the end of the request elsewhere.
+  if (encoding !== undefined && httpVersion === '1.0')
+    return invalidRequest('Header transfer-encoding does not exist in HTTP/1.0. Use HTTP/1.1.')
+  if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue')
+    return new AnnalsError('expectation_failed')
   // No name is there twice, as nearly always: the names need not be looked at.
   if (rawHeaders.length === 2 * Object.keys(headers).length) return undefined
   let seen = 0
