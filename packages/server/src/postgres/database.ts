@@ -126,8 +126,6 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   })
   pool.on('connect', (client) => {
     opened.set(client, performance.now())
-    // A connection in use reports its end to its statement; any other error without a listener would end the process.
-    client.on('error', () => {})
     client.on('notice', ({ routine }) => routine === NOT_REPLICATED && unreplicated.add(client))
   })
   // One that is being closed may still hear that the server stops.

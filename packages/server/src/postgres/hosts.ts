@@ -165,6 +165,9 @@ export class HostedClient extends pg.Client {
   constructor(config: pg.ClientConfig & { hosts?: Hosts | undefined }) {
     super(config)
     this.hosts = config.hosts
+    // A connection in use reports its end to its statement. Any other error, even one that comes with the end of the
+    // handshake, would end the process if nobody listened.
+    this.on('error', () => {})
   }
 
   override connect(): Promise<pg.Client>

@@ -24,21 +24,19 @@ export type ConnectionTarget = ({ connectionString: string; hosts?: Hosts | unde
 
 /**
  * A connection of its own, beside the pools, which is not open yet. `purpose` is its name in the server's list of
- * clients. Without a listener, an error between two statements would end the process.
+ * clients.
  */
 export function singleConnection(
   target: ConnectionTarget,
   purpose: string,
   options: pg.ClientConfig = {},
 ): pg.Client {
-  const client = new HostedClient({
+  return new HostedClient({
     ...target,
     application_name: purpose,
     connectionTimeoutMillis: 10_000,
     ...options,
   })
-  client.on('error', () => {})
-  return client
 }
 
 /** Runs work on such a connection, and closes it. */

@@ -28,8 +28,9 @@ afterEach(async () => {
 async function openFake(
   onMessage?: OnMessage,
   signal?: AbortSignal,
+  afterLogin?: Buffer,
 ): Promise<{ server: FakePostgres; database: DatabasePool }> {
-  const server = await startFakePostgres(onMessage)
+  const server = await startFakePostgres(onMessage, afterLogin)
   closings.push(() => server.close())
   const database = openDatabase({
     target: server.target,
@@ -62,6 +63,11 @@ describe('a database that breaks off', () => {
     const { database } = await openFake(onMessage)
     expect(await awayOf(database.query(WRITE, []))).toMatchObject({ error: 'unavailable', in_doubt: true })
     expect(database.usage()).toMatchObject({ total: 0, waiting: 0 })
+  })
+
+  it('with the end of the handshake is away', async () => {
+    const { database } = await openFake((socket) => socket.destroy(), undefined, stoppingAnswer())
+    expect(await awayOf(database.query(WRITE, []))).toMatchObject({ error: 'unavailable' })
   })
 
   it('within a transaction is away and leaves nothing in doubt: nothing was committed', async () => {

@@ -13,9 +13,10 @@ export interface FakePostgres {
 
 /**
  * A server that speaks as much of PostgreSQL's protocol as a client needs to log in, and then does what a test
- * wants. Without `onMessage` it accepts connections and never says a word.
+ * wants. Without `onMessage` it accepts connections and never says a word. `afterLogin` arrives with the end of the
+ * handshake.
  */
-export async function startFakePostgres(onMessage?: OnMessage): Promise<FakePostgres> {
+export async function startFakePostgres(onMessage?: OnMessage, afterLogin = Buffer.alloc(0)): Promise<FakePostgres> {
   const sockets = new Set<Socket>()
   let accepted = 0
   const server = createServer((socket) => {
@@ -23,7 +24,7 @@ export async function startFakePostgres(onMessage?: OnMessage): Promise<FakePost
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
     socket.on('error', () => {})
-    if (onMessage) serve(socket, onMessage)
+    if (onMessage) serve(socket, onMessage, afterLogin)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
@@ -39,7 +40,7 @@ export async function startFakePostgres(onMessage?: OnMessage): Promise<FakePost
   }
 }
 
-function serve(socket: Socket, onMessage: OnMessage): void {
+function serve(socket: Socket, onMessage: OnMessage, afterLogin: Buffer): void {
   let received = Buffer.alloc(0)
   let loggedIn = false
   socket.on('data', (chunk) => {
@@ -47,7 +48,7 @@ function serve(socket: Socket, onMessage: OnMessage): void {
     if (!loggedIn && received.length >= 4 && received.length >= received.readInt32BE(0)) {
       received = received.subarray(received.readInt32BE(0))
       loggedIn = true
-      socket.write(Buffer.concat([message('R', int32(0)), readyForQuery()]))
+      socket.write(Buffer.concat([message('R', int32(0)), readyForQuery(), afterLogin]))
     }
     while (loggedIn && received.length >= 5 && received.length > received.readInt32BE(1)) {
       const end = received.readInt32BE(1) + 1
