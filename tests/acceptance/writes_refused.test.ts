@@ -14,6 +14,8 @@ const PATIENTLY = { timeout: 30_000, interval: 100 }
 const QUESTIONS =
   "SELECT pid FROM pg_stat_activity WHERE application_name = 'annals probe' AND wait_event = 'SyncRep'"
 const note = { type: 'note', data: {} }
+const CANCEL_COMMITS_THAT_WAIT =
+  "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name <> 'annals probe'"
 
 async function readiness(api: ApiClient): Promise<[number, unknown]> {
   const { status, json } = await api.request<unknown>('GET', '/ready')
@@ -84,9 +86,18 @@ describe('a synchronous standby that is away', () => {
     await execute(server.url, 'SELECT pg_reload_conf()')
   }
 
+  /** A reload takes effect when the checkpointer has read it. Until then, commits wait for no standby. */
+  async function commitsWait(): Promise<void> {
+    await vi.waitFor(async () => {
+      execute(server.url, "SELECT pg_logical_emit_message(true, 'test', '')").catch(() => undefined)
+      expect(await queryRows(server.url, CANCEL_COMMITS_THAT_WAIT)).not.toEqual([])
+    }, PATIENTLY)
+  }
+
   it('ends every write within the bound of an append, refuses the next ones, and is 503 at /ready', async () => {
     const { id } = expectOk(await api.createSession({}), 201)
     await setStandbys('gone')
+    await commitsWait()
     // What was sent is in doubt: nobody answers it, and the connection is closed.
     const writes = await Promise.allSettled([
       api.createSession({}),
