@@ -4,13 +4,13 @@ import Type from '#typebox'
 import { AnnalsError } from '../errors.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
 import { mayRead, withFields } from '../http/answer/answer.js'
-import { contextMessages } from '../http/answer/page_renderer.js'
 import { operationsOf } from '../http/operation.js'
-import { appendWithinQuota, markReplayed } from '../http/request/append.js'
 import { newId } from '../ids.js'
 import type { AppendedEntry } from './append/append_request.js'
+import { appendWithinQuota, markReplayed } from './append_within_quota.js'
 import { AppendHeaders } from './event_schema.js'
 import { type CompactionPlan, planCompaction } from './read/plan_compaction.js'
+import { contextMessages } from './render/page_renderer.js'
 
 /** Plans in a row that a retraction or another compaction may overtake. */
 const ATTEMPTS_MAX = 10

@@ -4,14 +4,14 @@ import type { Reasoning } from '@annals/messages/fit'
 import { AnnalsError, invalidRequest } from '../errors.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
 import { sendEntries } from '../http/answer/blob_bytes.js'
-import { ContextReader, type PinnedCut } from '../http/answer/context_reader.js'
-import { fitMessages } from '../http/answer/fit_messages.js'
-import { leftAndAdded } from '../http/answer/fitted_list.js'
 import { operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
 import { jsonList } from '../json/json_list.js'
 import { Context, ContextQuery } from './context_schema.js'
 import { type LogPosition, readPosition, writePosition } from './read/log_position.js'
+import { ContextReader, type PinnedCut } from './render/context_reader.js'
+import { fitMessages } from './render/fit_messages.js'
+import { leftAndAdded } from './render/fitted_list.js'
 
 const TOKENS_MAX_DEFAULT = 100_000
 const TARGET_SHARE = 0.6

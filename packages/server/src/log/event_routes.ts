@@ -2,8 +2,8 @@ import Type from '#typebox'
 import { PageOf } from '../contract/schema.js'
 import { answerLogPage } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
-import { appendWithinQuota, markReplayed } from '../http/request/append.js'
 import { Cursors } from '../http/request/cursor.js'
+import { appendWithinQuota, markReplayed } from './append_within_quota.js'
 import { AppendHeaders, ListEventsQuery } from './event_schema.js'
 
 const operation = operationsOf('Events')

@@ -3,7 +3,6 @@ import { answer, mayRead } from '../http/answer/answer.js'
 import { answerEntries, lacksBytes } from '../http/answer/blob_bytes.js'
 import { logOfPath } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
-import { appendWithinQuota, markReplayed } from '../http/request/append.js'
 import { newId } from '../ids.js'
 import { jsonList } from '../json/json_list.js'
 import {
@@ -13,6 +12,7 @@ import {
   askedSeqs,
   RETRACTION_TYPE,
 } from './append/append_request.js'
+import { appendWithinQuota, markReplayed } from './append_within_quota.js'
 import { RetractedEntries } from './entry_schema.js'
 import { AppendHeaders } from './event_schema.js'
 import { planRetraction } from './read/plan_retraction.js'

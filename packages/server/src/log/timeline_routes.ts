@@ -4,13 +4,12 @@ import { PageOf } from '../contract/schema.js'
 import { invalidRequest } from '../errors.js'
 import { refuseTail } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
-import { streamTail } from '../http/answer/event_stream.js'
 import { answerEntriesPage, answerLogPage, logOfPath } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
-import { appendWithinQuota, markReplayed } from '../http/request/append.js'
 import { Cursors } from '../http/request/cursor.js'
 import { parseId } from '../ids.js'
 import { IDS_MAX, PAGE_LIMIT_DEFAULT } from '../limits.js'
+import { appendWithinQuota, markReplayed } from './append_within_quota.js'
 import {
   AppendedEntries,
   AppendedToSessions,
@@ -19,6 +18,7 @@ import {
   TimelineQuery,
 } from './entry_schema.js'
 import { AppendHeaders, IdempotencyHeaders } from './event_schema.js'
+import { streamTail } from './follow/event_stream.js'
 import { readPosition } from './read/log_position.js'
 import { readLastSeq } from './read/read_log.js'
 import { findIds } from './read/read_places.js'

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { Asset } from '../../blobs/asset_urls.js'
+import { EDITED_BYTES_MAX } from '../../log/render/message_edits.js'
 import { logReadBytes } from '../admission/request_memory.js'
 import type { AppParts } from '../service_context.js'
-import { EDITED_BYTES_MAX } from './message_edits.js'
 
 /** Where signed URLs lead. */
 export const ASSETS_PATH = '/assets'

@@ -9,6 +9,14 @@ import {
   ChangeStatementBody,
   FeedbackBody,
 } from '../../learning/statements/statement_schema.js'
+import {
+  takeAppends,
+  takeCompaction,
+  takeEntries,
+  takeEvent,
+  takeMessage,
+  takeRetraction,
+} from '../../log/append_bodies.js'
 import { CompactSessionBody } from '../../log/compaction_schema.js'
 import { AppendEntriesBody, AppendToSessionsBody, RetractEntriesBody } from '../../log/entry_schema.js'
 import { AddEventBody } from '../../log/event_schema.js'
@@ -21,14 +29,6 @@ import {
   UpdateSessionBody,
 } from '../../sessions/session_schema.js'
 import { CreateWebhookBody } from '../../webhooks/webhook_schema.js'
-import {
-  takeAppends,
-  takeCompaction,
-  takeEntries,
-  takeEvent,
-  takeMessage,
-  takeRetraction,
-} from './entry_bodies.js'
 import { checkObjectBytes } from './json_parameters.js'
 import type { TakeBody } from './taken_body.js'
 

@@ -28,8 +28,8 @@ import { type TakenBytes, takeOutBytes } from '../../blobs/take_out_bytes.js'
 import { AnnalsError } from '../../errors.js'
 import { storedPartsJson, storedTokens } from '../../log/append/message_entry.js'
 import { logEntries } from '../../log/log_entries.js'
+import { type FittedList, inStep } from '../../log/render/fitted_list.js'
 import type { Row } from '../../postgres/database.js'
-import { type FittedList, inStep } from '../answer/fitted_list.js'
 import { BODIES, type BodyOperation } from '../request/bodies.js'
 import {
   type AttachmentLimits,

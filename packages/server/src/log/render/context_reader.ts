@@ -10,12 +10,12 @@ import {
 } from '@annals/messages/context'
 import type { FitMessage } from '@annals/messages/fit'
 import type { MemoryShare } from '../../fairness/memory_budget.js'
-import type { ReadCompaction, ReadEntry } from '../../log/read/entry_columns.js'
-import type { LogPosition } from '../../log/read/log_position.js'
-import { LogReader, type NewestMessages, UNLIMITED } from '../../log/read/read_log.js'
+import { TEXT_FACTOR } from '../../http/admission/request_memory.js'
+import type { WorkThread } from '../../http/work_thread/work_thread.js'
 import type { Queryable } from '../../postgres/database.js'
-import { TEXT_FACTOR } from '../admission/request_memory.js'
-import type { WorkThread } from '../work_thread/work_thread.js'
+import type { ReadCompaction, ReadEntry } from '../read/entry_columns.js'
+import type { LogPosition } from '../read/log_position.js'
+import { LogReader, type NewestMessages, UNLIMITED } from '../read/read_log.js'
 import { contextMessages } from './page_renderer.js'
 
 /** What a context is made of at most, before it is cut: the rest of the session is taken to be longer than allowed. */

@@ -7,8 +7,8 @@ import {
   type TurnEdits,
 } from '@annals/messages/context'
 import { type AnnalsError, invalidRequest } from '../../errors.js'
-import type { ReadEntry } from '../../log/read/entry_columns.js'
-import type { WorkThread } from '../work_thread/work_thread.js'
+import type { WorkThread } from '../../http/work_thread/work_thread.js'
+import type { ReadEntry } from '../read/entry_columns.js'
 import { contextMessages } from './page_renderer.js'
 
 /** What is edited at once: what is known of each is kept in memory, and a plan looks at each on the event loop. */

@@ -1,23 +1,23 @@
 import { type FactsOf, type MessageFormat, mayReferToBlobs } from '@annals/messages'
 import { COMPACTION_TYPE } from '@annals/messages/context'
 import { elementSlices, memberObjects, memberSlice, memberTexts, type Slice } from '@annals/messages/json'
-import { invalidRequest } from '../../errors.js'
-import { newId } from '../../ids.js'
-import { BATCH_ENTRIES_MAX } from '../../limits.js'
+import { invalidRequest } from '../errors.js'
+import { checkObjectBytes } from '../http/request/json_parameters.js'
+import type { TakeBody } from '../http/request/taken_body.js'
+import { newId } from '../ids.js'
+import { BATCH_ENTRIES_MAX } from '../limits.js'
 import {
   type AppendedEntry,
   type BlobPlace,
   RETRACTION_TYPE,
   type SessionAppend,
-} from '../../log/append/append_request.js'
-import { referencesIn } from '../../log/append/blob_places.js'
-import { type MessageEntry, messageEntry, partsJson } from '../../log/append/message_entry.js'
-import type { CompactSessionBody } from '../../log/compaction_schema.js'
-import type { AppendEntriesBody, AppendToSessionsBody, RetractEntriesBody } from '../../log/entry_schema.js'
-import type { AddEventBody } from '../../log/event_schema.js'
-import type { AddMessageBody } from '../../log/message_schema.js'
-import { checkObjectBytes } from './json_parameters.js'
-import type { TakeBody } from './taken_body.js'
+} from './append/append_request.js'
+import { referencesIn } from './append/blob_places.js'
+import { type MessageEntry, messageEntry, partsJson } from './append/message_entry.js'
+import type { CompactSessionBody } from './compaction_schema.js'
+import type { AppendEntriesBody, AppendToSessionsBody, RetractEntriesBody } from './entry_schema.js'
+import type { AddEventBody } from './event_schema.js'
+import type { AddMessageBody } from './message_schema.js'
 
 /** The types of events that only the service appends, and how. */
 const RESERVED_TYPES: ReadonlyMap<string, string> = new Map([

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { touchBlob } from '../../blobs/blob_store.js'
-import { AnnalsError } from '../../errors.js'
-import type { AppendOutcome, AppendRequest, IdempotencyKey } from '../../log/append/append_request.js'
-import { requireBlobs } from '../../log/append/blob_places.js'
-import type { UsageDirectory } from '../../projects/usage.js'
-import { storeBlobWithinQuota } from '../admission/quotas.js'
-import type { AppParts } from '../service_context.js'
+import { touchBlob } from '../blobs/blob_store.js'
+import { AnnalsError } from '../errors.js'
+import { storeBlobWithinQuota } from '../http/admission/quotas.js'
+import type { AppParts } from '../http/service_context.js'
+import type { UsageDirectory } from '../projects/usage.js'
+import type { AppendOutcome, AppendRequest, IdempotencyKey } from './append/append_request.js'
+import { requireBlobs } from './append/blob_places.js'
 
 const ATTEMPTS_MAX = 3
 

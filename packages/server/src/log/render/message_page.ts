@@ -1,12 +1,12 @@
+import type { PublicUrls } from '../../http/answer/public_urls.js'
+import type { Cursors } from '../../http/request/cursor.js'
+import type { WorkThread } from '../../http/work_thread/work_thread.js'
 import { jsonList } from '../../json/json_list.js'
-import { writePosition } from '../../log/read/log_position.js'
-import type { LogReader } from '../../log/read/read_log.js'
-import type { Cursors } from '../request/cursor.js'
-import type { WorkThread } from '../work_thread/work_thread.js'
+import { writePosition } from '../read/log_position.js'
+import type { LogReader } from '../read/read_log.js'
 import { leftAndAdded } from './fitted_list.js'
 import { joined, type MessagePageRequest, MessageWalk } from './message_walk.js'
 import { PageRenderer } from './page_renderer.js'
-import type { PublicUrls } from './public_urls.js'
 
 /**
  * A page of messages as JSON, in chunks. `items`, `ids` and `metas` are parallel lists, so a long page is walked once
