@@ -6,7 +6,6 @@ import { AnnalsError, type ErrorName, invalidRequest } from '../errors.js'
 import { storeBlobWithinQuota } from '../http/admission/quotas.js'
 import { answer } from '../http/answer/answer.js'
 import { piecesStream } from '../http/answer/answer_pieces.js'
-import { ASSETS_PATH } from '../http/answer/public_urls.js'
 import type { AppServer } from '../http/app_server.js'
 import type { ModuleRoutes } from '../http/module.js'
 import { allOf, operationsOf } from '../http/operation.js'
@@ -25,6 +24,7 @@ import {
   touchBlob,
 } from './blob_store.js'
 import { keyOf, objectsOf } from './discard_blobs.js'
+import { ASSETS_PATH } from './public_urls.js'
 
 const operation = operationsOf('Attachments')
 

@@ -1,6 +1,6 @@
+import { answerEntries, lacksBytes } from '../blobs/blob_bytes.js'
 import { AnnalsError } from '../errors.js'
 import { answer, mayRead } from '../http/answer/answer.js'
-import { answerEntries, lacksBytes } from '../http/answer/blob_bytes.js'
 import { logOfPath } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { newId } from '../ids.js'

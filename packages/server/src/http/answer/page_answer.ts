@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { answerEntries } from '../../blobs/blob_bytes.js'
 import { jsonList } from '../../json/json_list.js'
 import { ENTRY_PAGE_LIMIT_DEFAULT, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../limits.js'
 import { type FilteredList, filteredList } from '../../lists/filtered_list_queries.js'
@@ -11,7 +12,6 @@ import { listReadBytes } from '../admission/request_memory.js'
 import { Cursors } from '../request/cursor.js'
 import { answer } from './answer.js'
 import { sendChunks } from './answer_chunks.js'
-import { answerEntries } from './blob_bytes.js'
 
 const SEPARATOR = '|'
 /** Characters of items that are joined at once. */

@@ -1,8 +1,8 @@
 import type { FactsOf } from '@annals/messages'
 import { isRefusal } from '@annals/messages/json'
-import type { TakenBytes } from '../../blobs/take_out_bytes.js'
 import { AnnalsError, invalidRequest } from '../../errors.js'
 import { readJson } from '../../json/read_json.js'
+import type { TakenBytes } from './take_out_bytes.js'
 
 /**
  * The result for a body: what its operation takes from it, or why it is refused and at which stage of the request.

@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads'
-import type { TakenBytes } from '../../blobs/take_out_bytes.js'
 import { AnnalsError } from '../../errors.js'
+import type { TakenBytes } from '../request/take_out_bytes.js'
 import { ThreadWork } from './thread_work.js'
 import type { WorkOrder, WorkReport } from './work_thread.js'
 

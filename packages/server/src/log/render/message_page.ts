@@ -1,4 +1,4 @@
-import type { PublicUrls } from '../../http/answer/public_urls.js'
+import type { PublicUrls } from '../../blobs/public_urls.js'
 import type { Cursors } from '../../http/request/cursor.js'
 import type { WorkThread } from '../../http/work_thread/work_thread.js'
 import { jsonList } from '../../json/json_list.js'

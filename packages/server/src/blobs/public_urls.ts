@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import type { Asset } from '../../blobs/asset_urls.js'
-import { EDITED_BYTES_MAX } from '../../log/render/message_edits.js'
-import { logReadBytes } from '../admission/request_memory.js'
-import type { AppParts } from '../service_context.js'
+import { logReadBytes } from '../http/admission/request_memory.js'
+import type { AppParts } from '../http/service_context.js'
+import { EDITED_BYTES_MAX } from '../log/render/message_edits.js'
+import type { Asset } from './asset_urls.js'
 
 /** Where signed URLs lead. */
 export const ASSETS_PATH = '/assets'

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { isJsonObject, isRefusal, parseJson, writeJson } from '@annals/messages/json'
-import { blobTooLarge } from '../../blobs/blob_store.js'
-import type { TakenBytes } from '../../blobs/take_out_bytes.js'
-import { AnnalsError, invalidRequest } from '../../errors.js'
-import { readJson } from '../../json/read_json.js'
-import { SKILL_FIELD_BYTES_MAX, ZIP_BYTES_MAX } from '../../learning/skills/skill_schema.js'
-import { placeOf } from '../openapi/schema_words.js'
+import { AnnalsError, invalidRequest } from '../errors.js'
+import { placeOf } from '../http/openapi/schema_words.js'
+import type { TakenBytes } from '../http/request/take_out_bytes.js'
+import { readJson } from '../json/read_json.js'
+import { SKILL_FIELD_BYTES_MAX, ZIP_BYTES_MAX } from '../learning/skills/skill_schema.js'
+import { blobTooLarge } from './blob_store.js'
 
 const FILES_MAX = 64
 /** What stands ahead of a part's content. Its name and type are texts, and parsed as such. */

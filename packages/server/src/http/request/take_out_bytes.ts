@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { bytePlaces, MESSAGE_FORMATS, type MessageFormat } from '@annals/messages'
 import { isJsonObject, isRefusal } from '@annals/messages/json'
-import { readJson } from '../json/read_json.js'
+import { readJson } from '../../json/read_json.js'
 
 const BASE64_LENGTH_MAX = 32 * 1024
 /** Characters decoded at once: whole groups of four. */

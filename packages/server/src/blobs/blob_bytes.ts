@@ -1,11 +1,11 @@
 import { StringDecoder } from 'node:string_decoder'
 import type { FastifyReply } from 'fastify'
-import { findBlobs, readBlob } from '../../blobs/blob_store.js'
-import { encoded } from '../../blobs/take_out_bytes.js'
-import { notFound } from '../../errors.js'
-import type { Tenant } from '../../postgres/database.js'
-import { logReadBytes } from '../admission/request_memory.js'
-import { sendChunks } from './answer_chunks.js'
+import { notFound } from '../errors.js'
+import { logReadBytes } from '../http/admission/request_memory.js'
+import { sendChunks } from '../http/answer/answer_chunks.js'
+import { encoded } from '../http/request/take_out_bytes.js'
+import type { Tenant } from '../postgres/database.js'
+import { findBlobs, readBlob } from './blob_store.js'
 import type { PublicUrls } from './public_urls.js'
 
 /**
