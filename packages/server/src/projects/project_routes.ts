@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { JsonObject, PageOf, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
-import { usageJson } from '../http/admission/quotas.js'
 import { itemsOf } from '../http/answer/answer.js'
 import type { ModuleRoutes } from '../http/module.js'
 import { DATA_ID } from '../http/openapi/openapi_links.js'
@@ -27,6 +26,7 @@ import {
 } from './projects.js'
 import { readDays, readModelTokens } from './usage_days.js'
 import { Usage, UsageQuery } from './usage_schema.js'
+import { usageJson } from './within_quotas.js'
 
 const operation = operationsOf('Administration', OPERATORS)
 

@@ -1,12 +1,12 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { AnnalsError } from '../../errors.js'
+import { bearerToken } from '../../projects/authenticate.js'
 import type { TokenDirectory } from '../../projects/tokens/token_directory.js'
 import { errorText } from '../answer/answer.js'
 import { SECURITY_HEADERS } from '../answer/security_headers.js'
 import type { AppServer } from '../app_server.js'
 import { requestIdOf } from '../request/log_requests.js'
 import type { AppParts } from '../service_context.js'
-import { bearerToken } from './authenticate.js'
 import type { AddressOf } from './caller_address.js'
 import { closeConnection } from './close_connection.js'
 import { admitConsoleRequest } from './console_requests.js'
@@ -37,7 +37,7 @@ interface Exchange {
 /**
  * Stands in front of the framework: admits requests by turns (http/admission/intake.ts), and refuses what exceeds the
  * process's capacity, for a fraction of a request's cost and without a log line each. This includes appends that
- * `http/admission/rate_limit.ts` would refuse.
+ * `projects/rate_limit.ts` would refuse.
  */
 export function admitRequests(app: AppServer, parts: AppParts, addressOf: AddressOf): void {
   const { tokens, appender, memory } = parts

@@ -1,7 +1,7 @@
 import Type from '#typebox'
-import { refuseWithoutTokens } from '../../http/admission/quotas.js'
 import { answerChunks } from '../../http/answer/answer_chunks.js'
 import { allOf, operationsOf } from '../../http/operation.js'
+import { refuseWithoutTokens } from '../../projects/within_quotas.js'
 import { SpaceUsage, SpaceUsageQuery } from './space_session_schema.js'
 import {
   attachSession,

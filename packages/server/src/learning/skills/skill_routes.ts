@@ -5,7 +5,6 @@ import { publicUrl } from '../../blobs/public_urls.js'
 import { byteResponses } from '../../contract/responses.js'
 import { PageOf } from '../../contract/schema.js'
 import { AnnalsError, invalidRequest, notFound } from '../../errors.js'
-import { storeBlobWithinQuota } from '../../http/admission/quotas.js'
 import { answer, mayRead, withFields } from '../../http/answer/answer.js'
 import { answerChunks, sendChunks } from '../../http/answer/answer_chunks.js'
 import { piecesStream } from '../../http/answer/answer_pieces.js'
@@ -17,6 +16,7 @@ import { Cursors } from '../../http/request/cursor.js'
 import { readForms } from '../../http/request/read_body.js'
 import { takeBody } from '../../http/request/taken_body.js'
 import type { WorkThread } from '../../http/work_thread/work_thread.js'
+import { storeBlobWithinQuota } from '../../projects/within_quotas.js'
 import {
   ListSkillsQuery,
   SKILL_FIELD_BYTES_MAX,

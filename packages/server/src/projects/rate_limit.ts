@@ -1,10 +1,10 @@
 import rateLimit, { type FastifyRateLimitStore } from '@fastify/rate-limit'
 import type { FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import { AnnalsError } from '../../errors.js'
-import type { AppServer } from '../app_server.js'
-import type { AppParts } from '../service_context.js'
-import { TAKEN_AT_ONCE } from './admit_requests.js'
+import { AnnalsError } from '../errors.js'
+import { TAKEN_AT_ONCE } from '../http/admission/admit_requests.js'
+import type { AppServer } from '../http/app_server.js'
+import type { AppParts } from '../http/service_context.js'
 import { bearerToken, type CountRequest } from './authenticate.js'
 
 /**

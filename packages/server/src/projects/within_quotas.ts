@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
-import { type Source, type StoredBlob, storeBlob } from '../../blobs/blob_store.js'
-import type { Feed } from '../../log/follow/feed.js'
-import { type Quotas, quotaExceeded } from '../../projects/quotas.js'
-import type { Room, Usage, UsageDirectory } from '../../projects/usage.js'
-import { readModelTokens, type UsageDay } from '../../projects/usage_days.js'
+import { type Source, type StoredBlob, storeBlob } from '../blobs/blob_store.js'
+import type { Feed } from '../log/follow/feed.js'
+import { type Quotas, quotaExceeded } from './quotas.js'
+import type { Room, Usage, UsageDirectory } from './usage.js'
+import { readModelTokens, type UsageDay } from './usage_days.js'
 
 /** Stores a blob of up to so many bytes if there is room for them. @throws AnnalsError quota_exceeded, and as storeBlob */
 export async function storeBlobWithinQuota(

@@ -1,14 +1,14 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { AnnalsError } from '../../errors.js'
-import type { Database } from '../../postgres/database.js'
-import type { AdminSessions } from '../../projects/tokens/admin_sessions.js'
-import type { Grant } from '../../projects/tokens/key_look_ups.js'
-import { hashToken, type Scope } from '../../projects/tokens/token.js'
-import type { AppServer } from '../app_server.js'
-import type { AppParts } from '../service_context.js'
-import { OPENS } from './console_requests.js'
+import { AnnalsError } from '../errors.js'
+import { OPENS } from '../http/admission/console_requests.js'
+import type { AppServer } from '../http/app_server.js'
+import type { AppParts } from '../http/service_context.js'
+import type { Database } from '../postgres/database.js'
+import type { AdminSessions } from './tokens/admin_sessions.js'
+import type { Grant } from './tokens/key_look_ups.js'
+import { hashToken, type Scope } from './tokens/token.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
