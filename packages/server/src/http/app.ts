@@ -1,6 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyBaseLogger, LogController, type RouteOptions } from 'fastify'
-import { consoleRoutes } from '../console_api/console_routes.js'
+import { consoleRoutes } from '../console/console_routes.js'
 import { metricsRoutes } from '../metrics/metrics_routes.js'
 import { authenticate, authenticateAdmin } from '../projects/authenticate.js'
 import { countsRequests, limitAddresses } from '../projects/rate_limit.js'

@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { admitConsoleRequest } from '../../console/console_requests.js'
 import { AnnalsError } from '../../errors.js'
 import { bearerToken } from '../../projects/authenticate.js'
 import type { TokenDirectory } from '../../projects/tokens/token_directory.js'
@@ -9,7 +10,6 @@ import { requestIdOf } from '../request/log_requests.js'
 import type { AppParts } from '../service_context.js'
 import type { AddressOf } from './caller_address.js'
 import { closeConnection } from './close_connection.js'
-import { admitConsoleRequest } from './console_requests.js'
 import { Intake } from './intake.js'
 import { holdSentAhead } from './request_memory.js'
 

@@ -2,11 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static } from '#typebox'
 import { NoQuery, Strict } from '../contract/schema.js'
 import { AnnalsError } from '../errors.js'
-import { ADMIN, isOwnRequest, sessionCookie, sessionsIn } from '../http/admission/console_requests.js'
 import { answer } from '../http/answer/answer.js'
 import type { AppServer } from '../http/app_server.js'
 import type { AppParts } from '../http/service_context.js'
 import { isSameToken } from '../projects/tokens/token.js'
+import { ADMIN, isOwnRequest, sessionCookie, sessionsIn } from './console_requests.js'
 import {
   beginSessionByCode,
   beginSessionByKey,

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { CONSOLE_SESSION_DAYS_MAX } from '../../limits.js'
+import { CONSOLE_SESSION_DAYS_MAX } from '../limits.js'
 
 /**
  * How the console's requests prove who sends them. A browser keeps a session's token in a cookie that no script can
