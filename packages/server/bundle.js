@@ -26,7 +26,7 @@ const BUNDLE = join(DIST, 'bundle')
 const PROGRAMS = [
   '../../cli/dist/annals.js',
   'http/work_thread/thread.js',
-  'http/work_thread/mcp_thread.js',
+  'mcp/mcp_thread.js',
   '../../embedded-postgres/dist/stop_unused.js',
 ]
 

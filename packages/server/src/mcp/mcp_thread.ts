@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { mcpOverHttp } from '@annals/mcp'
-import { VERSION } from '../../version.js'
+import { VERSION } from '../version.js'
 import type { CallOutcome, McpOrder, McpReport } from './mcp_on_thread.js'
 
 /** Nobody resolves it: calls to it are answered by the service. */

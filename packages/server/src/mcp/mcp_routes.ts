@@ -2,10 +2,10 @@ import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { AnnalsError, invalidRequest } from '../errors.js'
 import { outOfMemory } from '../fairness/memory_budget.js'
+import { errorText } from '../http/answer/answer.js'
+import type { AppServer } from '../http/app_server.js'
 import { bearerToken } from '../projects/authenticate.js'
-import { errorText } from './answer/answer.js'
-import type { AppServer } from './app_server.js'
-import { McpThread } from './work_thread/mcp_on_thread.js'
+import { McpThread } from './mcp_on_thread.js'
 
 /** Most bytes of a request: more than a tool takes, and little enough to be parsed at once. */
 const BODY_BYTES_MAX = 65_536

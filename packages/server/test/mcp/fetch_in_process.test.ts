@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import Fastify from 'fastify'
 import { afterAll, expect, it } from 'vitest'
-import type { AppServer } from '../../../src/http/app_server.ts'
-import { fetchFrom } from '../../../src/http/mcp_routes.ts'
+import type { AppServer } from '../../src/http/app_server.js'
+import { fetchFrom } from '../../src/mcp/mcp_routes.js'
 
 const PIECE = Buffer.alloc(65_536, 'x')
 const app = Fastify()
