@@ -11,12 +11,12 @@ import { NO_SNIFFING } from '../http/answer/security_headers.js'
 import type { AppServer } from '../http/app_server.js'
 import { parseFilter } from '../http/request/json_parameters.js'
 import type { AppParts } from '../http/service_context.js'
-import { workAtOnce } from '../http/work_thread/work_in_orders.js'
 import { parseId } from '../ids.js'
 import { PAGE_LIMIT_MAX } from '../limits.js'
 import { authenticate } from '../projects/authenticate.js'
 import { changeProject } from '../projects/projects.js'
 import { SESSIONS } from '../sessions/session_queries.js'
+import { workAtOnce } from '../threads/work_in_orders.js'
 import { packagedFile } from '../version.js'
 import {
   countOverTime,

@@ -15,9 +15,9 @@ import type { SharedDatabase } from '../postgres/shared_pool.js'
 import type { AdminSessions } from '../projects/tokens/admin_sessions.js'
 import type { TokenDirectory } from '../projects/tokens/token_directory.js'
 import type { UsageDirectory } from '../projects/usage.js'
+import type { WorkThread } from '../threads/work_thread.js'
 import type { Tracing } from '../tracing/tracing.js'
 import type { Heartbeat } from './answer/heartbeat.js'
-import type { WorkThread } from './work_thread/work_thread.js'
 
 /** What a process knows about its siblings; see `cluster/worker.ts`. */
 export interface WorkerParts {

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import { FairSemaphore } from '../fairness/fair_semaphore.js'
-import { startThread, tooMuchWork } from '../http/work_thread/work_thread.js'
+import { startThread, tooMuchWork } from '../threads/work_thread.js'
 
 const HEAP_MEGABYTES = 128
 /** Requests at once. Most of their time they wait for the service. */

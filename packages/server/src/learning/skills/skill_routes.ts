@@ -15,8 +15,8 @@ import { takeSkill } from '../../http/request/bodies.js'
 import { Cursors } from '../../http/request/cursor.js'
 import { readForms } from '../../http/request/read_body.js'
 import { takeBody } from '../../http/request/taken_body.js'
-import type { WorkThread } from '../../http/work_thread/work_thread.js'
 import { storeBlobWithinQuota } from '../../projects/within_quotas.js'
+import type { WorkThread } from '../../threads/work_thread.js'
 import {
   ListSkillsQuery,
   SKILL_FIELD_BYTES_MAX,

@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { MessageFormat } from '@annals/messages'
 import { type FitMessage, type FitOptions, FitToSend } from '@annals/messages/fit'
-import { inOrders } from '../../http/work_thread/work_in_orders.js'
-import type { WorkThread } from '../../http/work_thread/work_thread.js'
+import { inOrders } from '../../threads/work_in_orders.js'
+import type { WorkThread } from '../../threads/work_thread.js'
 import { type FittedList, inStep } from './fitted_list.js'
 import { blobLength, requireKnown } from './page_renderer.js'
 

@@ -7,7 +7,7 @@ import {
   type TurnEdits,
 } from '@annals/messages/context'
 import { type AnnalsError, invalidRequest } from '../../errors.js'
-import type { WorkThread } from '../../http/work_thread/work_thread.js'
+import type { WorkThread } from '../../threads/work_thread.js'
 import type { ReadEntry } from '../read/entry_columns.js'
 import { contextMessages } from './page_renderer.js'
 

@@ -1,7 +1,7 @@
 import type { PublicUrls } from '../../blobs/public_urls.js'
 import type { Cursors } from '../../http/request/cursor.js'
-import type { WorkThread } from '../../http/work_thread/work_thread.js'
 import { jsonList } from '../../json/json_list.js'
+import type { WorkThread } from '../../threads/work_thread.js'
 import { writePosition } from '../read/log_position.js'
 import type { LogReader } from '../read/read_log.js'
 import { leftAndAdded } from './fitted_list.js'

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 
-const BUILT = new URL('../../../dist/http/work_thread/work_thread.js', import.meta.url)
+const BUILT = new URL('../../dist/threads/work_thread.js', import.meta.url)
 /** Takes much more memory to read than a thread for bodies of no bytes may have. */
 const COSTLY_BODY = `{"blob":{"role":"user","content":"x","y":[{}${',{}'.repeat(1_000_000)}]}}`
 const SCRIPT = `

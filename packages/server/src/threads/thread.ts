@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
-import { AnnalsError } from '../../errors.js'
-import type { TakenBytes } from '../request/take_out_bytes.js'
-import { ThreadWork } from './thread_work.js'
+import { AnnalsError } from '../errors.js'
+import type { TakenBytes } from '../http/request/take_out_bytes.js'
+import { ThreadWork } from '../service/thread_work.js'
 import type { WorkOrder, WorkReport } from './work_thread.js'
 
 /** The thread itself: executes one job after the other and reports each result. */

@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
-import { AnnalsError } from '../../errors.js'
-import { FairSemaphore } from '../../fairness/fair_semaphore.js'
-import type { WorkArguments, WorkName, WorkResult } from './thread_work.js'
+import { AnnalsError } from '../errors.js'
+import { FairSemaphore } from '../fairness/fair_semaphore.js'
+import type { WorkArguments, WorkName, WorkResult } from '../service/thread_work.js'
 
 /** How long a job may wait for the thread. A body of 1 MiB takes it up to a second. */
 const WAIT_MS_MAX = 5_000

@@ -24,22 +24,22 @@ import {
   type SearchTerm,
 } from '@annals/messages/search'
 import { figuresOfLog, type LogEntry, type LogFigures } from '@annals/messages/session'
-import { readMessageForm, readSkillForm } from '../../blobs/read_form.js'
-import { AnnalsError } from '../../errors.js'
-import { storedPartsJson, storedTokens } from '../../log/append/message_entry.js'
-import { logEntries } from '../../log/log_entries.js'
-import { type FittedList, inStep } from '../../log/render/fitted_list.js'
-import type { Row } from '../../postgres/database.js'
-import { BODIES, type BodyOperation } from '../request/bodies.js'
-import { type TakenBytes, takeOutBytes } from '../request/take_out_bytes.js'
+import { readMessageForm, readSkillForm } from '../blobs/read_form.js'
+import { AnnalsError } from '../errors.js'
+import { BODIES, type BodyOperation } from '../http/request/bodies.js'
+import { type TakenBytes, takeOutBytes } from '../http/request/take_out_bytes.js'
 import {
   type AttachmentLimits,
   type BodyOutcome,
   bodyTooLarge,
   readBodyJson,
   type TakeBody,
-} from '../request/taken_body.js'
-import { bodyValidator, type Validate } from '../request/validate.js'
+} from '../http/request/taken_body.js'
+import { bodyValidator, type Validate } from '../http/request/validate.js'
+import { storedPartsJson, storedTokens } from '../log/append/message_entry.js'
+import { logEntries } from '../log/log_entries.js'
+import { type FittedList, inStep } from '../log/render/fitted_list.js'
+import type { Row } from '../postgres/database.js'
 
 export type FormOperation = 'addMessage' | 'createSkill'
 

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Match, SearchedEntry, SearchTerm } from '@annals/messages/search'
-import type { Row } from '../../postgres/database.js'
-import { ThreadWork, type WorkArguments, type WorkName, type WorkResult } from './thread_work.js'
+import type { Row } from '../postgres/database.js'
+import { ThreadWork, type WorkArguments, type WorkName, type WorkResult } from '../service/thread_work.js'
 import type { WorkThread } from './work_thread.js'
 
 /** Characters that are worked on on the event loop; more goes to the work thread. */
