@@ -1,5 +1,5 @@
-import type { Module } from '../http/module.js'
 import { BLOBS_OF_ENTRY, LOST, missing, ORPHAN } from '../lifecycle/verify/check.js'
+import type { Module } from '../module.js'
 import { functionsIn } from '../postgres/stored_function.js'
 import * as blobs from './blob_queries.js'
 import { discardObjects, eraseSomeBlobs, keepObjects, releaseSome } from './discard_blobs.js'

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { logReadBytes } from '../http/admission/request_memory.js'
-import type { AppParts } from '../http/service_context.js'
 import { EDITED_BYTES_MAX } from '../log/render/message_edits.js'
+import type { AppParts } from '../service/service_context.js'
 import type { Asset } from './asset_urls.js'
 
 /** Where signed URLs lead. */

@@ -4,8 +4,8 @@ import { NoQuery, Strict } from '../contract/schema.js'
 import { AnnalsError } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
 import type { AppServer } from '../http/app_server.js'
-import type { AppParts } from '../http/service_context.js'
 import { isSameToken } from '../projects/tokens/token.js'
+import type { AppParts } from '../service/service_context.js'
 import { ADMIN, isOwnRequest, sessionCookie, sessionsIn } from './console_requests.js'
 import {
   beginSessionByCode,

@@ -4,11 +4,11 @@ import { Sha256 } from '../blobs/blob_schema.js'
 import { type ResponseParts, responses } from '../contract/responses.js'
 import { Empty, Strict, UserIdentifier, Uuid } from '../contract/schema.js'
 import type { ErrorName } from '../errors.js'
+import type { AppParts } from '../service/service_context.js'
 import { inEnvelope } from './answer/answer.js'
 import type { AppServer } from './app_server.js'
 import { BODIES, type BodyOperation } from './request/bodies.js'
 import { type TakeBody, takeBody } from './request/taken_body.js'
-import type { AppParts } from './service_context.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,6 +1,6 @@
-import type { ModuleRoutes } from '../http/module.js'
 import { DATA_ID } from '../http/openapi/openapi_links.js'
 import { allOf } from '../http/operation.js'
+import type { ModuleRoutes } from '../module.js'
 import { learningSpaceRoutes } from './learning_space_routes.js'
 import { LearningSpace } from './learning_space_schema.js'
 import { spaceSessionRoutes } from './sessions/space_session_routes.js'

@@ -1,5 +1,5 @@
 import type { Config } from '../configuration/config.js'
-import type { Module } from '../http/module.js'
+import type { Module } from '../module.js'
 import { functionsIn } from '../postgres/stored_function.js'
 import * as spaces from './learning_space_queries.js'
 import { LEARNING_TABLES } from './learning_tables.js'

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AnnalsError } from '../errors.js'
 import type { AppServer } from '../http/app_server.js'
-import type { AppParts } from '../http/service_context.js'
 import { AppendInDoubt } from '../log/append/append_request.js'
 import { DatabaseAway } from '../postgres/database.js'
+import type { AppParts } from '../service/service_context.js'
 
 const PAUSE_TIMES = 10
 const PAUSE_MS_MAX = 250

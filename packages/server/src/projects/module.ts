@@ -1,4 +1,4 @@
-import type { Module } from '../http/module.js'
+import type { Module } from '../module.js'
 
 const USED = {
   ...({ sessions: 'bigint', entries: 'bigint', bytes: 'bigint' } as const),

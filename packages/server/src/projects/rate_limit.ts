@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import { AnnalsError } from '../errors.js'
 import { TAKEN_AT_ONCE } from '../http/admission/admit_requests.js'
 import type { AppServer } from '../http/app_server.js'
-import type { AppParts } from '../http/service_context.js'
+import type { AppParts } from '../service/service_context.js'
 import { bearerToken, type CountRequest } from './authenticate.js'
 
 /**

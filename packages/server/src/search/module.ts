@@ -1,5 +1,5 @@
-import type { Module } from '../http/module.js'
 import { ODD, ORPHAN } from '../lifecycle/verify/check.js'
+import type { Module } from '../module.js'
 import { FIND_ENTRIES } from './find_entries_queries.js'
 import { searchConsumer } from './search_consumer.js'
 

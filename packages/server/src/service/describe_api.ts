@@ -1,12 +1,12 @@
 import { pino } from 'pino'
 import { readConfig } from '../configuration/config.js'
-import { buildApp } from '../http/app.js'
 import { describeOperations } from '../http/openapi/openapi.js'
-import type { AppParts } from '../http/service_context.js'
 import { Erasure } from '../lifecycle/erase/erasure.js'
 import { registryOf } from '../lifecycle/registry.js'
+import { buildApp } from './app.js'
 import { MODULES } from './modules.js'
 import { loadRoutes } from './service.js'
+import type { AppParts } from './service_context.js'
 
 /** The API's OpenAPI description, made without a database, for the build. */
 export async function describeApi(): Promise<object> {

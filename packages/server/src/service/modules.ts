@@ -1,6 +1,6 @@
 import { BLOB_REFERENCES_MODULE, BLOBS_MODULE } from '../blobs/module.js'
-import type { Module } from '../http/module.js'
 import { LEARNING_MODULE } from '../learning/module.js'
+import type { Module } from '../module.js'
 import type { StoredFunction } from '../postgres/stored_function.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
 import { SEARCH_MODULE } from '../search/module.js'

@@ -1,4 +1,4 @@
-import type { Module } from '../http/module.js'
+import type { Module } from '../module.js'
 import { restoreUsers } from './users.js'
 
 /** Users, who come to be with the first thing that is theirs. */

@@ -1,9 +1,9 @@
 import Type from '#typebox'
 import { PageOf } from '../contract/schema.js'
 import { answerPage, answerWholeList, type PagePosition, readListCursor } from '../http/answer/page_answer.js'
-import type { ModuleRoutes } from '../http/module.js'
 import { allOf, type Operation, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
+import type { ModuleRoutes } from '../module.js'
 import { ErasedUser, ListUsersQuery, ResourceCounts, User } from './user_schema.js'
 import { countedOfUser, countResources, findUsers } from './users.js'
 

@@ -1,4 +1,4 @@
-import type { Module } from '../http/module.js'
+import type { Module } from '../module.js'
 import { DELIVERIES_WAIT } from './webhook_queries.js'
 
 /** Where projects are told of new entries. Exports have no webhooks: their secrets stay here. */

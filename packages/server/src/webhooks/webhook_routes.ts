@@ -1,9 +1,9 @@
 import Type from '#typebox'
 import { Empty } from '../contract/schema.js'
 import { itemsOf } from '../http/answer/answer.js'
-import type { ModuleRoutes } from '../http/module.js'
 import { DATA_ID } from '../http/openapi/openapi_links.js'
 import { allOf, operationsOf } from '../http/operation.js'
+import type { ModuleRoutes } from '../module.js'
 import { NewWebhook, Webhook } from './webhook_schema.js'
 import { createWebhook, deleteWebhook, listWebhooks } from './webhooks.js'
 

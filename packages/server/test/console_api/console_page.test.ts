@@ -5,7 +5,7 @@ import fastify from 'fastify'
 import { afterAll, expect, it } from 'vitest'
 import { consoleRoutes } from '../../src/console/console_routes.js'
 import type { AppServer } from '../../src/http/app_server.ts'
-import type { AppParts } from '../../src/http/service_context.ts'
+import type { AppParts } from '../../src/service/service_context.js'
 
 const directory = mkdtempSync(join(tmpdir(), 'annals-console-page-'))
 afterAll(() => rmSync(directory, { recursive: true }))

@@ -1,9 +1,9 @@
 import fastify from 'fastify'
 import { expect, it, vi } from 'vitest'
 import type { AppServer } from '../../src/http/app_server.ts'
-import type { AppParts } from '../../src/http/service_context.ts'
 import { Metrics } from '../../src/metrics/metrics.ts'
 import { metricsRoutes } from '../../src/metrics/metrics_routes.ts'
+import type { AppParts } from '../../src/service/service_context.js'
 
 it('/metrics is made a few times for many who ask at once, and anew for who asks later', async () => {
   const metrics = new Metrics()

@@ -1,9 +1,9 @@
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import Fastify, { type RouteOptions } from 'fastify'
 import { ErrorAnswer } from '../../contract/responses.js'
+import type { ModuleRoutes } from '../../module.js'
 import { VERSION } from '../../version.js'
 import type { AppServer } from '../app_server.js'
-import type { ModuleRoutes } from '../module.js'
 import { addLinks, type LinkedOperation } from './openapi_links.js'
 
 const INTRODUCTION = `Each run of an agent is a **session**: an append-only log of messages and events, numbered 1, 2, 3, … in the order in which they were stored.

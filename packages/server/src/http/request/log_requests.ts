@@ -2,12 +2,12 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyBaseLogger } from 'fastify'
 import { AnnalsError, invalidRequest } from '../../errors.js'
 import { newId } from '../../ids.js'
+import type { AppParts } from '../../service/service_context.js'
 import type { RequestTrace, Tracing } from '../../tracing/tracing.js'
 import type { answersUnrouted } from '../admission/method_not_allowed.js'
 import { releaseMemory } from '../admission/request_memory.js'
 import { SECURITY_HEADERS } from '../answer/security_headers.js'
 import type { AppServer } from '../app_server.js'
-import type { AppParts } from '../service_context.js'
 import { logOf } from './log_of.js'
 
 /** The log of a request: the same for all, see logOf. */

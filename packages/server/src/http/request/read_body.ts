@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { AnnalsError, invalidRequest } from '../../errors.js'
+import type { AppParts } from '../../service/service_context.js'
 import type { FormOperation } from '../../service/thread_work.js'
 import type { WorkThread } from '../../threads/work_thread.js'
 import { SMALL_BYTES } from '../admission/request_memory.js'
 import type { AppServer } from '../app_server.js'
-import type { AppParts } from '../service_context.js'
 import { BODIES, type BodyOperation } from './bodies.js'
 import type { TakenBytes } from './take_out_bytes.js'
 import {

@@ -14,7 +14,7 @@ const ID = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
 const SCRIPT = `
   import { statSync } from 'node:fs'
   const load = (file) => import(${JSON.stringify(BUILT.href)} + file)
-  const { buildApp } = await load('http/app.js')
+  const { buildApp } = await load('service/app.js')
   const { Appender } = await load('log/append/appender.js')
   const { Metrics } = await load('metrics/metrics.js')
   const routes = [await load('log/event_routes.js'), await load('log/message_routes.js'), await load('log/timeline_routes.js')]

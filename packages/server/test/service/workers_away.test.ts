@@ -1,9 +1,9 @@
 import Fastify from 'fastify'
 import { expect, it, onTestFinished } from 'vitest'
-import type { AppServer } from '../../src/http/app_server.ts'
-import { operationRoutes } from '../../src/http/operation_routes.ts'
-import type { AppParts } from '../../src/http/service_context.ts'
-import { schemaVersion } from '../../src/postgres/migrations.ts'
+import type { AppServer } from '../../src/http/app_server.js'
+import { schemaVersion } from '../../src/postgres/migrations.js'
+import { operationRoutes } from '../../src/service/operation_routes.js'
+import type { AppParts } from '../../src/service/service_context.js'
 
 it('asks a cluster that hangs for its workers once at a time, so that a connection for keys stays free', async () => {
   const asked: string[] = []

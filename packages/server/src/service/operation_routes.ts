@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { AppServer } from '../http/app_server.js'
+import { operationsOf } from '../http/operation.js'
 import type { Database } from '../postgres/database.js'
 import { schemaVersion } from '../postgres/migrations.js'
 import { planned } from '../postgres/statement.js'
-import type { AppServer } from './app_server.js'
-import { operationsOf } from './operation.js'
 import type { AppParts } from './service_context.js'
 
 const CHECK = planned(

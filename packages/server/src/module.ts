@@ -1,14 +1,14 @@
 import type { RuleFindings } from '@annals/learning'
 import type { Logger } from 'pino'
 import type { TSchema } from '#typebox'
-import type { Consumer, WordsOf } from '../changes/consumer.js'
-import type { Config } from '../configuration/config.js'
-import type { TableOwner } from '../lifecycle/table.js'
-import type { Database, Row } from '../postgres/database.js'
-import type { WorkThread } from '../threads/work_thread.js'
-import type { AppServer } from './app_server.js'
-import type { OperationLinks } from './openapi/openapi_links.js'
-import type { AppParts } from './service_context.js'
+import type { Consumer, WordsOf } from './changes/consumer.js'
+import type { Config } from './configuration/config.js'
+import type { AppServer } from './http/app_server.js'
+import type { OperationLinks } from './http/openapi/openapi_links.js'
+import type { TableOwner } from './lifecycle/table.js'
+import type { Database, Row } from './postgres/database.js'
+import type { AppParts } from './service/service_context.js'
+import type { WorkThread } from './threads/work_thread.js'
 
 /**
  * A module: a folder that owns tables and answers requests, and says in this one object all that the service needs to know

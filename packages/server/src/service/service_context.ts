@@ -5,6 +5,7 @@ import type { Changes } from '../changes/changes.js'
 import type { Config } from '../configuration/config.js'
 import type { FairSemaphore } from '../fairness/fair_semaphore.js'
 import type { MemoryBudget } from '../fairness/memory_budget.js'
+import type { Heartbeat } from '../http/answer/heartbeat.js'
 import type { Erasure } from '../lifecycle/erase/erasure.js'
 import type { TableRegistry } from '../lifecycle/registry.js'
 import type { Appender } from '../log/append/appender.js'
@@ -17,7 +18,6 @@ import type { TokenDirectory } from '../projects/tokens/token_directory.js'
 import type { UsageDirectory } from '../projects/usage.js'
 import type { WorkThread } from '../threads/work_thread.js'
 import type { Tracing } from '../tracing/tracing.js'
-import type { Heartbeat } from './answer/heartbeat.js'
 
 /** What a process knows about its siblings; see `cluster/worker.ts`. */
 export interface WorkerParts {
