@@ -7,119 +7,61 @@ import { findCircle, importsOf, ownImports } from './source_imports.ts'
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 
-/** What stands below everything else: facts of the product, and what knows nothing of it. */
-const BASICS = ['errors', 'ids', 'limits', 'version']
-/** What serves any table or request and knows none of them. */
-const TOOLS = ['configuration', 'contract', 'fairness', 'json', 'outgoing', 'postgres', ...BASICS]
-
 /**
- * The layers, from the bottom up, and which others each may import. A layer is a directory of src, a file that
- * stands there by itself, or, in any directory, the files of one kind: `_routes` is HTTP and `_schema` is contract.
- * So a module's rules and SQL know nothing of HTTP, though its routes lie beside them.
+ * The folders of src, and the files that stand there by themselves, in the order of the tree: each may import only what
+ * stands before it.
  */
-const MAY_IMPORT: Record<string, string[]> = {
-  errors: BASICS,
-  ids: BASICS,
-  limits: BASICS,
-  version: BASICS,
-  configuration: BASICS,
-  contract: BASICS,
-  schema: ['contract', ...BASICS],
-  json: BASICS,
-  fairness: BASICS,
-  outgoing: BASICS,
-  postgres: ['configuration', 'fairness', ...BASICS],
-  lists: TOOLS,
-  // What the life of tables is made of; it knows no module but by what each says of itself.
-  lifecycle: ['lists', ...TOOLS],
-  changes: ['lists', ...TOOLS],
-  log: ['changes', 'lists', ...TOOLS],
-  projects: ['changes', 'lists', 'lifecycle', 'log', ...TOOLS],
-  users: ['lists', 'lifecycle', ...TOOLS],
-  blobs: ['lists', 'lifecycle', ...TOOLS],
-  sessions: ['changes', 'lists', 'lifecycle', 'log', 'projects', 'users', ...TOOLS],
-  learning: ['blobs', 'changes', 'lists', 'lifecycle', 'log', 'users', ...TOOLS],
-  webhooks: ['changes', 'lists', 'log', ...TOOLS],
-  console_api: ['lists', 'projects', 'sessions', 'users', ...TOOLS],
-  search: ['changes', 'lists', 'log', ...TOOLS],
-  doctor: TOOLS,
-  metrics: ['changes', 'log', ...TOOLS],
-  tracing: ['log', ...BASICS],
-  // Routes that every service has, beside those of the modules.
-  fixed_routes: ['http', 'schema', 'console_api', 'metrics', 'log', 'projects', 'sessions', ...TOOLS],
-  http: [
-    'blobs',
-    'changes',
-    'fixed_routes',
-    'schema',
-    'metrics',
-    'tracing',
-    'lifecycle',
-    'log',
-    'projects',
-    'lists',
-    ...TOOLS,
-  ],
-  routes: [
-    'blobs',
-    'http',
-    'schema',
-    'lifecycle',
-    'console_api',
-    'learning',
-    'log',
-    'projects',
-    'search',
-    'sessions',
-    'users',
-    'webhooks',
-    ...TOOLS,
-  ],
-  // The object that a module is. Its routes are loaded by import(), so that commands do without HTTP.
-  module: [
-    'blobs',
-    'changes',
-    'http',
-    'lifecycle',
-    'learning',
-    'log',
-    'projects',
-    'routes',
-    'search',
-    'sessions',
-    'users',
-    'webhooks',
-    ...TOOLS,
-  ],
-  cluster: ['service', ...TOOLS],
-  service: [
-    'changes',
-    ...[
-      'blobs',
-      'module',
-      'http',
-      'metrics',
-      'tracing',
-      'log',
-      'lifecycle',
-      'projects',
-      'search',
-      'sessions',
-      'console_api',
-      'webhooks',
-    ],
-    ...TOOLS,
-  ],
-}
+const TREE = `
+  limits errors ids version
+  contract configuration fairness json tracing outgoing
+  postgres
+  lists threads
+  lifecycle changes http
+  module
+  users blobs projects log search webhooks metrics
+  sessions learning mcp console
+  doctor
+  service
+  cluster
+`
+  .trim()
+  .split(/\s+/)
+
+/** What is still untied: imports that run back up the tree. This list only gets shorter. */
+const BACK = new Set<string>([
+  'blobs → learning',
+  'blobs → log',
+  'blobs → projects',
+  'blobs → service',
+  'console → service',
+  'http → blobs',
+  'http → console',
+  'http → learning',
+  'http → log',
+  'http → module',
+  'http → projects',
+  'http → service',
+  'http → sessions',
+  'http → webhooks',
+  'log → service',
+  'metrics → service',
+  'module → service',
+  'projects → console',
+  'projects → log',
+  'projects → service',
+  'threads → http',
+  'threads → service',
+  'tracing → log',
+])
 
 /** Packages that belong to one concern, and the layers that may know of it. */
 const MAY_USE_PACKAGE: Array<{ package: RegExp; layers: string[] }> = [
-  { package: /^(fastify|@fastify\/|@scalar\/)/, layers: ['http', 'routes', 'fixed_routes'] },
+  { package: /^(fastify|@fastify\/|@scalar\/)/, layers: TREE.slice(TREE.indexOf('http')) },
   { package: /^pg$/, layers: ['postgres'] },
   { package: /^@opentelemetry\//, layers: ['tracing'] },
-  { package: /^sql-template-tag$/, layers: ['queries'] },
+  { package: /^sql-template-tag$/, layers: TREE.slice(TREE.indexOf('postgres')) },
   { package: /^(commander|@annals\/client|@annals\/cli)$/, layers: [] },
-  { package: /^@annals\/mcp/, layers: ['http'] },
+  { package: /^@annals\/mcp/, layers: ['mcp'] },
   // It is `#typebox`, which is one file instead of hundreds.
   { package: /^typebox/, layers: [] },
 ]
@@ -148,16 +90,16 @@ const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
 
 describe('the dependency rule', () => {
   it('knows every layer', () => {
-    expect(files.map(({ name }) => layerOf(name)).filter((layer) => !(layer in MAY_IMPORT))).toEqual([])
+    expect(files.map(({ name }) => layerOf(name)).filter((layer) => !TREE.includes(layer))).toEqual([])
   })
 
-  it('lets each layer import only those below it', () => {
+  it('lets each layer import only those before it in the tree', () => {
     const wrong = files.flatMap(({ name, source }) =>
       ownImports(name, source)
-        .filter((imported) => !mayImport(layerOf(name), layerOf(imported)))
-        .map((imported) => `${name} imports ${imported}`),
+        .filter((imported) => TREE.indexOf(layerOf(imported)) > TREE.indexOf(layerOf(name)))
+        .map((imported) => `${layerOf(name)} → ${layerOf(imported)}`),
     )
-    expect(wrong).toEqual([])
+    expect([...new Set(wrong)].sort()).toEqual([...BACK].sort())
   })
 
   it('has no circle between files, imports of types included', () => {
@@ -177,9 +119,7 @@ describe('the dependency rule', () => {
       importsOf(source)
         .filter((specifier) =>
           MAY_USE_PACKAGE.some(
-            (rule) =>
-              rule.package.test(specifier) &&
-              !rule.layers.includes(name.endsWith('_queries.ts') ? 'queries' : layerOf(name)),
+            (rule) => rule.package.test(specifier) && !rule.layers.includes(layerOf(name)),
           ),
         )
         .map((specifier) => `${name} imports ${specifier}`),
@@ -198,15 +138,7 @@ describe('the dependency rule', () => {
   })
 })
 
-/** The layer of a file: its kind, its directory under src, or its own name if it stands there by itself. */
+/** The layer of a file: its directory under src, or its own name if it stands there by itself. */
 function layerOf(name: string): string {
-  if (/^(console_api|metrics)\/\w+_routes\.ts$/.test(name)) return 'fixed_routes'
-  if (name.endsWith('_routes.ts') && !name.startsWith('http/')) return 'routes'
-  if (name.endsWith('_schema.ts')) return 'schema'
-  if (name.endsWith('/module.ts') && !name.startsWith('http/')) return 'module'
   return name.includes('/') ? name.slice(0, name.indexOf('/')) : basename(name, '.ts')
-}
-
-function mayImport(layer: string, imported: string): boolean {
-  return layer === imported || (MAY_IMPORT[layer]?.includes(imported) ?? false)
 }
