@@ -19,7 +19,7 @@ const TREE = `
   lifecycle changes http
   module
   users blobs projects log search webhooks metrics
-  sessions learning mcp console
+  sessions learning mcp console_api
   doctor
   service
   cluster
@@ -33,9 +33,9 @@ const BACK = new Set<string>([
   'blobs → log',
   'blobs → projects',
   'blobs → service',
-  'console → service',
+  'console_api → service',
   'http → blobs',
-  'http → console',
+  'http → console_api',
   'http → learning',
   'http → log',
   'http → module',
@@ -46,7 +46,7 @@ const BACK = new Set<string>([
   'log → service',
   'metrics → service',
   'module → service',
-  'projects → console',
+  'projects → console_api',
   'projects → log',
   'projects → service',
   'threads → http',

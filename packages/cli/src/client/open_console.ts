@@ -48,7 +48,7 @@ async function signInCode(url: string, project_id: string): Promise<string | und
   const { database_url, data_dir } = readConfig(process.env)
   const has_database = database_url !== undefined || existsSync(join(data_dir, 'postgres'))
   if (!has_database || !isOnThisMachine(url)) return undefined
-  const { createSignInCode } = await import('annals/dist/console/sign_in.js')
+  const { createSignInCode } = await import('annals/dist/console_api/sign_in.js')
   try {
     return await withDatabase((database) => createSignInCode(database, project_id))
   } catch (error) {

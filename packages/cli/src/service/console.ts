@@ -18,7 +18,7 @@ export function consoleCommand(): Command {
     .option('--url <url>', "the service's address, if it is not on this machine", parseUrl)
     .addHelpText('after', '\nExample:\n  annals console')
     .action(async (options: Options) => {
-      const { createSignInCode } = await import('annals/dist/console/sign_in.js')
+      const { createSignInCode } = await import('annals/dist/console_api/sign_in.js')
       const { addressHere } = await import('../client/embedded_profile.js')
       const code = await withDatabase(async (database) => {
         return createSignInCode(database, await findProject(database, options.project))

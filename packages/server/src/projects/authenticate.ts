@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { OPENS } from '../console/console_requests.js'
+import { OPENS } from '../console_api/console_requests.js'
 import { AnnalsError } from '../errors.js'
 import type { AppServer } from '../http/app_server.js'
 import type { Database } from '../postgres/database.js'

@@ -1,6 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyBaseLogger, LogController, type RouteOptions } from 'fastify'
-import { consoleRoutes } from '../console/console_routes.js'
+import { consoleRoutes } from '../console_api/console_routes.js'
 import { admitRequests } from '../http/admission/admit_requests.js'
 import { addressReader, noteAddresses } from '../http/admission/caller_address.js'
 import { boundConnections, connectionLimits, refuseConnections } from '../http/admission/connections.js'

@@ -1,6 +1,6 @@
 import type { Config } from '../configuration/config.js'
 import { exposureWarnings, signsInByCode } from '../configuration/exposure.js'
-import { createSignInCode } from '../console/sign_in.js'
+import { createSignInCode } from '../console_api/sign_in.js'
 import { checkEmbeddedConnections, locateDatabase } from '../postgres/connection_target.js'
 import type { Database } from '../postgres/database.js'
 import { ensureDefaultProject } from '../projects/projects.js'

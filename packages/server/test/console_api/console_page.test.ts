@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fastify from 'fastify'
 import { afterAll, expect, it } from 'vitest'
-import { consoleRoutes } from '../../src/console/console_routes.js'
+import { consoleRoutes } from '../../src/console_api/console_routes.js'
 import type { AppServer } from '../../src/http/app_server.ts'
 import type { AppParts } from '../../src/service/service_context.js'
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { admitConsoleRequest } from '../../console/console_requests.js'
+import { admitConsoleRequest } from '../../console_api/console_requests.js'
 import { AnnalsError } from '../../errors.js'
 import { bearerToken } from '../../projects/authenticate.js'
 import type { TokenDirectory } from '../../projects/tokens/token_directory.js'
