@@ -68,7 +68,9 @@ export class Model {
   private reply(asked: Asked): Reply {
     const session_ids = this.sessionsOf(asked)
     const { system, user } = asked.prompt
-    const hash = createHash('sha256').update(JSON.stringify([asked.step, session_ids, system, user]))
+    // As the ledger does: a curator's question is the same whichever session leads to it.
+    const about = asked.step === 'curate' ? [] : session_ids
+    const hash = createHash('sha256').update(JSON.stringify([asked.step, about, system, user]))
     this.sent.push({ hash: hash.digest('hex'), at: performance.now() })
     if (this.random.chance(TROUBLE)) return this.random.pick(TROUBLES)
     if (asked.step === 'curate') return honest(asked)

@@ -16,7 +16,10 @@ export interface FakePostgres {
  * wants. Without `onMessage` it accepts connections and never says a word. `afterLogin` arrives with the end of the
  * handshake.
  */
-export async function startFakePostgres(onMessage?: OnMessage, afterLogin = Buffer.alloc(0)): Promise<FakePostgres> {
+export async function startFakePostgres(
+  onMessage?: OnMessage,
+  afterLogin = Buffer.alloc(0),
+): Promise<FakePostgres> {
   const sockets = new Set<Socket>()
   let accepted = 0
   const server = createServer((socket) => {
