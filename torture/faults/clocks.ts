@@ -37,11 +37,14 @@ export const CLOCK_FAULTS: Fault[] = [
   },
 ]
 
-/** Back, far forward, and back again, by minutes each time. */
+/**
+ * Back, far forward, and back again, by minutes each time. Forward by more than anything waits: what was to wait a moment by
+ * such a clock is noticed once it is set back. After a smaller step it waits for as long as the step, which takes minutes.
+ */
 async function swing({ clock }: OwnWorld, random: Random): Promise<void> {
   await lull(random, 300, 600)
   for (const direction of random.shuffled([-1, 1, -1])) {
-    await clock.set(direction * random.integer(60, 900))
+    await clock.set(direction > 0 ? random.integer(750, 1_800) : -random.integer(60, 900))
     await lull(random, 500, 1_000)
   }
 }
