@@ -3,9 +3,11 @@ import { agentRuns } from '../harness/agent_runs.ts'
 import type { ApiClient, Page } from '../harness/api_client.ts'
 import { expectError, expectOk, NOBODYS_ID, TIMESTAMP, UUID } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
+import { tablesThatMention } from '../harness/tables_that_mention.ts'
 
 const service = useSharedService()
 let api: ApiClient
+let project_id: string
 
 interface SpaceSession {
   session_id: string
@@ -33,7 +35,9 @@ interface Statement {
 }
 
 beforeAll(async () => {
-  api = await service.newClient()
+  const project = await service.newProject()
+  project_id = project.id
+  api = await service.newClient({ token: project.token })
 })
 
 const post = <T = Record<string, unknown>>(path: string, body: unknown) =>
@@ -131,6 +135,27 @@ describe('rules', () => {
       'Error: total is 012, but paid 3',
       'Error: total is 112, but paid 3',
     ])
+  })
+
+  it('forget how an error was mended with the session that showed it, and keep the error', async () => {
+    const space = await newSpace()
+    const [other, mending] = [await newSession(), await newSession()]
+    for (const session of [other, mending]) expectOk(await learn(space, session), 201)
+    const error = 'Error: total does not fit'
+    await call(other, 'pay', { zebra: 1 }, error)
+    await learnt(space, other, 2)
+    await call(mending, 'pay', { zebra: 2 }, error)
+    await call(mending, 'pay', { zebra: 3 }, 'done')
+    await learnt(space, mending, 4)
+    const [statement] = await statementsOf(space)
+    expect(statement!.text).toContain('succeeded with another `zebra`')
+    expectOk(await api.request('PATCH', `/api/v1/statements/${statement!.id}`, { body: { state: 'active' } }))
+    const kept = '`pay` answered “total does not fit”.'
+    const found = () => tablesThatMention(service.databaseUrl, project_id, ['succeeded with another `zebra`'])
+    expect(await found()).toEqual(expect.arrayContaining(['skill_versions', 'statements']))
+    expectOk(await api.deleteSession(mending))
+    expect(await found()).toEqual([])
+    expect((await statementsOf(space)).map(({ text }) => text)).toEqual([kept])
   })
 
   it('read a session for a space that it was given to later, too', async () => {
