@@ -16,6 +16,8 @@ try {
 // What files import is half a second's work for each that has a process of its own.
 const SHARED_PROCESS = { isolate: false, setupFiles: ['tests/harness/leaves_nothing_faked.ts'] }
 
+const EMBEDDED = 'packages/embedded-postgres/test/**/*.test.ts'
+
 /** Begun first, because the run would wait at its end for a file that waits longer than it works. Of others, the larger are first. */
 const LONG = [
   'runs_with_images',
@@ -44,9 +46,26 @@ class LongFirst extends BaseSequencer {
   }
 }
 
+/** What speaks to a service, or to its database. */
+const ON_A_DATABASE = {
+  isolate: false,
+  setupFiles: [
+    ...SHARED_PROCESS.setupFiles,
+    'tests/harness/patient_waits.ts',
+    'tests/harness/commands_end.ts',
+  ],
+  globalSetup: ['tests/harness/global_setup.ts'],
+  // It ends what hangs. A busy machine may be five times slower than a quiet one; for a database that files share,
+  // see patient_waits.ts.
+  testTimeout: process.env.TEST_DATABASE_URL ? 300_000 : 120_000,
+  hookTimeout: 120_000,
+  expect: { poll: { timeout: 15_000 } },
+}
+
 /**
- * Two suites in one run. The unit suite needs nothing; the acceptance suite needs a database server, which
- * its global setup starts once, or takes from TEST_DATABASE_URL.
+ * `npm test` runs `unit`, which needs nothing, and `acceptance`, whose files share one service on a database server that
+ * the global setup starts, or takes from TEST_DATABASE_URL. `npm run test:gate` runs the others. tests/README.md says
+ * where a test belongs.
  */
 export default defineConfig({
   test: {
@@ -59,33 +78,30 @@ export default defineConfig({
         test: {
           name: 'unit',
           ...SHARED_PROCESS,
-          globalSetup: ['packages/embedded-postgres/test/prepared_clusters.ts'],
-          include: [
-            'packages/*/test/**/*.test.ts',
-            'torture/test/**/*.test.ts',
-            'fuzz/test/**/*.test.ts',
-            'siege/test/**/*.test.ts',
-          ],
+          include: ['{packages/*,torture,fuzz,siege}/test/**/*.test.ts'],
+          exclude: [EMBEDDED],
           testTimeout: 30_000,
           hookTimeout: 90_000,
         },
       },
       {
+        test: { name: 'acceptance', ...ON_A_DATABASE, include: ['tests/{acceptance,database}/**/*.test.ts'] },
+      },
+      {
         test: {
-          name: 'acceptance',
-          isolate: false,
-          setupFiles: [
-            ...SHARED_PROCESS.setupFiles,
-            'tests/harness/patient_waits.ts',
-            'tests/harness/commands_end.ts',
-          ],
-          include: ['tests/**/*.test.ts', 'packages/adapters/*/test/**/*.test.ts'],
-          globalSetup: ['tests/harness/global_setup.ts'],
-          // It ends what hangs. A busy machine may be five times slower than a quiet one; for a database that files share,
-          // see patient_waits.ts.
-          testTimeout: process.env.TEST_DATABASE_URL ? 300_000 : 120_000,
-          hookTimeout: 120_000,
-          expect: { poll: { timeout: 15_000 } },
+          name: 'gate',
+          ...ON_A_DATABASE,
+          include: ['tests/{gate,console}/**/*.test.ts', 'packages/adapters/*/test/**/*.test.ts'],
+        },
+      },
+      {
+        test: {
+          name: 'gate-embedded',
+          ...SHARED_PROCESS,
+          include: [EMBEDDED],
+          globalSetup: ['packages/embedded-postgres/test/prepared_clusters.ts'],
+          testTimeout: 30_000,
+          hookTimeout: 90_000,
         },
       },
     ],

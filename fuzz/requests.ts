@@ -99,7 +99,7 @@ function seldom<T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
   return fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value })
 }
 
-/** What Node's client lets into a header. What it does not is sent by tests/acceptance/hostile_connections.test.ts. */
+/** What Node's client lets into a header. What it does not is sent by tests/gate/hostile_connections.test.ts. */
 function sendable(value: unknown): string {
   return String(value).replace(/[^\x20-\x7e\xa0-\xff]/g, '?')
 }

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
-import type { RequestOptions } from '../harness/http_client.ts'
 import { useSharedService } from '../harness/service.ts'
 
 const MIB = 1024 * 1024
@@ -130,16 +129,5 @@ describe('the size of a body', () => {
   it('under the limit may come in chunks', async () => {
     const event = expectOk(await append(['{"type":"chu', 'nked","da', 'ta":{"a":', '1}}']))
     expect(event).toMatchObject({ type: 'chunked', data: { a: 1 } })
-  })
-
-  it('has the limit that the operator set', async () => {
-    const node = await service.startNode({ ANNALS_BODY_BYTES_MAX: '2048' })
-    const { token } = await service.newProject()
-    const options = (bytes: number): RequestOptions => ({
-      body: { user: 'u', configs: { x: 'x'.repeat(bytes) } },
-    })
-    const client = service.rawClient(token, node)
-    expect((await client.request('POST', '/api/v1/session', options(1_900))).status).toBe(201)
-    expectError(await client.request('POST', '/api/v1/session', options(2_048)), 413, 'payload_too_large')
   })
 })

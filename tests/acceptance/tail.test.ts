@@ -67,11 +67,11 @@ describe('a live tail', () => {
   it('misses and repeats nothing of what many write at two nodes while it catches up', async () => {
     expectOk(await tails.log.batch(mixedEntries(1_000)), 201)
     const other = sessionLog(
-      await service.newClient({ token: tails.project.token, node: tails.second }),
+      await service.newClient({ token: tails.project.token, node: service.secondNode }),
       tails.log.id,
     )
     const writing = range(1, 40).map((n) => (n % 2 ? tails.log.addEvent() : other.batch(mixedEntries(n))))
-    const [here, there] = [await tails.open(), await tails.open({ node: tails.second })]
+    const [here, there] = [await tails.open(), await tails.open({ node: service.secondNode })]
     await Promise.all(writing)
     const { items } = expectOk(await tails.log.timeline({ limit: 1, time_desc: true }))
     const last = items[0]!.seq
@@ -92,7 +92,7 @@ describe('a live tail', () => {
     const seen: number[] = []
     try {
       for (const connection of range(0, RECONNECTS)) {
-        const node = connection % 2 ? tails.second : service.node
+        const node = connection % 2 ? service.secondNode : service.node
         const headers: Record<string, string> =
           seen.length > 0 ? { 'Last-Event-ID': String(seen.at(-1)) } : {}
         const tail = await tails.open({ node, headers })

@@ -1,5 +1,4 @@
 import { afterEach, beforeAll, beforeEach } from 'vitest'
-import type { AnnalsServer } from './annals_process.ts'
 import type { ApiClient } from './api_client.ts'
 import { openTail, type Tail } from './event_stream.ts'
 import type { NodeAddress, Project, Service } from './service.ts'
@@ -12,26 +11,23 @@ export type TailOptions = Parameters<typeof openTail>[3] & {
   sessionId?: string
 }
 
-/** A project at two nodes, with a new session for each test, and the tails that the test opens. */
+/** A project with a new session for each test, and the tails that the test opens. */
 export interface Tails {
   readonly project: Project
   readonly api: ApiClient
   readonly log: SessionLog
-  readonly second: AnnalsServer
   open(options?: TailOptions): Promise<Tail>
 }
 
-/** Registers the hooks that start a second node, make a session before each test, and close its tails after it. */
+/** Registers the hooks that make a session before each test, and close its tails after it. */
 export function useTails(service: Service): Tails {
   const open: Tail[] = []
   let project: Project
   let api: ApiClient
   let log: SessionLog
-  let second: AnnalsServer
   beforeAll(async () => {
     project = await service.newProject()
     api = await service.newClient({ token: project.token })
-    second = await service.startNode()
   })
   beforeEach(async () => {
     log = await newSessionLog(api)
@@ -48,9 +44,6 @@ export function useTails(service: Service): Tails {
     },
     get log() {
       return log
-    },
-    get second() {
-      return second
     },
     open: async ({ node = service.node, token = project.token, sessionId = log.id, ...options } = {}) => {
       const tail = await openTail(node.url, token, sessionId, options)

@@ -1,11 +1,16 @@
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { expectError, expectOk } from '../harness/expectations.ts'
-import { useService } from '../harness/service.ts'
+import { type NodeAddress, useService } from '../harness/service.ts'
 import { execute } from '../harness/sql.ts'
 import { useTails } from '../harness/tails.ts'
 
 const service = useService({ ANNALS_FEED_POLL_MS: '200' })
 const tails = useTails(service)
+let second: NodeAddress
+
+beforeAll(async () => {
+  second = await service.startNode()
+})
 
 /** The log as a backup had it, after its first entries. */
 async function restoreTo(last_seq: number): Promise<void> {
@@ -64,7 +69,7 @@ describe('a log that was restored to an earlier time', () => {
 
   it('ends a tail that has seen more, at each node', async () => {
     await addMessages(3)
-    const open = [await tails.open(), await tails.open({ node: tails.second, query: { after_seq: 3 } })]
+    const open = [await tails.open(), await tails.open({ node: second, query: { after_seq: 3 } })]
     await open[0]!.received(3)
     await restoreTo(1)
     for (const tail of open) await tail.whenEnded(15_000)
@@ -140,10 +145,7 @@ describe('a log that was restored to an earlier time and has grown again', () =>
     'ends a tail that is open, at each node, with the filter %j',
     async (filter) => {
       await addMessages(3)
-      const open = [
-        await tails.open({ query: filter }),
-        await tails.open({ node: tails.second, query: filter }),
-      ]
+      const open = [await tails.open({ query: filter }), await tails.open({ node: second, query: filter })]
       expectOk(await tails.log.addEvent('other'))
       for (const tail of open) await tail.received(1)
       await replaceAfter(1)

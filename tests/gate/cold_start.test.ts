@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type AnnalsServer, runAnnals, startServer } from '../harness/annals_process.ts'
+import { ADMIN_TOKEN, type AnnalsServer, runAnnals, startServer } from '../harness/annals_process.ts'
 import { apiClient } from '../harness/api_client.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
+import { httpClient } from '../harness/http_client.ts'
 import { expectOrderlyEnds } from '../harness/service.ts'
 import { createEmptyDatabase, reasonForNoOwnDatabase, type TestDatabase } from '../harness/test_database.ts'
 
@@ -88,5 +89,16 @@ describe('ANNALS_API_KEY', () => {
     const second = await start({ ANNALS_API_KEY: key })
     expectOk(await listWith(second, key))
     expectError(await listWith(second, made!), 401, 'unauthorized')
+  })
+})
+
+describe('a start without an admin token', () => {
+  it('serves no admin API', async () => {
+    const node = await start({ ANNALS_ADMIN_TOKEN: '' })
+    const caller = httpClient(node.url, ADMIN_TOKEN)
+    expectError(await caller.request('GET', '/admin/v1/projects'), 404, 'route_not_found')
+    const body = { name: 'none' }
+    expectError(await caller.request('POST', '/admin/v1/projects', { body }), 404, 'route_not_found')
+    caller.close()
   })
 })

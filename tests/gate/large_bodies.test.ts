@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
-import { expectOk } from '../harness/expectations.ts'
-import type { HttpClient } from '../harness/http_client.ts'
+import { expectError, expectOk } from '../harness/expectations.ts'
+import type { HttpClient, RequestOptions } from '../harness/http_client.ts'
 import { useSharedService } from '../harness/service.ts'
 
 const service = useSharedService()
@@ -141,5 +141,18 @@ describe('a large body', () => {
     expect(JSON.parse(called.tool_calls[0]!.function.arguments)).toEqual(functionCall.args)
     expect(answered.tool_call_id).toBe(called.tool_calls[0]!.id)
     expect(answered.content).toContain('b'.repeat(60_000))
+  })
+})
+
+describe('a body', () => {
+  it('has the limit that the operator set', async () => {
+    const node = await service.startNode({ ANNALS_BODY_BYTES_MAX: '2048' })
+    const { token } = await service.newProject()
+    const options = (bytes: number): RequestOptions => ({
+      body: { user: 'u', configs: { x: 'x'.repeat(bytes) } },
+    })
+    const client = service.rawClient(token, node)
+    expect((await client.request('POST', '/api/v1/session', options(1_900))).status).toBe(201)
+    expectError(await client.request('POST', '/api/v1/session', options(2_048)), 413, 'payload_too_large')
   })
 })

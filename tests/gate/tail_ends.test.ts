@@ -10,7 +10,7 @@ const tails = useTails(service)
 describe('a live tail ends', () => {
   it('when its session is deleted, at each node', async () => {
     expectOk(await tails.log.addEvent())
-    const open = [await tails.open(), await tails.open({ node: tails.second })]
+    const open = [await tails.open(), await tails.open({ node: service.secondNode })]
     for (const tail of open) await tail.received(1)
     expectOk(await tails.api.deleteSession(tails.log.id))
     for (const tail of open) await tail.whenEnded(15_000)
@@ -19,7 +19,7 @@ describe('a live tail ends', () => {
   it('within six seconds of the revocation of its token, at each node, and leaves others open', async () => {
     const { id, token } = await issueToken(service.adminClient(), tails.project.id, { name: 'tail' })
     expectOk(await tails.log.addEvent())
-    const open = [await tails.open({ token }), await tails.open({ token, node: tails.second })]
+    const open = [await tails.open({ token }), await tails.open({ token, node: service.secondNode })]
     const other = await tails.open()
     for (const tail of [...open, other]) await tail.received(1)
     expectOk(

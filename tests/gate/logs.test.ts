@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { Annals } from '../../packages/client/dist/index.js'
 import { ADMIN_TOKEN } from '../harness/annals_process.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import { type Project, useService } from '../harness/service.ts'
@@ -51,6 +52,10 @@ describe('the log', () => {
     expect(await waitForLine('logged-404')).toMatchObject({ status: 404, project_id: project.id })
     expectError(await request('sk-stranger', '/api/v1/session', 'logged-401'), 401, 'unauthorized')
     expect(await waitForLine('logged-401')).toMatchObject({ status: 401 })
+    const thrown = await new Annals({ url: service.node.url, token: project.token }).sessions
+      .get(NOBODYS_ID)
+      .catch((error) => error)
+    expect(await waitForLine(thrown.requestId)).toMatchObject({ status: 404 })
   })
 
   it('holds no token and nothing of what was stored, also where a request fails, at any level', async () => {
