@@ -42,7 +42,32 @@ declare module 'vitest' {
 
 const BUNDLE = fileURLToPath(new URL('../../packages/server/bundle.js', import.meta.url))
 
+interface Prepared {
+  testServer: TestServer
+  nodes: SharedNodes
+  end(): Promise<void>
+}
+
+/** Both tiers in one run share what is prepared: the first one prepares it, the last one to end removes it. */
+const RUN = Symbol.for('annals.test.run')
+const held = globalThis as { [RUN]?: { users: number; prepared: Promise<Prepared> } }
+
 export default async function prepareDatabases(project: TestProject): Promise<() => Promise<void>> {
+  held[RUN] ??= { users: 0, prepared: prepare() }
+  const run = held[RUN]
+  run.users += 1
+  const { testServer, nodes, end } = await run.prepared
+  project.provide('testServer', testServer)
+  project.provide('sharedService', nodes)
+  return async () => {
+    run.users -= 1
+    if (run.users > 0) return
+    delete held[RUN]
+    await end()
+  }
+}
+
+async function prepare(): Promise<Prepared> {
   // What is tested is what was compiled last, though only `tsc -b` ran since the last build.
   const bundled = promisify(execFile)(process.execPath, [BUNDLE])
   // The run waits for it below, beside the server's start.
@@ -54,10 +79,8 @@ export default async function prepareDatabases(project: TestProject): Promise<()
   try {
     await bundled
     const testServer = await prepareTemplate(server.url, !given)
-    project.provide('testServer', testServer)
     const shared = await startSharedNodes(testServer)
-    project.provide('sharedService', shared.provided)
-    return async () => {
+    const end = async () => {
       try {
         await shared.stop()
         await leaveNothingBehind(testServer)
@@ -67,6 +90,7 @@ export default async function prepareDatabases(project: TestProject): Promise<()
         await rm(shown, { recursive: true, force: true })
       }
     }
+    return { testServer, nodes: shared.provided, end }
   } catch (error) {
     await server.remove()
     throw error
