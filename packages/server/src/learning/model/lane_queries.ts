@@ -9,11 +9,19 @@ export const FIND_PROJECTS_WITH_MODEL = prepared(
   'SELECT p.id FROM projects p WHERE p.model IS NOT NULL',
 )
 
-/** Spaces where it is a session's turn, of all projects or those in $1. Rows: project_id, learning_space_id. */
+/**
+ * Spaces where it is a session's turn, those that wait longest, and as many of each project before the next of any.
+ * Parameters: $1 projects, or null for all, $2 spaces to leave out, $3 of a project at most, $4 in all. Rows: project_id,
+ * learning_space_id.
+ */
 export const FIND_DUE_SPACES = planned(
   'find_due_spaces',
-  `SELECT DISTINCT x.project_id, x.learning_space_id FROM space_sessions x
-WHERE x.due_at <= now() AND ($1::uuid[] IS NULL OR x.project_id = ANY ($1::uuid[]))`,
+  `SELECT r.project_id, r.learning_space_id FROM (
+  SELECT x.project_id, x.learning_space_id, row_number() OVER (PARTITION BY x.project_id ORDER BY min(x.due_at)) AS place
+  FROM space_sessions x
+  WHERE x.due_at <= now() AND ($1::uuid[] IS NULL OR x.project_id = ANY ($1::uuid[])) AND x.learning_space_id <> ALL ($2::uuid[])
+  GROUP BY x.project_id, x.learning_space_id
+) r WHERE r.place <= $3 ORDER BY r.place LIMIT $4`,
 )
 
 const HELD = 'l.project_id = $1 AND l.id = $2 AND l.lane_until = $3::timestamptz'

@@ -92,10 +92,9 @@ export class Learner {
     const own = await database.query(FIND_PROJECTS_WITH_MODEL, [])
     if (!address && own.length === 0) return
     const projects = address ? null : own.map(({ id }) => id!)
-    for (const { project_id, learning_space_id } of await database.query(FIND_DUE_SPACES, [projects])) {
+    const due = [projects, this.spacesUnderWay(), RUNNING_OF_PROJECT_MAX, RUNNING_MAX]
+    for (const { project_id, learning_space_id } of await database.query(FIND_DUE_SPACES, due)) {
       const space = { project_id: project_id!, space_id: learning_space_id! }
-      const wait = this.waits.get(space.space_id)
-      if (this.running.has(space.space_id) || (wait && wait.until > performance.now())) continue
       if (this.running.size >= RUNNING_MAX) break
       const under_way = this.under_way.get(space.project_id) ?? 0
       if (under_way >= RUNNING_OF_PROJECT_MAX) continue
@@ -106,6 +105,15 @@ export class Learner {
         .finally(() => this.ends(space))
       this.running.set(space.space_id, work)
     }
+  }
+
+  /** Spaces that need not be found: they are worked on, or wait for their model. */
+  private spacesUnderWay(): string[] {
+    const now = performance.now()
+    for (const [space_id, { until }] of this.waits)
+      if (until + RETRY_S.max * 1_000 < now) this.waits.delete(space_id)
+    const waiting = [...this.waits].filter(([, { until }]) => until > now).map(([space_id]) => space_id)
+    return [...this.running.keys(), ...waiting]
   }
 
   private ends({ project_id, space_id }: Space): void {
