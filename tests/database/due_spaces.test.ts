@@ -12,6 +12,11 @@ async function newProject(count: number) {
   const spaces = Array.from({ length: count }, () => randomUUID())
   await execute(
     log.url,
+    "INSERT INTO learning_spaces (project_id, id, meta, created_at, updated_at) SELECT $1, r, '{}', now(), now() FROM unnest($2::uuid[]) r",
+    [project_id, spaces],
+  )
+  await execute(
+    log.url,
     `INSERT INTO space_sessions (project_id, learning_space_id, session_id, id, status, due_at, created_at, updated_at)
      SELECT $1, r.space, gen_random_uuid(), gen_random_uuid(), 'queued', now() - make_interval(secs => 1000 - r.place), now(), now()
      FROM unnest($2::uuid[]) WITH ORDINALITY AS r (space, place), generate_series(1, 2)`,
