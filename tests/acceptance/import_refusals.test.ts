@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { open, readFile, writeFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -7,6 +8,7 @@ import type { ApiClient } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { type Exported, useTransfers } from '../harness/exports.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
+import { execute } from '../harness/sql.ts'
 
 const service = useSharedService()
 const annals = useTransfers(service)
@@ -63,6 +65,30 @@ describe('a file that is not as it was written is refused, and nothing of it is 
     const result = await annals.run('import', annals.newPath(), '--project', source.name)
     expect(result.stderr).toMatch(/^annals: .* cannot be read \(ENOENT/)
   })
+})
+
+it('a circle of parents that closes only with what is here already is refused', async () => {
+  const from = await service.newProject()
+  const client = await service.newClient({ token: from.token })
+  const [above, below] = ['a', 'b'].map(() => randomUUID())
+  expectOk(await client.createSession({ use_uuid: above, user: 'a' }), 201)
+  expectOk(await client.createSession({ use_uuid: below, user: 'b', parent: above }), 201)
+  const first = await annals.export(from.name, '--user', 'b')
+  const turn = 'UPDATE sessions SET parent_id = $3 WHERE project_id = $1 AND id = $2'
+  await execute(service.databaseUrl, turn, [from.id, below, null])
+  await execute(service.databaseUrl, turn, [from.id, above, below])
+  const second = await annals.export(from.name, '--user', 'a')
+  const target = await service.newProject()
+  // Each file by itself may be imported, in any order.
+  for (const file of [second, first]) await annals.import(file.path, (await service.newProject()).name)
+  await annals.import(first.path, target.name)
+  const before = (await annals.export(target.name)).body
+  for (const options of [[], ['--dry-run']]) {
+    const { code, stderr } = await annals.run('import', second.path, '--project', target.name, ...options)
+    expect(stderr).toMatch(/Line \d+: parent_id must not be a session that stands below it in the database/)
+    expect(code).toBe(1)
+  }
+  expect((await annals.export(target.name)).body).toEqual(before)
 })
 
 describe('a session that is here already', () => {

@@ -13,6 +13,7 @@ import { CHECK_COMPACTION } from '../../log/read/compaction_queries.js'
 import type { Row, Tenant } from '../../postgres/database.js'
 import { FIND_REMAINS_OF } from '../erase/erasure_queries.js'
 import {
+  FIND_CIRCLE,
   FIND_DIFFERENT_ENTRIES,
   FIND_HEADS,
   LOCK_HEADS,
@@ -70,6 +71,7 @@ export async function restoreSessionLines(context: RestoreContext, lines: Export
     await restoreRetractions(context, fresh)
     await checkCompactions(context, fresh)
   }
+  await refuseCircles(context, newSessions)
   for (const [id, reason] of refused) conflicts.push({ kind: 'session', id, reason })
   const bytes = fresh.reduce((sum, { entry }) => sum + entry.bytes, 0)
   return {
@@ -141,6 +143,17 @@ async function restoreSessions({ database, project_id }: Tenant, sessions: Sessi
     throw new StartError(
       `Session ${reserved.id} was deleted a moment ago, and its log is still being removed. Run the command again in a moment.`,
     )
+}
+
+/** @throws StartError where a session that the target had already stands below one of these, and that below it */
+async function refuseCircles({ database, project_id }: Tenant, sessions: SessionLine[]): Promise<void> {
+  if (!sessions.some(({ session }) => session.parent_id)) return
+  const ids = sessions.map(({ session }) => session.id)
+  const parents = sessions.map(({ session }) => session.parent_id ?? null)
+  const [found] = await database.query(FIND_CIRCLE, [project_id, ids, parents])
+  const line = sessions.find(({ session }) => session.id === found?.id)
+  if (line)
+    throw wrongLine(line.number, 'parent_id must not be a session that stands below it in the database.')
 }
 
 async function restoreEntries({ database, project_id }: Tenant, entries: EntryLine[]): Promise<void> {
