@@ -3,6 +3,7 @@ import { isObject } from './blob_fields.js'
 import { editBlob, type MessageEdit } from './context/edit_blob.js'
 import type { MessageFormat } from './formats.js'
 import { parseJson, writeJson } from './json/exact_json.js'
+import { withoutEscapes } from './json/visible.js'
 import { ConversationRenderer } from './message_format.js'
 import type { Part } from './parts.js'
 
@@ -43,7 +44,7 @@ export class StoredRenderer {
    */
   render(message: StoredText): string[] {
     const { id, parent_id, format, edit } = message
-    const stored = parseStored(format, message.blob)
+    const stored = parseStored(format, withoutEscapes(message.blob))
     const blob = edit ? editBlob(format, stored, edit) : stored
     const items = this.conversation.render({ id, parent_id, format, blob })
     if (message.whole !== undefined) return items.map((item) => wholeMessage(item, message.whole!))

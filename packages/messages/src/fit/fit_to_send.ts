@@ -1,8 +1,10 @@
+import { bytePlaces, standardBase64 } from '../attachments.js'
 import { isObject, type JsonObject } from '../blob_fields.js'
 import { editBlob, type MessageEdit } from '../context/edit_blob.js'
 import type { MessageFormat } from '../formats.js'
 import { endOfString } from '../json/end_of_string.js'
 import { writeJson } from '../json/exact_json.js'
+import { withoutEscapes } from '../json/visible.js'
 import { MessageReader, writeItems } from '../message_format.js'
 import type { NeutralMessage } from '../parts.js'
 import { parseStored } from '../stored_renderer.js'
@@ -12,7 +14,7 @@ import { GEMINI_SHAPE, hasMixedParts } from './gemini_shape.js'
 import { OPENAI_SHAPE, REASONING_FIELDS } from './openai_shape.js'
 import { putInOrder } from './order.js'
 import type { Added, Omitted, PieceIds, Run, Shape, Source, SourceRun } from './pieces.js'
-import { RESPONSES_SHAPE } from './responses_shape.js'
+import { isOfConversations, RESPONSES_SHAPE, withoutReasoningIds } from './responses_shape.js'
 
 export const SHAPES: Readonly<Record<MessageFormat, Shape>> = {
   openai: OPENAI_SHAPE,
@@ -71,9 +73,10 @@ export class FitToSend {
 
   /** Takes the next message, oldest first. */
   add(message: FitMessage): void {
-    const { id, seq, format, blob } = message
+    const { id, seq, format } = message
+    const blob = withoutEscapes(message.blob)
     const source: Source = { id, seq, format }
-    const text = textRun(message, this.format)
+    const text = textRun({ ...message, blob }, this.format)
     if (text) {
       this.runs.push({ source, run: text })
       return
@@ -97,7 +100,8 @@ export class FitToSend {
     message: NeutralMessage,
     omit: (what: string) => void,
   ): Run[] {
-    const is_own = format === this.format && isObject(blob) && !(format === 'gemini' && hasMixedParts(blob))
+    const is_own = format === this.format && isObject(blob) && isRequestable(format, blob)
+    if (is_own && STANDARD_BASE64.has(format)) writeStandardBase64(format, blob)
     const items = is_own ? [blob] : (writeItems(this.format, message, omit) as unknown as JsonObject[])
     return this.shape.split(items, idsOf(message), omit)
   }
@@ -125,16 +129,41 @@ export class FitToSend {
     const says = ({ run }: SourceRun) =>
       run.side === 'user' && run.pieces.some(({ kind }) => kind === 'content')
     const turn = reasoning === 'last_turn' ? this.runs.findLastIndex(says) : this.runs.length
+    /** Thoughts of what the model says at this moment are gone. */
+    let is_less = false
     return this.runs.flatMap(({ source, run }, index) => {
+      if (run.side === 'user') is_less = false
       if (index > turn || run.side === 'user') return [{ source, run }]
       const head = { ...run.head }
       for (const key of REASONING_FIELDS) delete head[key]
-      const pieces = run.pieces.filter(({ kind }) => kind !== 'thinking')
-      const is_less =
-        pieces.length < run.pieces.length || Object.keys(head).length < Object.keys(run.head).length
-      if (is_less) this.omitted.push({ id: source.id, reason: 'reasoning' })
+      const thought = run.pieces.filter(({ kind }) => kind !== 'thinking')
+      const has_thoughts =
+        thought.length < run.pieces.length || Object.keys(head).length < Object.keys(run.head).length
+      if (has_thoughts) this.omitted.push({ id: source.id, reason: 'reasoning' })
+      is_less ||= has_thoughts
+      const pieces =
+        is_less && this.format === 'responses'
+          ? thought.flatMap((piece) => withoutReasoningIds(piece) ?? [])
+          : thought
+      if (pieces.length < thought.length) this.omitted.push({ id: source.id, reason: 'reasoning' })
       return pieces.length > 0 ? [{ source, run: { ...run, head, pieces } }] : []
     })
+  }
+}
+
+/** Whether a request may have a message in the form in which it was stored in its own format. */
+function isRequestable(format: MessageFormat, blob: JsonObject): boolean {
+  if (format === 'gemini') return !hasMixedParts(blob)
+  return format !== 'responses' || !isOfConversations(blob)
+}
+
+/** Formats whose providers take no other alphabet. */
+const STANDARD_BASE64: ReadonlySet<MessageFormat> = new Set(['openai', 'anthropic', 'responses'])
+
+function writeStandardBase64(format: MessageFormat, blob: JsonObject): void {
+  for (const { holder, key } of bytePlaces(format, blob)) {
+    const bytes = holder[key]
+    if (typeof bytes === 'string') holder[key] = standardBase64(bytes)
   }
 }
 

@@ -70,16 +70,60 @@ function runOf(given: JsonObject, ids: PieceIds): Run[] {
   return [{ side, head: {}, pieces: [piece] }]
 }
 
-/** Null has a meaning here: a field may be required and null. */
+/** What an item must have, be it null. */
+const NULLABLE = new Set(['result'])
+
+/** Programs that store what their SDK returns have null for what is not there, and the API takes it for few fields. */
 function withOnly(item: JsonObject, known: ReadonlySet<string>): JsonObject {
-  const nulls = Object.entries(item).filter(
-    ([key, value]) => value === null && known.has(key) && key !== 'id',
-  )
+  const nulls = Object.entries(item).filter(([key, value]) => value === null && NULLABLE.has(key))
   return { ...only(item, known), ...Object.fromEntries(nulls) }
 }
 
+/** Roles that a request takes. Messages that Conversations return have more. */
+const ROLES = new Set(['user', 'assistant', 'system', 'developer'])
+
+/** Whether an item is a message that only an answer of Conversations can be. */
+export function isOfConversations({ type, role }: JsonObject): boolean {
+  return type === 'message' && !ROLES.has(String(role))
+}
+
+/** The message without what is null in its content. */
+function withoutNulls(item: JsonObject): JsonObject {
+  if (!Array.isArray(item.content)) return item
+  const content = item.content.map((block) =>
+    isObject(block) ? Object.fromEntries(Object.entries(block).filter(([, value]) => value !== null)) : block,
+  )
+  return { ...item, content }
+}
+
+/** Items whose id a request need not have. */
+const WITHOUT_ID = new Set([...CALLS, ...OUTPUTS, 'shell_call', 'apply_patch_call'])
+
+/**
+ * What the model said or called, without the reasoning that led to it. The API refuses an item that it knows by its id to
+ * follow a reasoning item, if that is not there: so a message and a call go without an id, and the call of a tool of
+ * OpenAI's, which cannot, is left out.
+ */
+export function withoutReasoningIds(piece: Piece): Piece | undefined {
+  const { id, ...rest } = piece.block
+  if (id === undefined || piece.raw !== undefined) return piece
+  const { type } = rest
+  if (WITHOUT_ID.has(String(type))) return { ...piece, block: rest }
+  if (type !== 'message') return undefined
+  const texts = Array.isArray(rest.content) ? rest.content.map(saidText) : [rest.content]
+  const { status: _, ...message } = rest
+  const content = texts.join('')
+  return isBlank(content) ? undefined : { ...piece, block: { ...message, content } }
+}
+
+function saidText(block: unknown): string {
+  if (!isObject(block)) return ''
+  return textOf(block.text ?? block.refusal)
+}
+
 function pieceOf(item: JsonObject, type: string, { calls, results }: PieceIds): Piece | undefined {
-  if (type === 'message') return isEmptyMessage(item) ? undefined : { kind: 'content', block: item }
+  if (type === 'message')
+    return isEmptyMessage(item) ? undefined : { kind: 'content', block: withoutNulls(item) }
   if (type === 'reasoning') return { kind: 'thinking', block: item }
   if (CALLS.has(type)) {
     const ids = calls.shift()

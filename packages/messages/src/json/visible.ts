@@ -15,3 +15,31 @@ export function visibleJson(json: string): string {
     ).join(''),
   )
 }
+
+/**
+ * As adapters write what JSON in PostgreSQL cannot hold: U+0000, a lone surrogate, and U+FDD0 itself, each behind a U+FDD0.
+ * They undo it (`packages/adapters/kit/src/escape.ts`); all other readers are shown what it stands for.
+ */
+const ADAPTER_ESCAPE = /\uFDD0(0|d[89a-f][0-9a-f]{2}|\uFDD0)/g
+const ESCAPE = '\uFDD0'
+const REPLACEMENT = '\uFFFD'
+
+/** A text, or a JSON text, with U+FFFD in place of each character that an adapter escaped. */
+export function withoutEscapes(text: string): string {
+  if (!text.includes(ESCAPE)) return text
+  return text.replace(ADAPTER_ESCAPE, (_, code: string) => (code === ESCAPE ? ESCAPE : REPLACEMENT))
+}
+
+/** Whether a value of JSON has a U+FDD0 anywhere. A loop: it may nest deeper than the stack. */
+export function mayHaveEscapes(root: unknown): boolean {
+  const left: unknown[] = [root]
+  while (left.length > 0) {
+    const value = left.pop()
+    if (typeof value === 'string') {
+      if (value.includes(ESCAPE)) return true
+    } else if (Array.isArray(value)) for (const member of value) left.push(member)
+    else if (typeof value === 'object' && value !== null)
+      for (const [key, member] of Object.entries(value)) left.push(key, member)
+  }
+  return false
+}

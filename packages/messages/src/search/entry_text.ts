@@ -1,5 +1,6 @@
 import type { MessageFormat } from '../formats.js'
 import { ExactNumber, parseJson } from '../json/exact_json.js'
+import { withoutEscapes } from '../json/visible.js'
 import { readMessage } from '../message_format.js'
 import type { Part } from '../parts.js'
 import { parseStored } from '../stored_renderer.js'
@@ -18,8 +19,9 @@ export interface SearchedEntry {
  * What a search looks at: of a message its text, and the names, arguments and results of its tools; of an event its type
  * and the values in its data. A line each, of values in JSON as well; names of fields are left out.
  */
-export function entryText({ type, format, data }: SearchedEntry): string {
+export function entryText({ type, format, data: stored }: SearchedEntry): string {
   const text = new LimitedText()
+  const data = withoutEscapes(stored)
   if (type !== null) text.add(type)
   if (format === null) text.addValues(parseJson(data))
   else addMessage(text, format, parseStored(format, data))

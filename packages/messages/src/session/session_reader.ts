@@ -1,7 +1,8 @@
 import { isObject, type JsonObject } from '../blob_fields.js'
 import { COMPACTION_TYPE } from '../context/compaction.js'
 import { MESSAGE_FORMATS, type MessageFormat } from '../formats.js'
-import { textOf, writeJson } from '../json/exact_json.js'
+import { parseJson, textOf, writeJson } from '../json/exact_json.js'
+import { mayHaveEscapes, withoutEscapes } from '../json/visible.js'
 import { MessageReader } from '../message_format.js'
 import type { DataMeta, NeutralMessage, Part, ToolResultMeta } from '../parts.js'
 import { CallJoiner } from './call_joiner.js'
@@ -31,7 +32,8 @@ export class SessionReader {
   private readonly joiner = new CallJoiner()
   private readonly stream = new StreamedAnswer()
 
-  read(entry: LogEntry): ReadEntry {
+  read(stored: LogEntry): ReadEntry {
+    const entry = shown(stored)
     if (entry.kind === 'event' && entry.type === CHUNKS_TYPE) return this.readChunks(entry)
     this.stream.close()
     return entry.kind === 'message' ? this.readMessage(entry) : this.readEvent(entry)
@@ -170,6 +172,14 @@ export class SessionReader {
     const { name } = record
     return { kind: 'result', name, ...this.joiner.result(source, record, { seq, created_at }) }
   }
+}
+
+/** The entry without escapes of adapters. */
+function shown(entry: LogEntry): LogEntry {
+  const value = entry.kind === 'message' ? entry.blob : entry.data
+  if (!mayHaveEscapes(value)) return entry
+  const read = parseJson(withoutEscapes(writeJson(value)))
+  return entry.kind === 'message' ? { ...entry, blob: read } : { ...entry, data: read as JsonObject }
 }
 
 /**
