@@ -244,6 +244,42 @@ describe('a list that can be sent', () => {
     expect(await thought('last_turn')).toEqual([false, false, false, true])
   })
 
+  it('names no item of OpenAI’s whose reasoning is left out', async () => {
+    const output = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: null })
+    const item = (id: string, text: string) => ({
+      type: 'message',
+      id,
+      role: 'assistant',
+      status: 'completed',
+      content: [output(text)],
+    })
+    const reasoning = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'c2ln', status: null }
+    const log = [
+      user('go'),
+      item('msg_0', 'Yes.'),
+      reasoning,
+      { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'q' } },
+      item('msg_1', 'Found.'),
+      { type: 'function_call', id: 'fc_1', call_id: 'c1', name: 'look', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'c1', output: 'x' },
+      item('msg_2', 'Done.'),
+    ]
+    const session = await sessionOf('responses', ...log)
+    const dropped = await session.context('responses', { reasoning: 'drop' })
+    expect(dropped.items.map(({ id }) => id)).toEqual([
+      undefined,
+      'msg_0',
+      undefined,
+      undefined,
+      undefined,
+      'msg_2',
+    ])
+    expect(dropped.items[2]).toEqual({ type: 'message', role: 'assistant', content: 'Found.' })
+    const kept = await session.context('responses')
+    expect(kept.items[2]).toEqual({ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'c2ln' })
+    expect(kept.items.map(({ id }) => id).slice(2, 6)).toEqual(['rs_1', 'ws_1', 'msg_1', 'fc_1'])
+  })
+
   it('is what messages are with fit=true, their ids and metas in step, edited or not', async () => {
     const session = await sessionOf(
       'openai',

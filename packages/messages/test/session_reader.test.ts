@@ -186,3 +186,24 @@ describe('a compaction', () => {
       expect(read(data).blocks).toHaveLength(1)
   })
 })
+
+describe('what an adapter escaped', () => {
+  it('is shown as U+FFFD, in messages and in events', () => {
+    const place = { seq: 1, created_at: '' }
+    const blob = { role: 'user', content: 'W\ufdd00s, \ufdd0d800, \ufdd0\ufdd0' }
+    const message = {
+      ...place,
+      kind: 'message',
+      id: 'm',
+      parent_id: null,
+      role: 'user',
+      format: 'openai',
+    } as const
+    const [said, called] = read([
+      { ...message, blob },
+      { ...place, kind: 'event', type: 'tool_call', data: { name: 'f\ufdd00', arguments: {} } },
+    ])
+    expect(said!.blocks).toEqual([{ kind: 'text', text: 'W\ufffds, \ufffd, \ufdd0' }])
+    expect(called!.blocks).toMatchObject([{ kind: 'call', call: { name: 'f\ufffd' } }])
+  })
+})

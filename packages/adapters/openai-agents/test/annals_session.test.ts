@@ -77,10 +77,11 @@ describe('a session', () => {
     expect(isDeepStrictEqual(await session.getItems(1), items.slice(-1))).toBe(true)
     const { items: read } = await annals.sessions.context(session.id, {
       format: 'openai',
-      max_tokens: 1_000_000,
+      max_tokens: 2_000_000,
     })
     expect(read.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
     expect(JSON.stringify(read[0]).includes(image)).toBe(true)
+    expect(read[2]!.content === 'é'.repeat(1_200_000)).toBe(true)
     expect(isDeepStrictEqual(await session.popItem(), items[2])).toBe(true)
     await session.replaceHistoryWithCompaction([items[2]!, said('after')])
     expect(isDeepStrictEqual(await session.getItems(), [items[2], said('after')])).toBe(true)

@@ -3,6 +3,7 @@ export { COMPACTION_TYPE, type Compaction, readCompaction } from './compaction.j
 export { type ContextMessage, contextMessage, type StoredSeq, textMessage } from './context_message.js'
 export { editBlob, type MessageEdit } from './edit_blob.js'
 export { EditedMessages, type EditStrategy } from './edit_messages.js'
+export { isShortened, joinedMessage, MESSAGE_PART_TYPE, MESSAGE_PARTS_MAX } from './large_message.js'
 export {
   contextTurns,
   MessageTurns,

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../blob_fields.js'
+import { argumentsAsObject, argumentsAsText } from '../tool_arguments.js'
 import { NO_CONTENT } from '../turns.js'
 import {
   isBlank,
@@ -166,7 +167,11 @@ function cleaned(block: unknown): JsonObject | undefined {
     case 'thinking':
       return isBlank(kept.signature) ? undefined : kept
     case 'tool_use':
-      return { ...kept, input: isObject(block.input) ? block.input : {} }
+    case 'server_tool_use':
+    case 'mcp_tool_use':
+      return isObject(block.input)
+        ? kept
+        : { ...kept, input: argumentsAsObject(argumentsAsText(block.input)) }
     case 'tool_result':
       return cleanedResult(kept)
     default:

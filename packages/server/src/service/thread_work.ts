@@ -13,7 +13,7 @@ import {
   StoredRenderer,
   type StoredText,
 } from '@annals/messages'
-import { type ContextMessage, contextMessage, type StoredSeq } from '@annals/messages/context'
+import { type ContextMessage, contextMessage, joinedMessage, type StoredSeq } from '@annals/messages/context'
 import { type FitMessage, type FitOptions, FitToSend } from '@annals/messages/fit'
 import {
   entryText,
@@ -148,6 +148,12 @@ export class ThreadWork {
 
   contextMessages(messages: StoredSeq[]): ContextMessage[] {
     return messages.map(contextMessage)
+  }
+
+  /** A message that is stored in parts, and its tokens. */
+  joinedMessage(format: MessageFormat, parts: string[]): { blob: string; tokens: number } | undefined {
+    const blob = joinedMessage(format, parts)
+    return blob === undefined ? undefined : { blob, tokens: storedTokens(format, blob, () => undefined) }
   }
 
   indexedWords(entries: SearchedEntry[]): string[] {

@@ -45,6 +45,9 @@ export type EntryView =
  */
 const SCANNED_ENTRIES_MAX = 10_000
 
+/** No message is shorter whose texts an adapter has shortened: see LargeMessages. */
+const SHORTENED_BYTES_MIN = 8_192
+
 const seq: Column = { sql: 'e.seq', as: 'token' }
 const id: Column = { sql: 'e.id', as: 'token' }
 const data: Column = { sql: 'e.data', as: 'token' }
@@ -80,7 +83,10 @@ export const VIEW_COLUMNS: Record<EntryView, Record<string, Column>> = {
   message: { seq, id, data, message, tokens },
   context_message: {
     ...{ seq, id, data, tokens },
-    message: { sql: "concat(e.format, ' ', e.parent_id)", as: 'token' },
+    message: {
+      sql: `concat(e.format, ' ', e.parent_id, '  ', CASE WHEN e.bytes > ${SHORTENED_BYTES_MIN} THEN ${meta.sql} -> 'adapter_parts' END)`,
+      as: 'token',
+    },
   },
   whole_message: { seq, id, data, message, tokens, created_at, marks },
   message_id: { seq, id },

@@ -3,19 +3,25 @@ import {
   type ContextMessage,
   type ContextPlan,
   type ContextRules,
+  isShortened,
+  MESSAGE_PART_TYPE,
+  MESSAGE_PARTS_MAX,
   planContext,
   repeatCut,
   type ShownMessage,
+  type StoredSeq,
   storedSeq,
 } from '@annals/messages/context'
 import type { FitMessage } from '@annals/messages/fit'
 import type { MemoryShare } from '../../fairness/memory_budget.js'
 import { TEXT_FACTOR } from '../../http/admission/request_memory.js'
+import { parseId } from '../../ids.js'
 import type { Queryable } from '../../postgres/database.js'
 import type { WorkThread } from '../../threads/work_thread.js'
 import type { ReadCompaction, ReadEntry } from '../read/entry_columns.js'
 import type { LogPosition } from '../read/log_position.js'
 import { LogReader, type NewestMessages, UNLIMITED } from '../read/read_log.js'
+import { findIds } from '../read/read_places.js'
 import { contextMessages } from './page_renderer.js'
 
 /** What a context is made of at most, before it is cut: the rest of the session is taken to be longer than allowed. */
@@ -211,12 +217,43 @@ export class ContextReader {
     return (await this.instructions).filter(({ seq }) => seq < below_seq)
   }
 
+  /** A message whose long texts an adapter has stored in parts, with these; nothing where a part is not there any more. */
+  private async whole(
+    { format }: StoredSeq,
+    ids: unknown,
+  ): Promise<{ blob: string; tokens: number } | undefined> {
+    const { database, thread, memory, read_bytes } = this.parts
+    if (
+      !Array.isArray(ids) ||
+      ids.length > MESSAGE_PARTS_MAX ||
+      !ids.every((id) => typeof id === 'string' && parseId(id))
+    )
+      return undefined
+    const places = await findIds(database, this.session, ids)
+    const seqs = places.flatMap((place) => (place?.type === MESSAGE_PART_TYPE ? [place.seq] : []))
+    if (seqs.length < ids.length) return undefined
+    const texts: string[] = []
+    for await (const piece of this.log.readSeqs(seqs))
+      for (const { json } of piece) {
+        this.bytes += json.length
+        await memory.hold(read_bytes + TEXT_FACTOR * this.bytes)
+        const { retracted_by, data } = JSON.parse(json) as PartItem
+        if (retracted_by != null || typeof data.text !== 'string') return undefined
+        texts.push(data.text)
+      }
+    return thread.run(this.session.project_id, 'joinedMessage', format, texts)
+  }
+
   /** Takes note of messages, oldest first. */
   private async know(entries: ReadEntry[]): Promise<ReadMessage[]> {
     const { memory, thread, read_bytes } = this.parts
     for (const { json } of entries) this.bytes += json.length
     await memory.hold(read_bytes + TEXT_FACTOR * this.bytes)
     const stored = entries.map(storedSeq)
+    for (const [at, { json, meta }] of [...entries.entries()].reverse()) {
+      const isShown = this.bytes < BYTES_MAX && meta && isShortened(json)
+      if (isShown) Object.assign(stored[at]!, await this.whole(stored[at]!, JSON.parse(meta)))
+    }
     const known = await contextMessages(thread, this.session.project_id, stored)
     for (const { calls, results } of known) this.uses += calls.length + results.length
     return known.map((message, i) =>
@@ -224,6 +261,9 @@ export class ContextReader {
     )
   }
 }
+
+/** As the log has it: the text of a part, unless it was retracted. */
+type PartItem = { retracted_by?: number | null; data: { text?: unknown } }
 
 /** About how many messages more it takes to reach the length that a context is cut down to. */
 function missingMessages(messages: readonly ContextMessage[], { tokens_target }: ContextRules): number {

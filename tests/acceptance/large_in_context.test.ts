@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto'
+import { AnnalsSessionStore } from '@annals/claude-agent-sdk'
+import { Annals } from '@annals/client'
+import { AnnalsSession } from '@annals/openai-agents'
+import type { AgentInputItem } from '@openai/agents-core'
+import { describe, expect, it } from 'vitest'
+import { brokenRules } from '../../packages/messages/test/fit/provider_rules.ts'
+import { useSharedService } from '../harness/service.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: it looks into messages of every format
+type Item = any
+const service = useSharedService()
+const user = (content: unknown) => ({ role: 'user', content })
+const use = { type: 'tool_use', id: 'toolu_1', name: 'Read', input: {} }
+
+describe('what is large stays whole in a context', () => {
+  it.each([70_000, 1_200_000])('where Claude Code has read a file of %d characters', async (length) => {
+    const { token } = await service.newProject()
+    const annals = new Annals({ url: service.node.url, token })
+    const store = new AnnalsSessionStore(annals)
+    const key = { projectKey: 'project', sessionId: randomUUID() }
+    const content = `é"\\\n${'a line of it\n'.repeat(length / 13)}`
+    const entry = (type: string, message: object, more = {}) => ({
+      type,
+      uuid: randomUUID(),
+      message,
+      ...more,
+    })
+    await store.append(key, [
+      entry('user', user('Read it')),
+      entry('assistant', { role: 'assistant', content: [use] }),
+      entry('user', user([{ type: 'tool_result', tool_use_id: 'toolu_1', content }]), {
+        toolUseResult: { file: { content } },
+      }),
+      entry('user', user('Thanks')),
+    ])
+    const [session] = (await annals.sessions.list().page()).items
+    const { items, tokens } = await annals.sessions.context(session!.id, {
+      format: 'anthropic',
+      max_tokens: 2_000_000,
+    })
+    expect(brokenRules('anthropic', items)).toEqual([])
+    const [read] = (items[2] as Item).content
+    expect(read.content === content).toBe(true)
+    expect(tokens).toBeGreaterThan(length / 10)
+  })
+
+  it('where the OpenAI Agents SDK stores a photo, and what a tool returned', async () => {
+    const { token } = await service.newProject()
+    const annals = new Annals({ url: service.node.url, token })
+    const session = new AnnalsSession({ annals, sessionId: randomUUID() })
+    const photo = `data:image/png;base64,${Buffer.alloc(2_000_000, 7).toString('base64')}`
+    const text = `${'long '.repeat(240_000)}\ufdd0 and \u0000`
+    const items: AgentInputItem[] = [
+      { type: 'message', role: 'user', content: [{ type: 'input_image', image: photo }] },
+      { type: 'function_call', callId: 'c1', name: 'look', arguments: '{}', status: 'completed' },
+      {
+        type: 'function_call_result',
+        callId: 'c1',
+        name: 'look',
+        status: 'completed',
+        output: { type: 'text', text },
+      },
+    ]
+    await session.addItems(items)
+    expect(await session.getItems()).toEqual(items)
+    const { items: read } = await annals.sessions.context(session.id, {
+      format: 'responses',
+      max_tokens: 2_000_000,
+    })
+    expect(brokenRules('responses', read)).toEqual([])
+    expect((read[0] as Item).content[0].image_url === photo).toBe(true)
+    expect((read[2] as Item).output === text.replace('\u0000', '\ufffd')).toBe(true)
+  })
+})
