@@ -10,9 +10,11 @@ FROM ${NODE_IMAGE} AS manifests
 WORKDIR /annals
 COPY package.json package-lock.json ./
 COPY packages/adapters/mcp/package.json packages/adapters/mcp/
+COPY packages/archive/package.json packages/archive/
 COPY packages/cli/package.json packages/cli/
 COPY packages/client/package.json packages/client/
 COPY packages/console/package.json packages/console/
+COPY packages/embedded-postgres/package.json packages/embedded-postgres/
 COPY packages/learning/package.json packages/learning/
 COPY packages/messages/package.json packages/messages/
 COPY packages/server/package.json packages/server/

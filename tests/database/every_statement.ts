@@ -1,16 +1,18 @@
 import { readdirSync } from 'node:fs'
+import { backedUp } from '../../packages/archive/src/backup/backup_queries.ts'
+import { ownOf } from '../../packages/archive/src/tables.ts'
 import { LEARNING_SPACES } from '../../packages/server/src/learning/learning_space_queries.ts'
 import { learnByRules } from '../../packages/server/src/learning/rules/learn_by_rules.ts'
 import { registryOf } from '../../packages/server/src/lifecycle/registry.ts'
 import { tablesThatWait } from '../../packages/server/src/lifecycle/stepped_clock.ts'
-import { backedUp, isOwner, type Table } from '../../packages/server/src/lifecycle/table.ts'
+import { isOwner, type Table } from '../../packages/server/src/lifecycle/table.ts'
 import type { ListPosition } from '../../packages/server/src/lists/keyset_queries.ts'
 import type { Statement } from '../../packages/server/src/postgres/statement.ts'
 import { MODULES } from '../../packages/server/src/service/modules.ts'
 import { LAST_ACTIVITY } from '../../packages/server/src/sessions/last_activity.ts'
 import { SESSIONS } from '../../packages/server/src/sessions/session_queries.ts'
 
-const SOURCES = new URL('../../packages/server/src/', import.meta.url)
+const SOURCES = ['archive', 'server'].map((name) => new URL(`../../packages/${name}/src/`, import.meta.url))
 const ID = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
 const TIME = '2026-01-02T00:00:00.000000Z'
 
@@ -48,11 +50,12 @@ const CALLS: Record<string, unknown[][]> = {
     owners.filter(({ erased_with }) => erased_with === 'user'),
     [true, false],
   ),
-  restoreStatements: exported.filter(({ own }) => !own?.restore).map((table) => [table, undefined]),
+  restoreStatements: exported.filter((table) => !ownOf(table).restore).map((table) => [table, undefined]),
+  backedUp: [],
   readCatalogue: backedUp(all_tables).map((table) => [table]),
   findCatalogue: backedUp(all_tables).map((table) => [table]),
   restoreCatalogue: backedUp(all_tables).map((table) => [table, [table.backed_up.key]]),
-  verifyPiece: tables.filter(({ own }) => !own?.verify).map((table) => [table, tables]),
+  verifyPiece: tables.filter((table) => !ownOf(table).verify).map((table) => [table, tables]),
   rowChecks: [],
   measureStatements: [[tables]],
   nextProjectStatements: [[all_tables]],
@@ -116,7 +119,7 @@ const CALLS: Record<string, unknown[][]> = {
 export async function everyStatement(): Promise<Statement[]> {
   const found = new Map<string, Statement>()
   for (const file of queryFiles()) {
-    const exported = (await import(new URL(file, SOURCES).href)) as Record<string, unknown>
+    const exported = (await import(file)) as Record<string, unknown>
     for (const [name, value] of Object.entries(exported)) {
       const statements =
         typeof value === 'function' ? composedBy(name, value as Composer) : statementsIn(value)
@@ -127,8 +130,11 @@ export async function everyStatement(): Promise<Statement[]> {
 }
 
 function queryFiles(): string[] {
-  const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
-  return files.filter((name) => name.endsWith('_queries.ts')).sort()
+  return SOURCES.flatMap((folder) => {
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    const named = files.filter((name) => name.endsWith('_queries.ts')).sort()
+    return named.map((name) => new URL(name, folder).href)
+  })
 }
 
 function composedBy(name: string, composer: Composer): Statement[] {

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { VERIFY_SESSIONS } from '../../packages/archive/src/sessions/verify_session_queries.ts'
+import { verifyPiece } from '../../packages/archive/src/verify/verify_queries.ts'
 import { registryOf } from '../../packages/server/src/lifecycle/registry.ts'
-import { verifyPiece } from '../../packages/server/src/lifecycle/verify/verify_queries.ts'
 import { LONG_READ_SETTINGS } from '../../packages/server/src/postgres/pool_settings.ts'
 import type { Statement } from '../../packages/server/src/postgres/statement.ts'
 import { MODULES } from '../../packages/server/src/service/modules.ts'
-import { VERIFY_SESSIONS } from '../../packages/server/src/sessions/verify/verify_session_queries.ts'
 import { execute, withConnection } from '../harness/sql.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
 

@@ -1,3 +1,7 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ADMIN_TOKEN, type AnnalsServer, runAnnals, startServer } from '../harness/annals_process.ts'
 import { apiClient } from '../harness/api_client.ts'
@@ -66,6 +70,39 @@ describe('a first start on an empty database', () => {
     expect((await runAnnals(['migrate'], { DATABASE_URL: database.url })).code).toBe(0)
   })
 })
+
+it('loads nothing of what backs up, exports, imports, verifies or diagnoses, which a command loads', async () => {
+  const keeping = await mkdtemp(join(tmpdir(), 'annals-loaded-'))
+  try {
+    const of = (name: string) => ({ NODE_V8_COVERAGE: join(keeping, name), DATABASE_URL: database.url })
+    const node = await start(of('serve'))
+    expectOk(await listWith(node, printedKeys(node)[0]!))
+    await node.stop()
+    await runAnnals(['verify'], of('verify'))
+    expect(archivesIn(await loadedBy(join(keeping, 'serve')))).toEqual([])
+    expect(archivesIn(await loadedBy(join(keeping, 'verify'))).length).toBeGreaterThan(0)
+  } finally {
+    await rm(keeping, { recursive: true, force: true })
+  }
+})
+
+/** The files of the bundle that processes and threads have loaded, by what V8 kept of them: their texts. */
+async function loadedBy(directory: string): Promise<Map<string, string>> {
+  const loaded = new Map<string, string>()
+  for (const name of await readdir(directory)) {
+    const { result } = JSON.parse(await readFile(join(directory, name), 'utf8')) as {
+      result: { url: string }[]
+    }
+    for (const { url } of result.filter(({ url }) => url.includes('/dist/bundle/')))
+      loaded.set(url, await readFile(fileURLToPath(url), 'utf8'))
+  }
+  expect(loaded.size).toBeGreaterThan(10)
+  return loaded
+}
+
+/** Bundling leaves a comment with its file's name before each module. */
+const archivesIn = (loaded: Map<string, string>) =>
+  [...loaded].filter(([, text]) => text.includes('packages/archive/dist/')).map(([url]) => url)
 
 describe('ANNALS_API_KEY', () => {
   it('is the one token of the project default; another value replaces it', async () => {

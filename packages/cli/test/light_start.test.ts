@@ -19,8 +19,11 @@ it('help and completion load no part of the service: commands import what they w
       if (HEAVY.test(specifier)) heavy.push(`${relative(PACKAGES, path)} imports ${specifier}`)
       const name = specifier.replace(/\.js$/, '.ts')
       const [, ofServer] = /^annals\/dist\/(.+)/.exec(name) ?? []
-      const file = ofServer ? join(PACKAGES, 'server/src', ofServer) : join(dirname(path), name)
-      if ((ofServer || name.startsWith('.')) && existsSync(file)) follow(file)
+      const ofOthers = ofServer
+        ? `server/src/${ofServer}`
+        : name === '@annals/archive' && 'archive/src/index.ts'
+      const file = ofOthers ? join(PACKAGES, ofOthers) : join(dirname(path), name)
+      if ((ofOthers || name.startsWith('.')) && existsSync(file)) follow(file)
     }
   }
   follow(join(PACKAGES, 'cli/src/annals.ts'))

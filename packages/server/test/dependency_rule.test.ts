@@ -20,7 +20,6 @@ const TREE = `
   module
   users blobs projects log search webhooks metrics
   sessions learning mcp console_api
-  doctor
   service
   cluster
 `
@@ -60,7 +59,7 @@ const MAY_USE_PACKAGE: Array<{ package: RegExp; layers: string[] }> = [
   { package: /^pg$/, layers: ['postgres'] },
   { package: /^@opentelemetry\//, layers: ['tracing'] },
   { package: /^sql-template-tag$/, layers: TREE.slice(TREE.indexOf('postgres')) },
-  { package: /^(commander|@annals\/client|@annals\/cli)$/, layers: [] },
+  { package: /^(commander|@annals\/(archive|client|cli))$/, layers: [] },
   { package: /^@annals\/mcp/, layers: ['mcp'] },
   // It is `#typebox`, which is one file instead of hundreds.
   { package: /^typebox/, layers: [] },

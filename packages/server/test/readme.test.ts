@@ -18,7 +18,7 @@ const PAGES = [
 ]
 
 /** Where a source file that a page names may be: named from the root, or from the server's src, as its layers are. */
-const HOMES = ['', 'packages/server/src']
+const HOMES = ['', 'packages/archive/src', 'packages/server/src']
 const SOURCE_FILE = /`([\w./-]+\/[\w.-]+\.(?:ts|sql|json))`/g
 const LINK = /\]\((?!https?:)([^)#]+)/g
 /** A link with an anchor, to a page or within one. */

@@ -1,16 +1,17 @@
-import { StartError } from 'annals/dist/errors.js'
-import { BackupFile } from 'annals/dist/lifecycle/backup/backup_file.js'
-import { BACKUP_VERSION } from 'annals/dist/lifecycle/backup/backup_format.js'
 import {
+  BACKUP_VERSION,
+  BackupFile,
   checkBackup,
+  isOfProjects,
+  measureExport,
   missingOf,
   openBackup,
   restoreBackup,
-} from 'annals/dist/lifecycle/backup/restore_backup.js'
-import { isOfProjects, writeBackup } from 'annals/dist/lifecycle/backup/write_backup.js'
+  writeBackup,
+} from '@annals/archive'
+import { StartError } from 'annals/dist/errors.js'
 import { registryOf } from 'annals/dist/lifecycle/registry.js'
 import type { Counts } from 'annals/dist/lifecycle/table.js'
-import { measureExport } from 'annals/dist/lifecycle/transfer/export_project.js'
 import type { Database, DatabasePool } from 'annals/dist/postgres/database.js'
 import { schemaVersion } from 'annals/dist/postgres/migrations.js'
 import {

@@ -1,5 +1,4 @@
-import type { OpenDatabase } from 'annals/dist/doctor/diagnose.js'
-import type { Diagnosis, State } from 'annals/dist/doctor/diagnosis.js'
+import type { Diagnosis, OpenDatabase, State } from '@annals/archive'
 import { Command } from 'commander'
 import { EXIT_CODES } from '../exit_codes.js'
 import { parseWorkers } from '../service/serve.js'
@@ -35,7 +34,7 @@ interface DoctorOptions {
 
 /** Diagnoses, prints what was found, and sets the exit code. */
 async function runDoctor(options: DoctorOptions): Promise<void> {
-  const { diagnose } = await import('annals/dist/doctor/diagnose.js')
+  const { diagnose } = await import('@annals/archive')
   const { workOnDatabase } = await import('annals/dist/service/work_on_database.js')
   // What the service has as well; a diagnosis must end even if a catalogue is large.
   const limits = { schema: 'any', wait_ms_max: 10_000, statement_ms_max: 60_000 } as const

@@ -1,5 +1,4 @@
-import type { ExportCounts } from 'annals/dist/lifecycle/transfer/export_project.js'
-import type { ExportScope } from 'annals/dist/lifecycle/transfer/walk_export.js'
+import type { ExportCounts, ExportScope } from '@annals/archive'
 import type { DatabasePool } from 'annals/dist/postgres/database.js'
 import { Command } from 'commander'
 import { EXIT_CODES } from '../exit_codes.js'
@@ -46,12 +45,8 @@ interface ExportOptions {
 /** Runs `annals export`. */
 async function runExport(database: DatabasePool, options: ExportOptions, signal: AbortSignal): Promise<void> {
   const { registryOf } = await import('annals/dist/lifecycle/registry.js')
-  const { fileOutput, OutputClosed, streamOutput } = await import(
-    'annals/dist/lifecycle/transfer/export_output.js'
-  )
-  const { lostSnapshot, measureExport, onSnapshot, writeExport } = await import(
-    'annals/dist/lifecycle/transfer/export_project.js'
-  )
+  const { fileOutput, lostSnapshot, measureExport, onSnapshot, OutputClosed, streamOutput, writeExport } =
+    await import('@annals/archive')
   const { SnapshotLost } = await import('annals/dist/postgres/database.js')
   const { schemaVersion } = await import('annals/dist/postgres/migrations.js')
   const { findNamedProject } = await import('annals/dist/projects/projects.js')

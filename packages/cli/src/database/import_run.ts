@@ -1,16 +1,21 @@
 import { createReadStream, type Stats } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import {
+  type Conflict,
+  checkExport,
+  checkOpenAiRuns,
+  ExportReader,
+  importExport,
+  importOpenAiRuns,
+  type Tallies,
+} from '@annals/archive'
 import { StartError } from 'annals/dist/errors.js'
 import { registryOf } from 'annals/dist/lifecycle/registry.js'
-import { checkExport, importExport } from 'annals/dist/lifecycle/transfer/import_export.js'
-import { ExportReader } from 'annals/dist/lifecycle/transfer/read_export.js'
-import type { Conflict, Tallies } from 'annals/dist/lifecycle/transfer/restore_context.js'
 import type { Appender } from 'annals/dist/log/append/appender.js'
 import type { Database } from 'annals/dist/postgres/database.js'
 import { findProject } from 'annals/dist/projects/projects.js'
 import type { UsageDays } from 'annals/dist/projects/usage_days.js'
 import { MODULES } from 'annals/dist/service/modules.js'
-import { checkOpenAiRuns, importOpenAiRuns } from 'annals/dist/sessions/transfer/import_openai_runs.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { countsOf } from '../terminal/count.js'
 import { withProgress } from '../terminal/progress.js'

@@ -1,9 +1,4 @@
-import type {
-  allChecks,
-  ReportedFinding,
-  Verification,
-  VerifiedProject,
-} from 'annals/dist/lifecycle/verify/verify_database.js'
+import type { allChecks, ReportedFinding, Verification, VerifiedProject } from '@annals/archive'
 import type { Database } from 'annals/dist/postgres/database.js'
 import { Command } from 'commander'
 import { EXIT_CODES } from '../exit_codes.js'
@@ -44,7 +39,7 @@ export interface VerifyOptions {
 /** Verifies, prints what was found, and sets the exit code. */
 export async function runVerify(database: Database, options: VerifyOptions): Promise<void> {
   const { registryOf } = await import('annals/dist/lifecycle/registry.js')
-  const { allChecks, verifyDatabase } = await import('annals/dist/lifecycle/verify/verify_database.js')
+  const { allChecks, verifyDatabase } = await import('@annals/archive')
   const { findNamedProject } = await import('annals/dist/projects/projects.js')
   const { MODULES } = await import('annals/dist/service/modules.js')
   const { showProgress } = await import('../terminal/progress.js')

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { FORMAT_VERSION } from 'annals/dist/lifecycle/transfer/export_format.js'
+import { FORMAT_VERSION } from '@annals/archive'
 import { messageEntry } from 'annals/dist/log/append/message_entry.js'
 import type { DemoDocument, DemoSession } from './demo_document.js'
 

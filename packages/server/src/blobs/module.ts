@@ -1,17 +1,8 @@
-import { BLOBS_OF_ENTRY, LOST, missing, ORPHAN } from '../lifecycle/verify/check.js'
+import { BLOBS_OF_ENTRY, LOST, missing, ORPHAN } from '../lifecycle/check.js'
 import type { Module } from '../module.js'
 import { functionsIn } from '../postgres/stored_function.js'
 import * as blobs from './blob_queries.js'
-import { discardObjects, eraseSomeBlobs, keepObjects, releaseSome } from './discard_blobs.js'
-import {
-  BLOB_LINE,
-  BLOB_LINES,
-  BlobFollower,
-  exportBlobs,
-  restoreBlobs,
-  restoreReferences,
-} from './transfer/transfer_blobs.js'
-import { verifyBytes } from './verify_bytes.js'
+import { discardObjects, eraseSomeBlobs, releaseSome } from './discard_blobs.js'
 
 export const BLOBS_MODULE: Module = {
   name: 'blobs',
@@ -22,22 +13,12 @@ export const BLOBS_MODULE: Module = {
       name: 'blobs',
       kind: 'blob',
       key: ['id'],
-      columns: BLOB_LINE,
+      columns: { id: 'uuid', sha256: 'text', bytes: 'bigint', created_at: 'time' },
       erased_with: 'project',
       counted: true,
       exported: true,
       checks: {},
-      own: {
-        eraseSome: eraseSomeBlobs,
-        exportBehind: exportBlobs,
-        keepBeyond: keepObjects,
-        follow: () => new BlobFollower(),
-        further_lines: BLOB_LINES,
-        restore: restoreBlobs,
-        settle: discardObjects,
-        verifyBeyond: verifyBytes,
-        checked_beyond: { blob_bytes: { means: "a blob's bytes are not those of its hash", todo: LOST } },
-      },
+      own: { eraseSome: eraseSomeBlobs, settle: discardObjects },
     },
     {
       // They go with their blob by a foreign key, and are exported with it. What is said here is verified.
@@ -98,7 +79,7 @@ export const BLOB_REFERENCES_MODULE: Module = {
           todo: ORPHAN,
         },
       },
-      own: { eraseSomeOf: releaseSome, restore: restoreReferences },
+      own: { eraseSomeOf: releaseSome },
     },
   ],
 }

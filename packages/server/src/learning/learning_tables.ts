@@ -1,8 +1,7 @@
+import { LOST, missing, notErased, ODD, ORPHAN } from '../lifecycle/check.js'
 import type { Table } from '../lifecycle/table.js'
-import { LOST, missing, notErased, ODD, ORPHAN } from '../lifecycle/verify/check.js'
 import { ERASE_CALLS } from './model/call_queries.js'
 import { TURNS_WAIT } from './model/lane_queries.js'
-import { learnFromImported } from './sessions/space_sessions.js'
 import { eraseCites } from './statements/statements.js'
 
 const OF_SPACE = { erased_with: 'learning_space', counted: false, exported: true } as const
@@ -39,7 +38,6 @@ export const LEARNING_TABLES: readonly Table[] = [
     ...OF_SPACE_AND_SESSION,
     name: 'space_sessions',
     waits: TURNS_WAIT,
-    restored: learnFromImported,
     kind: 'space_session',
     key: ['session_id', 'learning_space_id'],
     columns: {

@@ -1,18 +1,17 @@
-import type { Database, Row, Tenant } from '../postgres/database.js'
+import type { Database, Tenant } from '../postgres/database.js'
 import type { Statement } from '../postgres/statement.js'
 import type { StoredFunction } from '../postgres/stored_function.js'
+import type { Check } from './check.js'
 import type { Column } from './columns.js'
-import type { ExportLine, ExportPiece, LineFollower } from './transfer/export_line.js'
-import type { RestoreContext, Tallies } from './transfer/restore_context.js'
-import type { Check, CheckedPiece } from './verify/check.js'
 
 /** How many rows of what, by the names under which a receipt, an export or a verification shows them. */
 export type Counts = Record<string, number>
 
 /**
  * A table of tenant data, and all that the life of its rows asks: with what they are erased, how an export writes them
- * and an import restores them, and what is checked of them. Its primary key begins with `project_id`. What is said here is
- * enough for most tables: the statements are made from it. `own` has functions where it is not.
+ * and an import restores them, and what is checked of them. Its primary key begins with `project_id`. This is enough for
+ * most tables: the statements are made from it. Where it is not, `own` has functions that erase, and packages/archive those
+ * that export, import and verify.
  */
 export interface Table {
   readonly name: string
@@ -20,7 +19,7 @@ export interface Table {
   readonly kind: string
   /** The primary key behind `project_id`. */
   readonly key: readonly string[]
-  /** Columns, the key's included, in the order of a line of an export. */
+  /** Columns, the key's included, in the order of a line of an export. Of lines that packages/archive writes by functions of the table's own: those of key, order and owner. */
   readonly columns: Readonly<Record<string, Column>>
   /**
    * The kind whose rows take these with them: `session`, `user`, `project`, or that of another table; `any` is whatever
@@ -50,8 +49,6 @@ export interface Table {
   readonly unchanging?: readonly string[]
   /** The order in which an index lists the rows of one owner; by default the rest of the key. */
   readonly order?: readonly string[]
-  /** Called in the transaction in which an import stored rows. */
-  readonly restored?: (context: RestoreContext) => Promise<void>
   /** The column that lists are filtered by, where `list_terms` has terms of it. */
   readonly document?: string
   readonly waits?: Waits
@@ -79,8 +76,6 @@ export interface HandledTable {
     readonly without?: readonly string[]
   }
 }
-
-export type BackedUpTable = HandledTable & Required<Pick<HandledTable, 'backed_up'>>
 
 /** Rows that wait until a time by the database's clock: see stepped_clock.ts. */
 export interface Waits {
@@ -141,37 +136,6 @@ export interface OwnFunctions {
   eraseAllRemains?(tenant: Tenant<Database>, dependents: Dependents, signal?: AbortSignal): Promise<void>
   /** Deletes outside of the database what transactions have given up. Gives how much is left, for housekeeping. */
   settle?(tenant: Tenant): Promise<number>
-  /** SQL of a page of an export: the line, further columns, and what is joined to the row `t`; $1 is the project. */
-  exported?: { line: string; columns: string; join: string }
-  /** The lines of such a page, and of what belongs to its rows. */
-  exportRows?(tenant: Tenant, rows: Row[]): AsyncGenerator<ExportPiece>
-  /**
-   * Called in a transaction that lasts as long as a snapshot that an export reads, and begins before it: keeps what belongs
-   * to the project's rows and is not in the database, though they are deleted.
-   */
-  keepBeyond?(tenant: Tenant): Promise<void>
-  /** Lines behind all sessions, instead of the table's in their place or beside them; of one user or session, what these refer to. */
-  exportBehind?(
-    tenant: Tenant,
-    scope: { user?: string | undefined; session_id?: string | undefined },
-  ): AsyncGenerator<ExportPiece>
-  /** The kinds of lines beside the table's own, with their columns. */
-  further_lines?: Readonly<
-    Record<string, { columns: Readonly<Record<string, Column>>; key: readonly string[] }>
-  >
-  /** What follows the lines of an export and holds them against each other. */
-  follow?(): LineFollower
-  restore?(context: RestoreContext, lines: ExportLine[]): Promise<Tallies>
-  /** The table and column whose row is locked while a row of a dependent is restored. */
-  lock?: { table: string; column: string }
-  /** Reads all of a project in bounded pieces. */
-  verify?(tenant: Tenant): AsyncGenerator<CheckedPiece>
-  /** Reads what belongs to the rows and no statement checks: bytes, wherever they are. */
-  verifyBeyond?(tenant: Tenant): AsyncGenerator<CheckedPiece>
-  /** What that finds, by the names of its checks. */
-  checked_beyond?: Readonly<Record<string, Pick<Check, 'means' | 'todo'>>>
-  /** What else is counted before, for the progress: tables, and SQL of how many rows one (`t`) has. */
-  measured?: Readonly<Record<string, string>>
 }
 
 /** The lifecycle's part of a module: what is to be known of its tables. Each stands behind what it refers to. */
@@ -184,11 +148,6 @@ export interface TableOwner {
 
 export function isHandled(table: Table | HandledTable): table is HandledTable {
   return 'handled' in table
-}
-
-/** The tables of the installation that backups have, each behind those that it refers to. */
-export function backedUp(tables: ReadonlyArray<Table | HandledTable>): BackedUpTable[] {
-  return tables.filter((table): table is BackedUpTable => isHandled(table) && table.backed_up !== undefined)
 }
 
 /** The column that holds the id of what a table's rows are erased with. */

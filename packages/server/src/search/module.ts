@@ -1,4 +1,4 @@
-import { ODD, ORPHAN } from '../lifecycle/verify/check.js'
+import { ODD, ORPHAN } from '../lifecycle/check.js'
 import type { Module } from '../module.js'
 import { FIND_ENTRIES } from './find_entries_queries.js'
 import { searchConsumer } from './search_consumer.js'

@@ -1,10 +1,14 @@
 import { MARKS_WAIT } from '../changes/change_queries.js'
 import { SCANS_WAIT } from '../changes/project_consumer_queries.js'
+import { ODD, ORPHAN } from '../lifecycle/check.js'
 import type { Table } from '../lifecycle/table.js'
-import { ODD, ORPHAN } from '../lifecycle/verify/check.js'
 
-const REBUILT = 'Write to the session, such as its configs again unchanged: this puts it into the order again'
-const ORDERED = "SELECT FROM project_consumers c WHERE c.project_id = $1 AND c.consumer = 'last_activity'"
+/** What to do about a place in the order by last activity. */
+export const REBUILT =
+  'Write to the session, such as its configs again unchanged: this puts it into the order again'
+/** SQL of a project's consumer that keeps that order. */
+export const ORDERED =
+  "SELECT FROM project_consumers c WHERE c.project_id = $1 AND c.consumer = 'last_activity'"
 
 /** What goes with the project; what belongs to a session has gone with it before: see ERASE_SESSIONS. */
 const DERIVED = { erased_with: 'project', counted: false, exported: false, is_derived: true } as const
@@ -85,34 +89,3 @@ export const CHANGE_TABLES: readonly Table[] = [
     },
   },
 ]
-
-/**
- * SQL: whether the order of the project is complete. It is not held to be so before the last look at what nodes may
- * have written that did not know of it.
- */
-const IS_ORDERED = `EXISTS (${ORDERED} AND c.retired_at IS NULL AND c.scan_at > c.scanned_at + interval '1 hour')`
-
-/** For a check of sessions `w` with their heads: not at its place in the order, and nobody will move it there. */
-export const ACTIVITY_CHECK = {
-  means:
-    'lists by last activity show a session at a wrong place, and it has no mark by which it would be moved',
-  todo: REBUILT,
-  place: "'session_activity'",
-  where: `${IS_ORDERED} AND w.id IS NOT NULL AND w.has_head
-      AND date_trunc('second', w.updated_at, 'UTC') IS DISTINCT FROM (
-        SELECT a.active_at FROM session_activity a WHERE a.project_id = $1 AND a.session_id = w.id)
-      AND NOT EXISTS (SELECT FROM change_marks m
-        WHERE m.project_id = $1 AND m.session_id = w.id AND m.consumer = 'last_activity' OFFSET 0)`,
-  detail: "'its updated_at is ' || w.updated_at",
-}
-
-/** For the same: entries that the index of words lacks, though its cursor says that it has read them. */
-export const SEARCH_CHECK = {
-  means: 'searches do not find entries that were indexed',
-  todo: 'Switch search off for the project, and on again: this indexes everything anew',
-  place: "'search_entries'",
-  where: `w.id IS NOT NULL AND w.has_head
-      AND (SELECT u.seq FROM change_cursors u WHERE u.project_id = $1 AND u.session_id = w.id AND u.consumer = 'search')
-        > (SELECT coalesce(sum(i.last_seq - i.seq + 1), 0) FROM search_entries i WHERE i.project_id = $1 AND i.session_id = w.id)`,
-  detail: "'the index has fewer entries of it than were read'",
-}

@@ -1,8 +1,10 @@
 import { readBlobFacts } from '../blobs/blob_facts.js'
+import { type Check, LOST, ORPHAN } from '../lifecycle/check.js'
 import type { Table } from '../lifecycle/table.js'
 import * as appends from '../log/append/append_queries.js'
 import { SESSION_LIST } from '../log/append/configs_queries.js'
 import * as messages from '../log/read/message_queries.js'
+import { bySeq } from '../log/read/read_queries.js'
 import { END_COPIES } from '../log/unfinished_copy_queries.js'
 import type { Module } from '../module.js'
 import { functionsIn } from '../postgres/stored_function.js'
@@ -16,44 +18,47 @@ import * as longCopies from './long_copy_queries.js'
 import * as recounts from './recount_queries.js'
 import { TokenRecount } from './recount_tokens.js'
 import * as sessions from './session_queries.js'
-import { exportErased, exportSessions } from './transfer/export_pieces.js'
-import { SESSION_LINE_SQL } from './transfer/export_session_queries.js'
-import { restoreSessionLines } from './transfer/restore_sessions.js'
-import { FURTHER_LINES, LogFollower, SESSION_LINE } from './transfer/session_lines.js'
-import { KEY_CHECKS, SESSION_CHECKS } from './verify/session_check_queries.js'
-import { verifySessions } from './verify/verify_sessions.js'
 
 const SESSIONS: Table = {
   name: SESSION_LIST.table,
   kind: 'session',
   key: ['id'],
-  columns: SESSION_LINE,
+  columns: { id: 'uuid', user_id: 'user?', created_at: 'time' },
   erased_with: 'user',
   order: ['created_at', 'id'],
   document: SESSION_LIST.document,
   counted: true,
   exported: true,
-  checks: SESSION_CHECKS,
+  checks: {},
   own: {
     further_counts: ['entries'],
     eraseSome: eraseSomeSessions,
     eraseRemains,
     eraseAllRemains,
-    exported: {
-      line: SESSION_LINE_SQL,
-      columns: 'h.last_seq, ',
-      join: 'JOIN session_heads h ON h.project_id = $1 AND h.session_id = t.id',
-    },
-    exportRows: exportSessions,
-    exportBehind: exportErased,
-    further_lines: FURTHER_LINES,
-    follow: () => new LogFollower(),
-    restore: restoreSessionLines,
-    lock: { table: 'session_heads', column: 'session_id' },
-    verify: verifySessions,
-    measured: { session_heads: 'coalesce(sum(t.last_seq), 0) + count(*)', list_terms: 'count(*)' },
   },
 }
+
+/** What is checked of idempotency keys beside that their owners exist. */
+const KEY_CHECKS = {
+  key_seqs: {
+    place: "'key ' || to_json(t.key)::text",
+    session: 't.owner_id',
+    where: `t.seqs IS NOT NULL AND cardinality(t.seqs) <> (
+      SELECT count(e.seq) FROM (SELECT DISTINCT s.seq FROM unnest(t.seqs) AS s (seq)) x CROSS JOIN LATERAL (
+        SELECT o.seq FROM entries o WHERE o.project_id = $1 AND o.session_id = t.owner_id AND ${bySeq('o', 'x.seq')}) e)`,
+    detail: "'it has the seqs ' || array_to_string(t.seqs, ', ') || ', and not all of these exist'",
+    means: 'an idempotency key of entries that do not exist',
+    todo: LOST,
+  },
+  key_malformed: {
+    place: "'key ' || to_json(t.key)::text",
+    session: 't.owner_id',
+    where: '(t.seqs IS NULL) = (t.answer IS NULL) OR cardinality(t.seqs) = 0',
+    detail: "'it must have either seqs or an answer'",
+    means: 'an idempotency key without entries or an answer',
+    todo: ORPHAN,
+  },
+} as const satisfies Record<string, Check>
 
 const WITH_THE_SESSION = 'With its session in all respects, by the functions of that table.'
 

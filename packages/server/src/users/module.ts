@@ -1,5 +1,4 @@
 import type { Module } from '../module.js'
-import { restoreUsers } from './users.js'
 
 /** Users, who come to be with the first thing that is theirs. */
 export const USERS_MODULE: Module = {
@@ -15,7 +14,6 @@ export const USERS_MODULE: Module = {
       counted: false,
       exported: true,
       checks: {},
-      own: { restore: restoreUsers },
     },
   ],
 }

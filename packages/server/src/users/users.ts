@@ -1,12 +1,10 @@
 import { notFound } from '../errors.js'
 import { COUNTED_AT_ONCE_MAX, countSome } from '../lifecycle/count_owned_queries.js'
 import { type Counts, orderOf, type Table } from '../lifecycle/table.js'
-import type { ExportLine } from '../lifecycle/transfer/export_line.js'
-import { jsonOf, type RestoreContext, type Tallies, tally } from '../lifecycle/transfer/restore_context.js'
 import type { ListPosition } from '../lists/keyset_queries.js'
 import { type Listed, readList } from '../lists/listed.js'
 import type { Queryable, Tenant } from '../postgres/database.js'
-import { COUNT_NEW_USERS, FIND_USER, listUsers, RESTORE_USERS } from './user_queries.js'
+import { FIND_USER, listUsers } from './user_queries.js'
 
 export function findUsers(tenant: Tenant, position: ListPosition): Promise<Listed[]> {
   return readList(tenant, listUsers(tenant.project_id, position))
@@ -48,13 +46,4 @@ export async function findOwner(
   if (filter.user === undefined) return undefined
   const [row] = await database.query(FIND_USER, [filter.project_id, filter.user])
   return row ? { id: row.id! } : 'nobody'
-}
-
-/** Restores users by their identifiers: one who is there is left as is, whatever the id. */
-export async function restoreUsers(
-  { database, project_id, dry_run }: RestoreContext,
-  lines: ExportLine[],
-): Promise<Tallies> {
-  const [row] = await database.query(dry_run ? COUNT_NEW_USERS : RESTORE_USERS, [project_id, jsonOf(lines)])
-  return { users: tally(lines.length, Number(row!.stored)) }
 }

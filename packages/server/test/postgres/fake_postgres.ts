@@ -18,7 +18,7 @@ export interface FakePostgres {
  */
 export async function startFakePostgres(
   onMessage?: OnMessage,
-  afterLogin = Buffer.alloc(0),
+  afterLogin: Buffer = Buffer.alloc(0),
 ): Promise<FakePostgres> {
   const sockets = new Set<Socket>()
   let accepted = 0

@@ -1,4 +1,4 @@
-import { keepConsumer, switchConsumer } from '../../changes/project_consumers.js'
+import { keepConsumer } from '../../changes/project_consumers.js'
 import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
 import { changeResource, listWhole, readResource } from '../../lists/tenant_resource.js'
@@ -39,11 +39,6 @@ export async function attachSession(
   const refusal = REFUSALS[answer!]
   if (refusal) throw refusal()
   return answer!
-}
-
-/** Has the sessions read that an import has given to spaces. */
-export function learnFromImported(tenant: Tenant): Promise<void> {
-  return switchConsumer(tenant, LEARNING_CONSUMER, true)
 }
 
 export async function readSpaceSession(

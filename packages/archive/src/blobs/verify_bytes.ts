@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto'
+import { LIST_BLOBS } from 'annals/dist/blobs/blob_queries.js'
+import { type Blob, blobOf, findBlobs, readBlob } from 'annals/dist/blobs/blob_store.js'
+import { AnnalsError } from 'annals/dist/errors.js'
+import type { Tenant } from 'annals/dist/postgres/database.js'
+import { WrongBytes } from 'annals/dist/postgres/object_store.js'
+import type { CheckedPiece } from '../verify/findings.js'
+
+const AT_ONCE = 4
+
+/** Reads the bytes of all blobs, wherever they are, and holds them against their hashes. */
+export async function* verifyBytes(tenant: Tenant): AsyncGenerator<CheckedPiece> {
+  const { database, project_id } = tenant
+  for (let after: string | null = null; ; ) {
+    const rows = await database.query(LIST_BLOBS, [project_id, after, AT_ONCE])
+    const flaws = await Promise.all(rows.map((row) => flawOf(tenant, blobOf(row))))
+    const shown = flaws.flatMap((detail, index) =>
+      detail === undefined
+        ? []
+        : [{ check: 'blob_bytes', session_id: null, place: `blob ${rows[index]!.id}`, detail }],
+    )
+    const found = new Map(shown.length > 0 ? [['blob_bytes', shown.length]] : [])
+    yield { rows: 0, counts: {}, findings: { shown, found } }
+    if (rows.length < AT_ONCE) return
+    after = rows.at(-1)!.id!
+  }
+}
+
+/** What is wrong with a blob's bytes, unless it is deleted meanwhile. */
+async function flawOf(tenant: Tenant, blob: Blob): Promise<string | undefined> {
+  const { id, bytes, sha256 } = blob
+  if (await hasItsHash(tenant, blob)) return undefined
+  const now = (await findBlobs(tenant, [sha256])).get(sha256)
+  return now?.id === id ? `its ${bytes} bytes are missing, or do not have the SHA-256 ${sha256}` : undefined
+}
+
+export async function hasItsHash(tenant: Tenant, blob: Blob): Promise<boolean> {
+  const hash = createHash('sha256')
+  try {
+    for await (const piece of readBlob(tenant, blob)) hash.update(piece)
+  } catch (error) {
+    if (error instanceof WrongBytes) return false
+    if (error instanceof AnnalsError && error.error === 'blob_not_found') return false
+    throw error
+  }
+  return hash.digest('hex') === blob.sha256
+}
