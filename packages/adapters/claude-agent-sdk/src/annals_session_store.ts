@@ -18,6 +18,7 @@ import type {
   SessionSummaryEntry,
 } from '@anthropic-ai/claude-agent-sdk'
 import { MainTranscript, type StoredAs, SUMMARY_CONFIG } from './main_transcript.js'
+import { compactAtSummaries } from './summaries.js'
 import { entryIds, newEntries, newNonce, transcriptEntry } from './transcript_entries.js'
 
 export interface AnnalsSessionStoreOptions {
@@ -153,7 +154,10 @@ export class AnnalsSessionStore implements SessionStore {
       seen.add(id)
       return [{ entry, id, parts: newEntries(entry, id, { as_messages, body_bytes_max }) }]
     })
-    if (key.subpath === undefined) return this.#transcript(key, session).append(stored)
+    if (key.subpath === undefined) {
+      await this.#transcript(key, session).append(stored)
+      return compactAtSummaries(this.#annals, session.use_uuid, entries)
+    }
     const { projectKey, sessionId } = key
     const parent = this.#sessionOf({ projectKey, sessionId })
     const append = () =>

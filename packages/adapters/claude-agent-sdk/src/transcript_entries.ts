@@ -28,11 +28,16 @@ export function entryIds(session_id: string, entries: readonly SessionStoreEntry
   return entries.map((entry, index) => {
     if (entry.uuid !== undefined) {
       anchor = index
-      return UUID.test(entry.uuid) ? entry.uuid.toLowerCase() : stableId(session_id, 'uuid', entry.uuid)
+      return idOfUuid(session_id, entry.uuid)
     }
     if (first === -1) return stableId(session_id, nonce, `${index}`)
     return stableId(session_id, 'beside', uuids[anchor]!, `${index - anchor}`, JSON.stringify(entry))
   })
+}
+
+/** The id of the entry of the log that holds a line of a transcript. */
+export function idOfUuid(session_id: string, uuid: string): string {
+  return UUID.test(uuid) ? uuid.toLowerCase() : stableId(session_id, 'uuid', uuid)
 }
 
 /**

@@ -111,6 +111,31 @@ describe('a transcript', () => {
     expect(read === content).toBe(true)
   })
 
+  it('begins a context with the summary that Claude Code wrote, and with what it kept beside it', async () => {
+    const annals = await newAnnals()
+    const store = new AnnalsSessionStore(annals)
+    const [kept, ...old] = [user('and this?'), ...turn(1), ...turn(2)]
+    const boundary = {
+      type: 'system',
+      subtype: 'compact_boundary',
+      uuid: randomUUID(),
+      compactMetadata: { trigger: 'auto', preservedMessages: { uuids: [kept!.uuid!] } },
+    }
+    const summary = user('They listed files.', { isCompactSummary: true })
+    const entries = [...old, kept!, boundary, summary, user('Go on.')]
+    await store.append(KEY, entries)
+    for (const again of [store, new AnnalsSessionStore(annals)]) await again.append(KEY, entries)
+    expect(await store.load(KEY)).toEqual(entries)
+    const { items } = await annals.sessions.context(SESSION_ID, { format: 'openai' })
+    expect(items.map(({ content }) => content)).toEqual(['They listed files.', 'and this?', 'Go on.'])
+    const whole = await annals.sessions.context(SESSION_ID, { format: 'openai', compaction: 'none' })
+    expect(whole.items).toHaveLength(9)
+    const log = await annals.sessions.timeline(SESSION_ID, { limit: 200 }).page()
+    expect(
+      log.items.filter(({ kind, type }) => kind === 'event' && type === 'annals.compaction'),
+    ).toHaveLength(1)
+  })
+
   it('has the right summary after eight processes append at once', async () => {
     const annals = await newAnnals()
     const stores = Array.from({ length: 8 }, () => new AnnalsSessionStore(annals))
