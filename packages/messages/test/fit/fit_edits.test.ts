@@ -35,7 +35,7 @@ const strategy: fc.Arbitrary<EditStrategy> = fc.oneof(
 )
 
 /** Each token is four characters. */
-function stored(format: MessageFormat, blobs: readonly object[]): StoredSeq[] {
+function stored(format: MessageFormat, blobs: readonly object[]): Array<StoredSeq & FitMessage> {
   return blobs.map((blob, i) => {
     const text = JSON.stringify(blob)
     const parent_id = i === 0 ? null : messageId(i - 1)
