@@ -45,8 +45,9 @@ await build(
 )
 
 const input = Object.fromEntries(PROGRAMS.map((path) => [basename(path, '.js'), join(DIST, path)]))
-const plugins = [{ name: 'packages', resolveId: resolvePackage, load: (id) => REQUIRED.get(id) }]
-const files = await build(BUNDLE, { input, plugins }, { chunkFileNames: '[name]-[hash].js' })
+const plugins = [{ name: 'packages', resolveId: resolvePackage, load }]
+const options = { chunkFileNames: '[name]-[hash].js', sourcemap: true }
+const files = await build(BUNDLE, { input, plugins }, options)
 for (const name of readdirSync(BUNDLE).filter((name) => !files.includes(name))) {
   const path = join(BUNDLE, name)
   // A service that has run since an earlier build may still want to load it.
@@ -64,6 +65,13 @@ function resolvePackage(name, importer) {
   if (!importer.startsWith('/') || !isCommonJs(name, importer)) return { id: name, external: true }
   REQUIRED.set(id, `module.exports = require(${JSON.stringify(name)})`)
   return id
+}
+
+/** Compiled files come with their maps, so that the bundle's lead to the TypeScript. */
+function load(id) {
+  if (REQUIRED.has(id)) return REQUIRED.get(id)
+  if (!existsSync(`${id}.map`)) return null
+  return { code: readFileSync(id, 'utf8'), map: JSON.parse(readFileSync(`${id}.map`, 'utf8')) }
 }
 
 function isCommonJs(name, importer) {
@@ -87,8 +95,14 @@ async function build(folder, options, outputOptions) {
   const { output } = await bundle.generate({ format: 'esm', entryFileNames: '[name].js', ...outputOptions })
   await bundle.close()
   mkdirSync(folder, { recursive: true })
-  for (const { fileName, code } of output) put(join(folder, fileName), code)
+  for (const { fileName, code, source } of output) put(join(folder, fileName), code ?? withoutSources(source))
   return output.map(({ fileName }) => fileName)
+}
+
+/** A map names the sources: who has the repository has them, and the package stays small. */
+function withoutSources(map) {
+  const { sourcesContent, ...rest } = JSON.parse(map)
+  return JSON.stringify(rest)
 }
 
 function put(path, text) {
