@@ -748,7 +748,7 @@ export interface paths {
         };
         /**
          * Read a file of a skill
-         * @description What is UTF-8 comes as `content`. Any other file comes as a `url` that gives its bytes without an API key for some minutes, until the skill is deleted.
+         * @description UTF-8 text comes as `content`. Any other file comes as a `url` that serves its bytes without an API key for some minutes, until the skill is deleted.
          */
         get: operations["getSkillFile"];
         put?: never;
@@ -2596,7 +2596,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description What an entry must have: `words`, `"words in this order"`, `-without`, `begin*`; up to 32 words. Case does not matter. What has signs in it, such as `get_user`, is looked for as if it stood in quotes.
+                 * @description The words of an entry: `words`, `"words in this order"`, `-without`, `begin*`; up to 32 words. Case does not matter. A word with signs in it, such as `get_user`, is searched as if it stood in quotes.
                  * @example refund -paid
                  */
                 q: string;
@@ -3394,7 +3394,7 @@ export interface operations {
                  */
                 edit_strategies?: string;
                 /**
-                 * @description The last message that `edit_strategies` are applied to; those behind it are shown as they are.
+                 * @description The last message that `edit_strategies` are applied to; later ones are shown as they are.
                  * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
                  */
                 pin_editing_strategies_at_message?: string;
@@ -4305,7 +4305,7 @@ export interface operations {
                      * @example tool_call
                      */
                     type?: string;
-                    /** @description Appended behind the retraction with the same commit, as by `POST …/entries` but without ids of their own: this replaces entries, all or nothing. */
+                    /** @description Appended after the retraction with the same commit, as by `POST …/entries` but without ids of their own: this replaces entries, all or nothing. */
                     entries?: ({
                         /** @enum {string} */
                         kind: "event";
@@ -4501,7 +4501,7 @@ export interface operations {
                      * @example 12
                      */
                     from_seq?: number;
-                    /** @description Messages that contexts show whole, behind the summary. A call and its result stay together. */
+                    /** @description Messages that contexts show whole, after the summary. A call and its result stay together. */
                     except?: string[];
                     /**
                      * @description Who or what wrote the summary.

@@ -363,7 +363,7 @@ class MessagesQuery(TypedDict):
     edit_strategies: NotRequired[list[Mapping[str, object]] | None]
     """A JSON array, URL-encoded, of `{ 'type', 'params' }`, which are applied one after the other to the messages of the page: `remove_tool_result` and `remove_tool_call_params` clear all but the newest results or arguments of calls, `token_limit` leaves out the oldest messages, `middle_out` those in the middle."""
     pin_editing_strategies_at_message: NotRequired[str | None]
-    """The last message that `edit_strategies` are applied to; those behind it are shown as they are."""
+    """The last message that `edit_strategies` are applied to; later ones are shown as they are."""
     fit: NotRequired[bool | None]
     """true: the messages of the page as a list that can be sent to the provider, as `GET /session/{session_id}/context` has them. The page alone is looked at, at most 10,000 messages and 32 MiB."""
     reasoning: NotRequired[Literal["keep", "drop", "last_turn"] | None]
@@ -382,7 +382,7 @@ class NewCompaction(TypedDict):
     from_seq: NotRequired[int]
     """The first entry that it stands for; by default the first of the session."""
     except_: NotRequired[list[str]]
-    """Messages that contexts show whole, behind the summary. A call and its result stay together."""
+    """Messages that contexts show whole, after the summary. A call and its result stay together."""
     by: NotRequired[str]
     """Who or what wrote the summary."""
     model: NotRequired[str]
@@ -506,12 +506,12 @@ class Retraction(TypedDict):
     type: NotRequired[str]
     """With `last`: only events of this type."""
     entries: NotRequired[list[NewEntry]]
-    """Appended behind the retraction with the same commit, as by `POST …/entries` but without ids of their own: this replaces entries, all or nothing."""
+    """Appended after the retraction with the same commit, as by `POST …/entries` but without ids of their own: this replaces entries, all or nothing."""
 
 
 class SearchQuery(TypedDict):
     q: NotRequired[str | None]
-    """What an entry must have: `words`, `'words in this order'`, `-without`, `begin*`; up to 32 words. Case does not matter. What has signs in it, such as `get_user`, is looked for as if it stood in quotes."""
+    """The words of an entry: `words`, `'words in this order'`, `-without`, `begin*`; up to 32 words. Case does not matter. A word with signs in it, such as `get_user`, is searched as if it stood in quotes."""
     user: NotRequired[str | None]
     """The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use."""
     filter_by_configs: NotRequired[Mapping[str, object] | None]

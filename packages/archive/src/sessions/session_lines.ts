@@ -92,7 +92,7 @@ const OF_MESSAGES = {
 }
 
 /** The lines of entries: what the other kind has is null. */
-export const ENTRY_LINES = {
+const ENTRY_LINES = {
   event: { key: ['session_id', 'id'], columns: { ...ENTRY, ...RARE, ...OF_MESSAGES, type: 'text' } },
   message: {
     key: ['session_id', 'id'],

@@ -36,7 +36,7 @@ export function restoreCommand(): Command {
       `
 The whole file is checked before anything is stored. Then projects and keys are restored, then their data, and the
 result is counted and verified. A project that is damaged in the file is left out and named, and the exit code is 1;
-the others are restored. What is there already is left as it is, so an interrupted restore is completed by
+the others are restored. Rows that exist already stay as they are, so an interrupted restore is completed by
 running it again. To go back in time, restore into a new database, and point the service at that.
 
 Example:

@@ -40,7 +40,7 @@ export const BLOBS_MODULE: Module = {
       name: 'asset_url_secrets',
       is_reference: true,
       handled:
-        'Belongs to the installation: neither erased nor exported. What it signs is valid for minutes.',
+        'Belongs to the installation: neither erased nor exported. Its signatures are valid for minutes.',
     },
   ],
 }

@@ -22,7 +22,7 @@ export const CompactSessionBody = Strict(
       except: Type.Array(Uuid('A message in the range.'), {
         maxItems: IDS_MAX,
         description:
-          'Messages that contexts show whole, behind the summary. A call and its result stay together.',
+          'Messages that contexts show whole, after the summary. A call and its result stay together.',
       }),
       by: Type.String({
         minLength: 1,

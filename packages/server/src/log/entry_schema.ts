@@ -186,7 +186,7 @@ export const RetractEntriesBody = Strict(
     entries: {
       ...Entries,
       description:
-        'Appended behind the retraction with the same commit, as by `POST …/entries` but without ids of their own: this replaces entries, all or nothing.',
+        'Appended after the retraction with the same commit, as by `POST …/entries` but without ids of their own: this replaces entries, all or nothing.',
     },
   }),
   { examples: [{ last: 1 }] },

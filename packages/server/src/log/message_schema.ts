@@ -140,7 +140,7 @@ export const ListMessagesQuery = Strict({
       examples: ['[{"type":"token_limit","params":{"limit_tokens":8000}}]'],
     }),
     pin_editing_strategies_at_message: Uuid(
-      'The last message that `edit_strategies` are applied to; those behind it are shown as they are.',
+      'The last message that `edit_strategies` are applied to; later ones are shown as they are.',
     ),
     fit: Type.Boolean({
       default: false,

@@ -44,7 +44,7 @@ export const SearchQuery = Strict({
   q: Type.String({
     maxLength: SEARCH_QUERY_LENGTH_MAX,
     description:
-      'What an entry must have: `words`, `"words in this order"`, `-without`, `begin*`; up to 32 words. Case does not matter. What has signs in it, such as `get_user`, is looked for as if it stood in quotes.',
+      'The words of an entry: `words`, `"words in this order"`, `-without`, `begin*`; up to 32 words. Case does not matter. A word with signs in it, such as `get_user`, is searched as if it stood in quotes.',
     examples: ['refund -paid'],
   }),
   ...ONLY,

@@ -123,7 +123,7 @@ export const skillRoutes = allOf(
     id: 'getSkillFile',
     summary: 'Read a file of a skill',
     description:
-      'What is UTF-8 comes as `content`. Any other file comes as a `url` that gives its bytes without an API key for some minutes, until the skill is deleted.',
+      'UTF-8 text comes as `content`. Any other file comes as a `url` that serves its bytes without an API key for some minutes, until the skill is deleted.',
     querystring: SkillFileQuery,
     returns: 'The file.',
     data: SkillFileContent,

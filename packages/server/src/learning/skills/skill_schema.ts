@@ -92,7 +92,7 @@ export const SkillFileContent = Type.Object({
   mime: Type.String(),
   url: Nullable(
     Type.String({
-      description: 'Where the bytes of what is no text are, as with_asset_public_url gives it.',
+      description: 'The URL of a file that is not text, with `with_asset_public_url`.',
     }),
   ),
   content: Nullable(
