@@ -19,7 +19,13 @@ const ALIAS = [
 ]
 
 // What files import is half a second's work for each that has a process of its own.
-const SHARED_PROCESS = { isolate: false, setupFiles: ['tests/harness/leaves_nothing_faked.ts'] }
+const SHARED_PROCESS = {
+  isolate: false,
+  setupFiles: ['tests/harness/leaves_nothing_faked.ts', 'tests/harness/bounded_properties.ts'],
+}
+
+/** A timeout ends what hangs. A busy machine may be twenty times slower than a quiet one. */
+const PATIENCE = { testTimeout: 120_000, hookTimeout: 120_000 }
 
 const EMBEDDED = 'packages/embedded-postgres/test/**/*.test.ts'
 
@@ -60,10 +66,9 @@ const ON_A_DATABASE = {
     'tests/harness/commands_end.ts',
   ],
   globalSetup: ['tests/harness/global_setup.ts'],
-  // It ends what hangs. A busy machine may be five times slower than a quiet one; for a database that files share,
-  // see patient_waits.ts.
-  testTimeout: process.env.TEST_DATABASE_URL ? 300_000 : 120_000,
-  hookTimeout: 120_000,
+  ...PATIENCE,
+  // For a database that files share, see patient_waits.ts.
+  ...(process.env.TEST_DATABASE_URL ? { testTimeout: 300_000 } : {}),
   expect: { poll: { timeout: 15_000 } },
 }
 
@@ -86,8 +91,7 @@ export default defineConfig({
           ...SHARED_PROCESS,
           include: ['{packages/*,torture,fuzz,siege}/test/**/*.test.ts'],
           exclude: [EMBEDDED],
-          testTimeout: 30_000,
-          hookTimeout: 90_000,
+          ...PATIENCE,
         },
       },
       {
@@ -108,8 +112,7 @@ export default defineConfig({
           ...SHARED_PROCESS,
           include: [EMBEDDED],
           globalSetup: ['packages/embedded-postgres/test/prepared_clusters.ts'],
-          testTimeout: 30_000,
-          hookTimeout: 90_000,
+          ...PATIENCE,
         },
       },
     ],

@@ -19,7 +19,7 @@ export function exactAt(text: string, ...keys: string[]): unknown {
 }
 
 /** `1.50`, `15e-1` and `0.15E1` are all `15e-1`; every zero is `0`. */
-export function canonicalNumber(numeral: string): string {
+function canonicalNumber(numeral: string): string {
   const match = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(numeral)
   if (!match) throw new Error(`Not a JSON number: ${numeral.slice(0, 40)}`)
   const [, sign, integer = '', fraction = '', exponent = '0'] = match

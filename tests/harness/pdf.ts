@@ -1,7 +1,7 @@
 import { constants, deflateRawSync, deflateSync } from 'node:zlib'
 
 /** Objects of a PDF, each as it stands between `obj` and `endobj`; numbered from 1, of which 1 is the catalogue. */
-export function pdfOf(objects: readonly string[]): Buffer {
+function pdfOf(objects: readonly string[]): Buffer {
   let text = '%PDF-1.7\n'
   const places = objects.map((object, index) => {
     const at = text.length

@@ -64,6 +64,6 @@ export async function untilIndexed(api: ApiClient, stored_at?: string): Promise<
       expect(indexed_through).not.toBeNull()
       expect(indexed_through! > at).toBe(true)
     },
-    { timeout: 30_000 },
+    { timeout: 90_000 },
   )
 }

@@ -231,8 +231,7 @@ describe('the time it takes', () => {
     ['exponents', `[${Array(70_000).fill('1e-10').join(',')}]`],
     ['keys', `{${Array.from({ length: 40_000 }, (_, index) => `"\\ud83d\\ude00${index}":1`).join(',')}}`],
   ])('grows with the length of the text and not faster: %s', (_what, text) => {
-    const started = performance.now()
-    readJson(Buffer.from(text))
-    expect(performance.now() - started).toBeLessThan(10_000)
+    // Quadratic work takes minutes, and so ends with the timeout.
+    expect(() => readJson(Buffer.from(text))).not.toThrow()
   })
 })

@@ -30,7 +30,7 @@ describe('the tokens of a message', () => {
         const text = words.join('')
         expect(count(text)).toBe(countWithLibrary(text, NO_SPECIAL))
       }),
-      { numRuns: 1_000 },
+      { numRuns: 300 },
     )
   })
 
@@ -47,12 +47,8 @@ describe('the tokens of a message', () => {
     }
   })
 
-  it('take the time of a moment, also for a mebibyte without a break', () => {
-    for (const run of ['a', ' ', '\n', '書', '0', '/\n']) {
-      const started = performance.now()
-      expect(count(run.repeat(Math.floor(1_048_576 / Buffer.byteLength(run))))).toBeGreaterThan(0)
-      // Twenty times what was seen, so that it fails for quadratic time (minutes) and not for a busy machine.
-      expect(performance.now() - started).toBeLessThan(20_000)
-    }
+  // Quadratic work takes minutes for each, and so ends with the timeout.
+  it.each(['a', ' ', '\n', '書', '0', '/\n'])('are counted in a mebibyte of %j without a break', (run) => {
+    expect(count(run.repeat(Math.floor(1_048_576 / Buffer.byteLength(run))))).toBeGreaterThan(0)
   })
 })
