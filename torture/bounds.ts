@@ -1,10 +1,10 @@
 import type { Rounds } from './rounds.ts'
 
 /** The limits of a full run, besides losing nothing: the figures of docs/reliability.md. */
-export const KILLS_MIN = 50
-export const TIMES_MIN = 10
-export const BACK_MS_MAX = 2_000
-export const REFUSED_MS_MAX = 2_000
+const KILLS_MIN = 50
+const TIMES_MIN = 10
+const BACK_MS_MAX = 2_000
+const REFUSED_MS_MAX = 2_000
 export const RSS_MB_MAX = 400
 
 /** kill -9, of whatever process. */

@@ -1,5 +1,5 @@
 /** What regular expressions, parsers, token counters and Markdown have disliked somewhere. */
-export const SHAPES: Record<string, string> = {
+const SHAPES: Record<string, string> = {
   spaces: ' ',
   tabs: '\t',
   'line separators': '\u2028',

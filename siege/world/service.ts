@@ -10,7 +10,7 @@ import { type LoopLine, type Stood, TURNS_MS } from './loop_lines.ts'
 import { loggedErrors, NewLines } from './new_lines.ts'
 
 /** Limits that are reached within seconds. */
-export const SMALL_LIMITS = {
+const SMALL_LIMITS = {
   ANNALS_CONNECTIONS_MAX: '2500',
   ANNALS_DATABASE_CONNECTIONS_MAX: '4',
   ANNALS_DRAIN_MS_MAX: '3000',

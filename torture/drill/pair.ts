@@ -139,7 +139,7 @@ export async function startPair(bin: string, work: string): Promise<[Member, Mem
   return [primary, standby]
 }
 
-export async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + WAIT_MS_MAX
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`Waited in vain until ${what}`)

@@ -13,7 +13,7 @@ export interface Wrong {
 
 export const SKILL_NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/
 export const SKILL_NAME_LENGTH_MAX = 64
-export const SKILL_DESCRIPTION_LENGTH_MAX = 1_024
+const SKILL_DESCRIPTION_LENGTH_MAX = 1_024
 const COMPATIBILITY_LENGTH_MAX = 500
 /** Characters of front matter: reading YAML may take a millisecond for each hundred. */
 const HEAD_LENGTH_MAX = 8_192

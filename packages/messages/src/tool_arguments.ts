@@ -6,7 +6,7 @@ import { parseJson, writeJson } from './json/exact_json.js'
  * not a JSON object (models write a cut-off `{"a":`, or `[1]`) is stored under this key, and is restored from it
  * unchanged. Nothing at all, or null, is what models write for a tool without parameters.
  */
-export const UNPARSED_ARGUMENTS = 'unparsed_arguments'
+const UNPARSED_ARGUMENTS = 'unparsed_arguments'
 
 /** Arguments as an object. A number that no double holds is an `ExactNumber`, for `writeJson`. */
 export function argumentsAsObject(text: string): JsonObject {

@@ -1,7 +1,7 @@
 import type { UIMessageChunk } from 'ai'
 
 /** An answer with a thought, two steps, a tool call whose input streams, a source, data and text. */
-export const CHUNKS: UIMessageChunk[] = [
+const CHUNKS: UIMessageChunk[] = [
   { type: 'start', messageId: 'answer' },
   { type: 'start-step' },
   { type: 'reasoning-start', id: 'r1' },

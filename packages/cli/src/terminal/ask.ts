@@ -6,7 +6,7 @@ import { UsageError } from '../run_command.js'
 import { visibleLine } from './visible.js'
 
 /** Asks for a line on the terminal. */
-export async function ask(question: string): Promise<string> {
+async function ask(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr })
   lines.once('SIGINT', () => {
     process.stderr.write('\n')

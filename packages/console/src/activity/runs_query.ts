@@ -8,7 +8,7 @@ import type { Run } from './run_figures.ts'
 /** Sessions whose figures are read with one request. */
 const PAGE = 50
 /** Newest sessions that are looked at: what they cost is bounded. */
-export const RUNS_MAX = 500
+const RUNS_MAX = 500
 
 /** The newest sessions of a view with their figures, read page by page. */
 export function useRuns(view: SessionsView) {

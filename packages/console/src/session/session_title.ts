@@ -12,7 +12,7 @@ export function titleOf({ configs }: Pick<Session, 'configs'>, { entries }: Read
 }
 
 /** One line of bounded length. */
-export function shortTitle(text: string): string {
+function shortTitle(text: string): string {
   const line = text
     .slice(0, 4 * LENGTH_MAX)
     .trim()

@@ -5,7 +5,7 @@ const FIELDS: Record<string, string> = { '/': '[data-search-everywhere]', s: '[d
 const SECOND_KEY_MS_MAX = 1_200
 
 /** Whether key presses are text input at the moment. */
-export function isTyping(event: KeyboardEvent): boolean {
+function isTyping(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement
   return target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName)
 }

@@ -15,7 +15,7 @@ import {
 const fields = (...names: string[]): ReadonlySet<string> => new Set(names)
 
 /** What blocks of a request may have: answers have more, and the API refuses it ("Extra inputs are not permitted"). */
-export const ANTHROPIC_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
+const ANTHROPIC_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
   text: fields('type', 'text', 'cache_control', 'citations'),
   image: fields('type', 'source', 'cache_control', 'transformations'),
   document: fields('type', 'source', 'title', 'context', 'cache_control', 'citations'),

@@ -16,7 +16,7 @@ import { putInOrder } from './order.js'
 import type { Added, Omitted, PieceIds, Run, Shape, Source, SourceRun } from './pieces.js'
 import { isOfConversations, RESPONSES_SHAPE, withoutReasoningIds } from './responses_shape.js'
 
-export const SHAPES: Readonly<Record<MessageFormat, Shape>> = {
+const SHAPES: Readonly<Record<MessageFormat, Shape>> = {
   openai: OPENAI_SHAPE,
   anthropic: ANTHROPIC_SHAPE,
   gemini: GEMINI_SHAPE,

@@ -10,7 +10,7 @@ const OUTPUTS = new Set(['function_call_output', 'custom_tool_call_output'])
 const fields = (...names: string[]): ReadonlySet<string> => new Set(names)
 
 /** What items of a request may have, where an answer's have more. Other items come back as they are. */
-export const RESPONSES_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
+const RESPONSES_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
   function_call: fields('type', 'id', 'call_id', 'name', 'arguments', 'status', 'caller', 'namespace'),
   function_call_output: fields('type', 'id', 'call_id', 'output', 'status', 'caller'),
   custom_tool_call: fields('type', 'id', 'call_id', 'name', 'input', 'caller', 'namespace'),

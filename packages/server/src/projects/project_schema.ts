@@ -5,7 +5,7 @@ import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
 /** Of operations that take the admin token. */
 export const OPERATORS = { security: [{ admin_token: [] }] }
 
-export const Scopes = Type.Array(Type.Union([Type.Literal('read'), Type.Literal('write')]), {
+const Scopes = Type.Array(Type.Union([Type.Literal('read'), Type.Literal('write')]), {
   minItems: 1,
   uniqueItems: true,
   description: 'What the token allows.',

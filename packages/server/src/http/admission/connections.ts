@@ -10,7 +10,7 @@ import { cutStalledReaders } from './stalled_readers.js'
 import { BoundedChunks } from './tiny_chunks.js'
 
 /** Most bytes of a request line and its headers together. This also limits URLs and the number of parameters. */
-export const HEADER_BYTES_MAX = 16_384
+const HEADER_BYTES_MAX = 16_384
 /**
  * How long an idle connection is kept for another request: longer than the 60 s of common proxies, so that the
  * service never closes one while a request is on its way.

@@ -19,7 +19,7 @@ declare module 'fastify' {
  * What a connection with one small request takes: its socket, its parser, headers, and up to SMALL_BYTES of the body
  * and the answer. So small requests need not be counted individually.
  */
-export const CONNECTION_BYTES = 16_384
+const CONNECTION_BYTES = 16_384
 /** A body or an answer up to this size is not counted on its own. */
 export const SMALL_BYTES = 16_384
 /**
