@@ -12,9 +12,9 @@ import {
 import { planFlush } from '../../packages/server/src/log/append/flush_plan.ts'
 import { MERGE_MESSAGE_META } from '../../packages/server/src/log/read/message_queries.ts'
 import { END_COPIES } from '../../packages/server/src/log/unfinished_copy_queries.ts'
+import { findOtherPlanners } from '../../packages/server/src/postgres/citus/workers.ts'
 import type { Parameter } from '../../packages/server/src/postgres/database.ts'
 import type { StoredFunction } from '../../packages/server/src/postgres/stored_function.ts'
-import { findOtherPlanners } from '../../packages/server/src/postgres/workers.ts'
 import { COPY_SHORT_SESSION } from '../../packages/server/src/sessions/copy_queries.ts'
 import { ERASE_SLICE_OF_ENTRIES } from '../../packages/server/src/sessions/erase/erasure_queries.ts'
 import {

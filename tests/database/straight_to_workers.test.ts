@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, inject, it, vi } from 'vitest'
+import { straightToWorkers } from '../../packages/server/src/postgres/citus/worker_pools.ts'
+import { findUnreached } from '../../packages/server/src/postgres/citus/workers.ts'
 import { openDatabase } from '../../packages/server/src/postgres/database.ts'
 import { requestSettings } from '../../packages/server/src/postgres/pool_settings.ts'
 import { planned } from '../../packages/server/src/postgres/statement.ts'
-import { straightToWorkers } from '../../packages/server/src/postgres/worker_pools.ts'
-import { findUnreached } from '../../packages/server/src/postgres/workers.ts'
 import { withConnection } from '../harness/sql.ts'
 import { workerOf } from './cluster_fixture.ts'
 

@@ -1,7 +1,7 @@
 import type { Config } from 'annals/dist/configuration/config.js'
+import { findLostWorkers, findOtherPlanners, findUnreached } from 'annals/dist/postgres/citus/workers.js'
 import { connectionsOf, readUrl, traitsOf } from 'annals/dist/postgres/connection_target.js'
 import type { Database } from 'annals/dist/postgres/database.js'
-import { findLostWorkers, findOtherPlanners, findUnreached } from 'annals/dist/postgres/workers.js'
 import { attempt, type Diagnosis, well, wrong } from './diagnosis.js'
 import { PING, READ_CLOCK, READ_CONNECTIONS, READ_SERVER, READ_SETTINGS } from './doctor_queries.js'
 import { checkHolders, checkVacuum } from './maintenance.js'

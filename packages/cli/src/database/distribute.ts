@@ -19,7 +19,7 @@ Example:
   DATABASE_URL=postgresql://annals:…@coordinator/annals annals distribute`,
     )
     .action(async () => {
-      const { distribute } = await import('annals/dist/postgres/distribute.js')
+      const { distribute } = await import('annals/dist/postgres/citus/distribute.js')
       const work = async (target: ConnectionTarget, signal: AbortSignal) => {
         const tables = await distribute(target, tellProgress, signal)
         return tables.length === 0

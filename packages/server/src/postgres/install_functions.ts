@@ -1,14 +1,41 @@
 import type pg from 'pg'
+import { distributeFunctions } from './citus/distribute_functions.js'
+import { SHARDS_HERE } from './citus/shards_here.js'
 import { boundLockWaits, onSchemaConnection, schemaTransaction } from './schema_change.js'
-import { SHARDS_HERE, SHARDS_HERE_ON_A_CLUSTER } from './shards_here.js'
 import type { ConnectionTarget } from './single_connection.js'
 import type { StoredFunction } from './stored_function.js'
 
-type Installed = Pick<StoredFunction, 'name' | 'definition'>
+/*
+ * A function that no version wants any more has three states. The install that does without it marks it with the time, for
+ * nodes of the version before may be running; an install of a version that wants it again takes the mark away; and the
+ * first install long after the mark drops it.
+ */
+
+/** A rolling upgrade, or the way back, is over by then. */
+const KEPT_DAYS = 7
+
+/** The comment that is the mark; its time is the database's, in UTC. */
+const MARKED = '^superseded at ([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)$'
+const MARK = `SELECT to_char(now() AT TIME ZONE 'UTC', '"superseded at "YYYY-MM-DD"T"HH24:MI:SS"Z"') AS mark`
+
+/** By the digest at the end of its name and the name of its first parameter: nobody else's function looks like that. */
+const LIST_FUNCTIONS = `SELECT p.proname AS name, p.oid::regprocedure::text AS signature, d.at IS NOT NULL AS is_superseded,
+  coalesce(d.at < now() - interval '${KEPT_DAYS} days', false) AS is_old
+FROM pg_proc p
+CROSS JOIN LATERAL (SELECT substring(obj_description(p.oid, 'pg_proc') FROM '${MARKED}')::timestamptz AS at) d
+WHERE p.pronamespace = current_schema()::regnamespace AND p.proname ~ '_[0-9a-f]{8}$'
+  AND p.proargnames[1] IN ('p_project', 'project')`
+
+interface Listed {
+  name: string
+  signature: string
+  is_superseded: boolean
+  is_old: boolean
+}
 
 /**
- * Creates the functions that are not there yet, and makes them known to all machines of a cluster. Those of other
- * versions stay: nodes of these may be running.
+ * Creates the functions that are not there yet, makes them known to all machines of a cluster, and drops those that the
+ * versions before the last one left.
  */
 export async function installFunctions(
   target: ConnectionTarget,
@@ -16,45 +43,38 @@ export async function installFunctions(
   signal?: AbortSignal,
   onProgress?: (sentence: string) => void,
 ): Promise<void> {
-  const wanted = [SHARDS_HERE, ...functions]
+  const wanted = new Map([SHARDS_HERE, ...functions].map(({ name, definition }) => [name, definition]))
   await onSchemaConnection(target, async (client) => {
-    if ((await missingFunctions(client, wanted)).length === 0) return
+    if (isInstalled(wanted, await listFunctions(client))) return
     const install = async () => {
       // Of two nodes that start at once, the second waits here and finds nothing left to do.
       await client.query('LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE')
       await boundLockWaits(client)
-      for (const { definition } of await missingFunctions(client, wanted)) await client.query(definition)
-      await distributeFunctions(client)
+      const there = await listFunctions(client)
+      if (!isInstalled(wanted, there)) await change(client, wanted, there)
     }
     await schemaTransaction(client, target, install, { signal, onProgress })
   })
 }
 
-/** Has Citus run the stored functions where their project is, if the tables are distributed. */
-export async function distributeFunctions(client: pg.Client): Promise<void> {
-  const citus = await client.query("SELECT 1 FROM pg_extension WHERE extname = 'citus'")
-  if (citus.rows.length === 0) return
-  const tables = await client.query(
-    "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = 'users'::regclass AND partmethod = 'h'",
-  )
-  if (tables.rows.length === 0) return
-  await client.query(SHARDS_HERE_ON_A_CLUSTER)
-  const { rows } = await client.query<{ signature: string }>(
-    `SELECT p.oid::regprocedure::text AS signature FROM pg_proc p
-     WHERE p.pronamespace = current_schema()::regnamespace AND p.proargnames[1] = 'p_project'`,
-  )
-  for (const { signature } of rows)
-    await client.query(
-      "SELECT create_distributed_function($1::regprocedure, 'p_project', colocate_with => 'users')",
-      [signature],
-    )
+async function listFunctions(client: pg.Client): Promise<Listed[]> {
+  return (await client.query<Listed>(LIST_FUNCTIONS)).rows
 }
 
-async function missingFunctions(client: pg.Client, functions: readonly Installed[]): Promise<Installed[]> {
-  const { rows } = await client.query<{ name: string }>(
-    'SELECT p.proname AS name FROM pg_proc p WHERE p.proname = ANY ($1) AND p.pronamespace = current_schema()::regnamespace',
-    [functions.map(({ name }) => name)],
-  )
-  const there = new Set(rows.map(({ name }) => name))
-  return functions.filter(({ name }) => !there.has(name))
+function isInstalled(wanted: ReadonlyMap<string, string>, there: readonly Listed[]): boolean {
+  const names = new Set(there.filter((one) => !one.is_superseded).map(({ name }) => name))
+  return [...wanted.keys()].every((name) => names.has(name))
+}
+
+async function change(client: pg.Client, wanted: ReadonlyMap<string, string>, there: readonly Listed[]) {
+  const { rows } = await client.query<{ mark: string }>(MARK)
+  for (const { name, signature, is_superseded, is_old } of there) {
+    if (wanted.has(name)) {
+      if (is_superseded) await client.query(`COMMENT ON FUNCTION ${signature} IS NULL`)
+    } else if (is_old) await client.query(`DROP FUNCTION ${signature}`)
+    else if (!is_superseded) await client.query(`COMMENT ON FUNCTION ${signature} IS '${rows[0]!.mark}'`)
+  }
+  const names = new Set(there.map(({ name }) => name))
+  for (const [name, definition] of wanted) if (!names.has(name)) await client.query(definition)
+  await distributeFunctions(client)
 }

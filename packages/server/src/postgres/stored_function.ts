@@ -11,7 +11,8 @@ import type { Statement } from './statement.js'
  * costs less than the statement: what lies between two steps stays in variables.
  *
  * The name ends with a digest of the definition. A version of Annals so installs its own functions beside those of
- * another version, whose nodes may still be running: a change of a function needs no migration.
+ * another version, whose nodes may still be running: a change of a function needs no migration. What is left of old
+ * versions is dropped: see install_functions.ts.
  */
 export interface StoredFunction {
   /** The name in the database. */

@@ -1,7 +1,7 @@
+import { setPlannerOfWorkers } from '../postgres/citus/worker_planner.js'
 import type { ConnectionTarget } from '../postgres/database.js'
 import { installFunctions } from '../postgres/install_functions.js'
 import { migrate } from '../postgres/migrator.js'
-import { setPlannerOfWorkers } from '../postgres/worker_planner.js'
 import { FUNCTIONS } from './modules.js'
 
 /** Migrates the schema, installs this version's functions and sets up the workers of a cluster. @throws StartError as `migrate` */

@@ -1,6 +1,6 @@
 import { marksText } from '../../changes/mark_changes.js'
 import { timestampText } from '../../lists/resource_json.js'
-import { onShard, SHARDS_VARIABLE } from '../../postgres/shards_here.js'
+import { onShard, SHARDS_VARIABLE } from '../../postgres/citus/shards_here.js'
 import { storedFunction } from '../../postgres/stored_function.js'
 import {
   ATOMIC_ANSWER,

@@ -1,4 +1,4 @@
-import { onShard } from '../../postgres/shards_here.js'
+import { onShard } from '../../postgres/citus/shards_here.js'
 import { CONFIGS_VARIABLES, mergeConfigs, readConfigs, STORE_CONFIGS } from './configs_queries.js'
 
 /**

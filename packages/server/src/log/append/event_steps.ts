@@ -1,4 +1,4 @@
-import { onShard } from '../../postgres/shards_here.js'
+import { onShard } from '../../postgres/citus/shards_here.js'
 
 /** The index of a head's session in `p_sessions`, which is sorted: a binary search. */
 export const PLACE = 'width_bucket(h.session_id, p_sessions)'

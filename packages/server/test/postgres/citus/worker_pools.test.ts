@@ -1,8 +1,8 @@
 import type { ClientBase } from 'pg'
 import { describe, expect, it, vi } from 'vitest'
-import { DatabaseAway, type DatabasePool, type Parameter, type Row } from '../../src/postgres/database.ts'
-import { prepared, type Statement } from '../../src/postgres/statement.ts'
-import { straightToWorkers } from '../../src/postgres/worker_pools.ts'
+import { straightToWorkers } from '../../../src/postgres/citus/worker_pools.ts'
+import { DatabaseAway, type DatabasePool, type Parameter, type Row } from '../../../src/postgres/database.ts'
+import { prepared, type Statement } from '../../../src/postgres/statement.ts'
 
 const FLUSH = { ...prepared('flush', 'SELECT append($1)'), writes: true }
 const PROJECT = '0190a1b2-0000-7000-8000-000000000001'

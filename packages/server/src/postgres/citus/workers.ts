@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
-import type { Queryable, Row } from './database.js'
-import { onSingleConnection, singleConnection } from './single_connection.js'
-import { planned } from './statement.js'
+import type { Queryable, Row } from '../database.js'
+import { onSingleConnection, singleConnection } from '../single_connection.js'
+import { planned } from '../statement.js'
 import { WORKER_SETTINGS } from './worker_planner.js'
 
 /** The workers of a Citus cluster, as the service reaches them: by the names that the coordinator has for them. */

@@ -1,9 +1,9 @@
 import type pg from 'pg'
-import { StartError } from '../errors.js'
-import type { ConnectionTarget } from './database.js'
-import { distributeFunctions } from './install_functions.js'
-import { migrations } from './migrations.js'
-import { boundLockWaits, onSchemaConnection, schemaTransaction } from './schema_change.js'
+import { StartError } from '../../errors.js'
+import type { ConnectionTarget } from '../database.js'
+import { migrations } from '../migrations.js'
+import { boundLockWaits, onSchemaConnection, schemaTransaction } from '../schema_change.js'
+import { distributeFunctions } from './distribute_functions.js'
 
 // recheck: it reads our own migrations, which are short and not a caller's.
 const STEP = /PERFORM (create_(?:reference_table|distributed_table|distributed_function)\('(\w+)[^;]*\));/g

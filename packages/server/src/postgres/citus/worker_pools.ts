@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { ClientBase } from 'pg'
-import { parseId } from '../ids.js'
+import { parseId } from '../../ids.js'
 import {
   DatabaseAway,
   type DatabaseOptions,
@@ -8,11 +8,11 @@ import {
   type Parameter,
   type Queryable,
   type Row,
-} from './database.js'
-import { sqlStateOf } from './database_errors.js'
-import { requestSettings } from './pool_settings.js'
-import type { ConnectionTarget } from './single_connection.js'
-import { isRead, planned, type Statement } from './statement.js'
+} from '../database.js'
+import { sqlStateOf } from '../database_errors.js'
+import { requestSettings } from '../pool_settings.js'
+import type { ConnectionTarget } from '../single_connection.js'
+import { isRead, planned, type Statement } from '../statement.js'
 import { CONNECT_MS_MAX, recognize, urlOfWorker } from './workers.js'
 
 /** Row: host and port of the worker that has a project, if it knows where all projects are. Parameters: $1 project. */

@@ -1,7 +1,7 @@
 import type pg from 'pg'
-import { REQUEST_SETTINGS } from './pool_settings.js'
-import { onSchemaConnection, schemaTransaction } from './schema_change.js'
-import type { ConnectionTarget } from './single_connection.js'
+import { REQUEST_SETTINGS } from '../pool_settings.js'
+import { onSchemaConnection, schemaTransaction } from '../schema_change.js'
+import type { ConnectionTarget } from '../single_connection.js'
 
 /*
  * The machines of a cluster connect to each other, as the user of the connection that they serve but without its
