@@ -30,7 +30,8 @@ const countBuffers = () => ({
 // What is built goes into the server's package, which serves it; addresses in it are those that it has there.
 export default defineConfig({
   base: '/console/',
-  plugins: [react()],
+  // Every element passes through src/jsx, which shows what deceives.
+  plugins: [react({ jsxImportSource: '#jsx' })],
   // For work on the page: what it asks for comes from a service that runs.
   server: { proxy: Object.fromEntries(SERVICE_PATHS.map((path) => [path, 'http://127.0.0.1:8029'])) },
   worker: { format: 'es', plugins: () => [countBuffers()] },

@@ -61,6 +61,88 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
     await page.setViewportSize({ width: 1280, height: 800 })
   })
 
+  it('shows characters that deceive by their names, wherever they are drawn, and keeps joiners of scripts and emoji', async () => {
+    const hostile = ['\u202e', '\u2066', '\u200b', '\u200c', '\u200d', '\u00ad', '\ufeff', '\u{e0041}']
+    const within = (word: string) => hostile.map((character) => `${word}${character}x`).join(' ')
+    const fine = 'نامه\u200cای 👩\u200d👧 क्\u200dष'
+    const user = `us${hostile.join('')}er`
+    const configs = { title: within('title'), [within('key')]: within('value') }
+    const { id } = expectOk(await api.createSession({ user, configs }), 201)
+    await say(id, `${within('said')} \`${within('code')}\` ${fine}`)
+    const called = {
+      id: 'c1',
+      type: 'function',
+      function: {
+        name: within('tool'),
+        arguments: JSON.stringify({ [within('argument')]: within('given') }),
+      },
+    }
+    const blobs = [
+      { role: 'assistant', content: null, tool_calls: [called] },
+      { role: 'tool', tool_call_id: 'c1', content: within('result') },
+    ]
+    for (const blob of blobs)
+      expectOk(await api.request('POST', `/api/v1/session/${id}/messages`, { body: { blob } }), 201)
+    expectOk(await api.appendEvent(id, { type: within('type'), data: { [within('name')]: within('data') } }))
+    expectOk(await api.createLearningSpace({ user, meta: { [within('meta')]: within('of a space') } }), 201)
+    const { page } = tab
+    /** All that is drawn, read out, or shown of an element, and what the tab is called. */
+    const shown = () =>
+      page.evaluate(() =>
+        [
+          document.title,
+          document.body.innerText,
+          ...Array.from(document.querySelectorAll('*'), (element) =>
+            ['title', 'aria-label', 'alt', 'placeholder'].map((name) => element.getAttribute(name) ?? ''),
+          ).flat(),
+        ].join('\n'),
+      )
+    for (const path of [
+      `sessions/${id}`,
+      'sessions',
+      'users',
+      'spaces',
+      `users/${encodeURIComponent(user)}`,
+    ]) {
+      await page.goto(`${service.node.url}/console/${path}`)
+      await page.getByText('U+202E').first().waitFor()
+      if (path.endsWith(id)) {
+        await entry(1).getByText('نامه').waitFor()
+        await entry(4).getByText('U+200C').first().waitFor()
+        expect((await entry(1).innerText()).includes(fine)).toBe(true)
+      }
+      const text = (await shown()).replaceAll(fine, '')
+      for (const character of hostile) {
+        const at = text.indexOf(character)
+        const place = `${path} ${character.codePointAt(0)!.toString(16)}: ${JSON.stringify(text.slice(Math.max(at - 40, 0), at + 40))}`
+        expect(at, place).toBe(-1)
+      }
+    }
+    expect(tab.complaints).toEqual([])
+  })
+
+  it('shows where a link leads beside what it says, and lets no text reorder what stands beside it', async () => {
+    const { id } = expectOk(await api.createSession({ user: 'דוד' }), 201)
+    await say(
+      id,
+      '[https://bank.example](https://evil.example/x) and [here](https://bаnk.example/) and https://a.example/',
+    )
+    const { page } = tab
+    await page.goto(`${service.node.url}/console/sessions/${id}`)
+    await entry(1).getByText('here').waitFor()
+    const text = await entry(1).innerText()
+    expect(text).toContain('https://bank.example (https://evil.example/x)')
+    // The second letter of this host is Cyrillic.
+    expect(text).toContain('here (https://xn--bnk-6cd.example/)')
+    expect(text).toContain('and https://a.example/')
+    expect(text).not.toContain('(https://a.example/)')
+    const isolation = await page
+      .getByText('דוד')
+      .first()
+      .evaluate((element) => getComputedStyle(element).unicodeBidi)
+    expect(isolation).toMatch(/isolate|plaintext/)
+  })
+
   it('shows the other entries where one cannot be drawn', async () => {
     const { id } = expectOk(await api.createSession({}), 201)
     await say(id, 'before')

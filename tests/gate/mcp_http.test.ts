@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import type { HttpClient } from '../harness/http_client.ts'
 import { connectMcp } from '../harness/mcp_client.ts'
+import { readRawAnswer, sendRaw } from '../harness/raw_connection.ts'
 import { useService } from '../harness/service.ts'
 import { newSessionLog } from '../harness/session_log.ts'
 import { issueToken } from '../harness/tokens.ts'
@@ -39,6 +40,31 @@ describe('the route /mcp', () => {
     expect((await ask(client, LIST, { origin: 'https://other.example' })).status).toBe(403)
     expect((await ask(client, LIST, { origin: 'https://tools.example' })).status).toBe(200)
     expect((await ask(client, LIST, { origin: 'http://localhost:3000' })).status).toBe(200)
+  })
+
+  it('answers as all of the service does: stored by no cache, on a connection that is kept or closed as asked', async () => {
+    const { token } = await service.newProject()
+    const client = await service.newClient({ token })
+    for (const body of [
+      LIST,
+      { ...LIST, method: 'tools/call', params: { name: 'list_sessions', arguments: {} } },
+    ]) {
+      const { status, headers } = await ask(client, body)
+      expect(status).toBe(200)
+      expect(headers['cache-control']).toBe('no-store')
+    }
+    const text = JSON.stringify(LIST)
+    const head = [
+      'POST /mcp HTTP/1.1',
+      'Host: annals',
+      `Authorization: Bearer ${token}`,
+      'Content-Type: application/json',
+      `Accept: ${ACCEPT.accept}`,
+      `Content-Length: ${text.length}`,
+      'Connection: close',
+    ]
+    const answer = readRawAnswer(await sendRaw(service.node.url, `${head.join('\r\n')}\r\n\r\n${text}`))
+    expect([answer.status, answer.headers.connection]).toEqual([200, 'close'])
   })
 
   it('keeps no stream open: a subscription is refused', async () => {

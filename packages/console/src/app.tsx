@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useMemo, useReducer } from 'react'
+import { type ComponentType, lazy, type ReactElement, Suspense, useEffect, useMemo, useReducer } from 'react'
 import { accountsOf, changed, keepActive } from './access/accounts.ts'
 import { AccountsContext, type Project, ProjectContext } from './access/project_context.tsx'
 import { useRenewal } from './access/renewal.ts'
@@ -87,7 +87,7 @@ function SignedIn({ access }: { access: Awaited<ReturnType<typeof readAccess>> }
   )
 }
 
-function View(): ReactNode {
+function View(): ReactElement {
   const { path } = useAddress()
   const [, view = '', id] = path.split('/')
   const name = id && decodeURIComponent(id)

@@ -29,7 +29,7 @@ describe('Markdown', () => {
 
   it('links to pages alone, and loads nothing', () => {
     expect(html('[a](https://a.example/) https://b.example/c')).toMatch(
-      /<a href="https:\/\/a\.example\/" target="_blank" rel="noopener noreferrer nofollow"[^>]*>a<\/a> <a href="https:\/\/b\.example\/c"/,
+      /<a href="https:\/\/a\.example\/" target="_blank" rel="noopener noreferrer nofollow"[^>]*>a<\/a><span class="link-address"> \(https:\/\/a\.example\/\)<\/span> <a href="https:\/\/b\.example\/c"/,
     )
     for (const text of [
       '[a](javascript:alert(1))',

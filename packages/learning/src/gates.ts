@@ -26,8 +26,22 @@ const TEXT_LENGTH = { min: 15, max: 400 }
 const QUOTE_LENGTH = { min: 8, max: 300 }
 const CITES_MAX = 8
 const TOOL_LENGTH_MAX = 100
-/** What nobody has to be sent to. */
-const ADDRESS = /:\/\/|\bwww\./i
+/**
+ * What nobody has to be sent to: links, hosts with a path, hosts under domains that anybody can have, and addresses of
+ * machines. Names of files and of members of code, which have dots as well, may be said.
+ */
+const ADDRESSES = [
+  /:\/\/|\bwww\./,
+  /[\p{L}\p{N}-][.。｡][a-z]{2,24}\//u,
+  /[\p{L}\p{N}-][.。｡](?:com|net|org|info|biz|io|ai|dev|app|co|xyz|top|site|online|shop|link|click|live|cloud|me|cc|tv|ru|cn|de|uk|eu|us|onion|local|internal|example|invalid|test)(?![\p{L}\p{N}-])/u,
+  /\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b|\[[0-9a-f]{0,4}:[0-9a-f:.]{2,40}\]/,
+]
+/** What nobody has to carry out: a shell that is given what somebody sends, and what fetches or unpacks that. */
+const COMMANDS = [
+  /\| ?(?:sudo )?(?:sh|bash|zsh|dash|ksh|fish|pwsh|powershell|cmd|python|python3|perl|ruby|node|php|iex|xargs|tee)\b/,
+  /[$<]\(|\b(?:curl|wget|iwr|invoke-webrequest|invoke-expression)\b|\bbase64 (?:-d|--decode)\b/,
+  /\b(?:bash|sh|zsh|python3?|perl|ruby|node|php) -[ce]\b|\brm -rf?\b/,
+]
 
 export const runLetter = (index: number) => String.fromCharCode(65 + index)
 
@@ -75,7 +89,9 @@ function hasForm({ text, tool, cites }: Candidate): boolean {
   const isLong = text.length >= TEXT_LENGTH.min && text.length <= TEXT_LENGTH.max
   const isCited = cites.length > 0 && cites.length <= CITES_MAX
   const isNamed = tool === null || tool.length <= TOOL_LENGTH_MAX
-  return isLong && isCited && isNamed && oneLine(text) === text && !ADDRESS.test(text)
+  const said = folded(text)
+  const leads = [...ADDRESSES, ...COMMANDS].some((pattern) => pattern.test(said))
+  return isLong && isCited && isNamed && oneLine(text) === text && !leads
 }
 
 function isQuoteOf(quote: string, { text }: ShownEntry): boolean {

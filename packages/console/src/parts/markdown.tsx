@@ -48,10 +48,18 @@ function element({ token, children }: MarkdownNode): ReactNode {
     case 'hardbreak':
       return <br />
     case 'link_open':
-      return <OutsideLink href={String(token.attrGet('href'))}>{drawn(children)}</OutsideLink>
+      return (
+        <OutsideLink href={String(token.attrGet('href'))} text={textOf(children)}>
+          {drawn(children)}
+        </OutsideLink>
+      )
     case 'image':
       // Fetching it would tell a stranger that somebody reads this.
-      return <OutsideLink href={String(token.attrGet('src'))}>🖼 {token.content || 'image'}</OutsideLink>
+      return (
+        <OutsideLink href={String(token.attrGet('src'))} text={token.content}>
+          🖼 {token.content || 'image'}
+        </OutsideLink>
+      )
     default:
       return tableElement({ token, children })
   }
@@ -81,14 +89,33 @@ function tableElement({ token, children }: MarkdownNode): ReactNode {
   }
 }
 
-/** An external link, only for http and https. Its address is shown beside it. */
-export function OutsideLink({ href, children }: { href: string; children: ReactNode }) {
+const ADDRESS_LENGTH_MAX = 120
+
+/** An external link, only for http and https. Its address is shown beside it, unless that is what the link says. */
+export function OutsideLink(props: { href: string; text: string; children: ReactNode }) {
+  const { href, text, children } = props
   if (!/^https?:\/\//i.test(href)) return <span title={href}>{children}</span>
+  // As the browser reads it: a host of other letters is spelt in ASCII.
+  const address = URL.canParse(href) ? new URL(href).href : href
   return (
-    <a href={href} target="_blank" rel="noopener noreferrer nofollow" title={href}>
-      {children}
-    </a>
+    <>
+      <a href={href} target="_blank" rel="noopener noreferrer nofollow" title={address}>
+        {children}
+      </a>
+      {text !== address && text !== address.replace(/\/$/, '') && (
+        <span className="link-address"> ({shortened(address)})</span>
+      )}
+    </>
   )
+}
+
+/** With its host, which stands in front. */
+function shortened(address: string): string {
+  return address.length > ADDRESS_LENGTH_MAX ? `${address.slice(0, ADDRESS_LENGTH_MAX)}…` : address
+}
+
+function textOf(nodes: MarkdownNode[]): string {
+  return nodes.map(({ token, children }) => token.content + textOf(children)).join('')
 }
 
 function CodeBlock({ text, language }: { text: string; language: string | undefined }) {

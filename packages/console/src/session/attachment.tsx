@@ -153,7 +153,10 @@ function Shown(props: { source: string; media_type: string; filename: string | u
 function OutsideImage({ source }: { source: string }) {
   return (
     <p className="picture-link">
-      External image, not loaded: <OutsideLink href={source}>{source.slice(0, 120)}</OutsideLink>
+      External image, not loaded:
+      <OutsideLink href={source} text={source.slice(0, 120)}>
+        {source.slice(0, 120)}
+      </OutsideLink>
     </p>
   )
 }

@@ -154,7 +154,7 @@ export function SpacesPage() {
 
 function Owner({ user_id, page }: { user_id: string | null; page: Array<{ user_id: string | null }> }) {
   const user = useIdentifier(user_id, page)
-  return user_id ? (user ?? '…') : <span className="faint">project</span>
+  return user_id ? <span>{user ?? '…'}</span> : <span className="faint">project</span>
 }
 
 function UserSearch({

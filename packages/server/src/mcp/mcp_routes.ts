@@ -10,6 +10,15 @@ import { McpThread } from './mcp_on_thread.js'
 /** Most bytes of a request: more than a tool takes, and little enough to be parsed at once. */
 const BODY_BYTES_MAX = 65_536
 
+/** What the service says of each connection and answer, and a library cannot know. */
+const OWN_HEADERS = new Set([
+  'connection',
+  'keep-alive',
+  'cache-control',
+  'content-length',
+  'transfer-encoding',
+])
+
 /**
  * The Model Context Protocol at /mcp, for whoever has a key that reads. Its tools call this service's own API with the
  * caller's key, so everything that holds for a request of the API holds for theirs.
@@ -32,7 +41,8 @@ export function mcpRoutes(app: AppServer, cors_origins: string | undefined): voi
         may_write: grant!.scopes.has('write'),
       }
       const answer = await thread.answer(project_id, asked, fetchFrom(app, request))
-      return reply.code(answer.status).headers(answer.headers).send(answer.text)
+      const headersOfProtocol = Object.entries(answer.headers).filter(([name]) => !OWN_HEADERS.has(name))
+      return reply.code(answer.status).headers(Object.fromEntries(headersOfProtocol)).send(answer.text)
     },
   )
 }
