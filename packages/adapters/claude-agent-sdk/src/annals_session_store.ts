@@ -17,8 +17,9 @@ import type {
   SessionStoreEntry,
   SessionSummaryEntry,
 } from '@anthropic-ai/claude-agent-sdk'
+import { followBranch } from './branches.js'
+import { compactAtSummaries } from './compactions.js'
 import { MainTranscript, type StoredAs, SUMMARY_CONFIG } from './main_transcript.js'
-import { compactAtSummaries } from './summaries.js'
 import { entryIds, newEntries, newNonce, transcriptEntry } from './transcript_entries.js'
 
 export interface AnnalsSessionStoreOptions {
@@ -156,7 +157,9 @@ export class AnnalsSessionStore implements SessionStore {
     })
     if (key.subpath === undefined) {
       await this.#transcript(key, session).append(stored)
-      return compactAtSummaries(this.#annals, session.use_uuid, entries)
+      await compactAtSummaries(this.#annals, session.use_uuid, entries)
+      await followBranch(this.#annals, session.use_uuid, entries)
+      return
     }
     const { projectKey, sessionId } = key
     const parent = this.#sessionOf({ projectKey, sessionId })

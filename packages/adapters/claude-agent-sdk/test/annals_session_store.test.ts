@@ -135,6 +135,44 @@ describe('a transcript', () => {
     expect(types.filter((type) => type === 'annals.compaction')).toHaveLength(1)
   })
 
+  it('has contexts follow its tree: what was rewound is in none, and comes back when it is gone on with', async () => {
+    const annals = await newAnnals()
+    const store = new AnnalsSessionStore(annals)
+    const after = (parent: SessionStoreEntry | null, message: object, type = 'user') => ({
+      type,
+      uuid: randomUUID(),
+      parentUuid: parent?.uuid ?? null,
+      message,
+    })
+    const said = (content: unknown) => ({ role: 'user', content })
+    const answer = (id: string, content: unknown) => ({ id, role: 'assistant', content })
+    const use = (id: string) => ({ type: 'tool_use', id, name: 'Read', input: {} })
+    const result = (id: string) => said([{ type: 'tool_result', tool_use_id: id, content: id }])
+    const first = after(null, said('look'))
+    const calls = [after(first, answer('m1', [use('a')]), 'assistant')]
+    calls.push(after(calls[0]!, answer('m1', [use('b')]), 'assistant'))
+    const results = [after(calls[0]!, result('a')), after(calls[1]!, result('b'))]
+    const done = after(results[1]!, answer('m2', 'done'), 'assistant')
+    const wrong = after(done, said('delete it'))
+    const deleted = after(wrong, answer('m3', 'deleted'), 'assistant')
+    await store.append(KEY, [first, ...calls, ...results, done])
+    await store.append(KEY, [wrong, deleted])
+    const contents = async () => {
+      const { items } = await annals.sessions.context(SESSION_ID, { format: 'openai' })
+      return items.map(({ content }) => content)
+    }
+    expect(await contents()).toEqual(['look', null, 'a', 'b', 'done', 'delete it', 'deleted'])
+    const right = after(done, said('keep it'))
+    const kept = after(right, answer('m4', 'kept'), 'assistant')
+    await new AnnalsSessionStore(annals).append(KEY, [right, kept])
+    expect(await contents()).toEqual(['look', null, 'a', 'b', 'done', 'keep it', 'kept'])
+    await store.append(KEY, [after(deleted, said('undo'))])
+    expect(await contents()).toEqual(['look', null, 'a', 'b', 'done', 'delete it', 'deleted', 'undo'])
+    await store.append(KEY, [after(null, said('anew'))])
+    expect(await contents()).toEqual(['anew'])
+    expect(await store.load(KEY)).toHaveLength(12)
+  })
+
   it('has the right summary after eight processes append at once', async () => {
     const annals = await newAnnals()
     const stores = Array.from({ length: 8 }, () => new AnnalsSessionStore(annals))

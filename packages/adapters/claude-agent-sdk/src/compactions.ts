@@ -8,7 +8,7 @@ const KEPT_MAX = 200
 
 /** What a line about a compaction says of the messages that stay as they are, in both spellings. */
 interface Boundary {
-  subtype?: unknown
+  type?: string
   compactMetadata?: { preservedMessages?: { uuids?: string[] } }
   compact_metadata?: { preserved_messages?: { uuids?: string[] } }
 }
@@ -29,28 +29,35 @@ export async function compactAtSummaries(
     const [stored] = await readByIds(annals, session_id, [id])
     if (stored?.kind !== 'message') continue
     const boundary = entries.slice(0, at).findLast(({ subtype }) => subtype === 'compact_boundary')
-    const except = keptBy(boundary as Boundary | undefined).map((uuid) => idOfUuid(session_id, uuid))
-    const summary = {
-      format: 'anthropic' as const,
-      blob: escapeJson(entry.message as Record<string, unknown>),
-    }
-    const compaction = {
-      to_seq: stored.seq,
-      summary,
-      by: 'claude-code',
-      ...(except.length > 0 && { except }),
-    }
-    try {
-      const options = { idempotency_key: stableId(session_id, 'claude/summary', id) }
-      await annals.sessions.compact(session_id, compaction, options)
-    } catch (error) {
-      if (!isError(error, 'invalid_request', 'idempotency_key_reused', 'entry_not_found')) throw error
-    }
+    const except = keptBy(boundary).map((uuid) => idOfUuid(session_id, uuid))
+    const compaction = { to_seq: stored.seq, summary: entry.message, except }
+    await compact(annals, session_id, compaction, `claude/summary/${id}`)
   }
 }
 
-function keptBy(boundary: Boundary | undefined): string[] {
-  const { compactMetadata, compact_metadata } = boundary ?? {}
+/** Stores a compaction once. Where the service refuses it, contexts stay as they were. */
+export async function compact(
+  annals: Annals,
+  session_id: string,
+  { to_seq, summary, except }: { to_seq: number; summary: unknown; except: string[] },
+  key: string,
+): Promise<void> {
+  const blob = escapeJson(summary as Record<string, unknown>)
+  const shown = except.length > 0 ? { except } : {}
+  try {
+    await annals.sessions.compact(
+      session_id,
+      { to_seq, summary: { format: 'anthropic', blob }, by: 'claude-code', ...shown },
+      { idempotency_key: stableId(session_id, key) },
+    )
+  } catch (error) {
+    if (!isError(error, 'invalid_request', 'idempotency_key_reused', 'entry_not_found')) throw error
+  }
+}
+
+/** The messages that stay as they are beside a summary, by what its boundary says. */
+export function keptBy(boundary: SessionStoreEntry | undefined): string[] {
+  const { compactMetadata, compact_metadata }: Boundary = boundary ?? {}
   const uuids = compactMetadata?.preservedMessages?.uuids ?? compact_metadata?.preserved_messages?.uuids ?? []
   return uuids.length > KEPT_MAX ? [] : uuids
 }
