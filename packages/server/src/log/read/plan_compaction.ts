@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { CallSpans, type ContextMessage, type StoredSeq, storedSeq } from '@annals/messages/context'
-import { AnnalsError, invalidRequest } from '../../errors.js'
+import { AnnalsError, invalidRequest, notFound } from '../../errors.js'
 import { COMPACTED_ENTRIES_MAX, COMPACTED_TOOL_USES_MAX, COMPACTIONS_MAX } from '../../limits.js'
 import type { Queryable } from '../../postgres/database.js'
 import { READ_COMPACTED, READ_COVERED } from './compaction_queries.js'
@@ -54,7 +54,18 @@ export async function planCompaction(
   try {
     return await plan(log, asked, if_match)
   } catch (error) {
-    if (error instanceof AnnalsError && error.error !== 'unavailable') return error
+    if (!(error instanceof AnnalsError) || error.error === 'unavailable') throw error
+    return (await isGone(log)) ? notFound('session') : error
+  }
+}
+
+/** A session that was deleted meanwhile has no head; that its messages were missing is no fault of the request. */
+async function isGone({ database, project_id, session_id }: CompactedLog): Promise<boolean> {
+  try {
+    await readLastSeq(database, project_id, session_id)
+    return false
+  } catch (error) {
+    if (error instanceof AnnalsError && error.error === 'session_not_found') return true
     throw error
   }
 }
