@@ -3,4 +3,4 @@ export { ExactNumber, exactly, parseAnswer, parseJson, writeJson } from './exact
 export { JSON_DEPTH_MAX, nestsTooDeep } from './nesting.js'
 export { elementSlices, memberObjects, memberSlice, memberTexts, type Slice } from './slices.js'
 export { isJsonObject, isRefusal, type JsonRefusal, type JsonText, readStorable } from './storable_json.js'
-export { DECEIVING, visibleJson, withoutEscapes } from './visible.js'
+export { DECEIVING, visibleJson } from './visible.js'
