@@ -46,7 +46,7 @@ async function shownOf(log: SessionLog, query: Record<string, string> = {}): Pro
 const elsewhere = (url: string) => url.replace(service.node.url, service.secondNode.url)
 
 describe('GET /session/{id}/messages?with_asset_public_url=true', () => {
-  it('gives a URL for each blob of the page, which another node opens without a key', async () => {
+  it('returns a URL for each blob of the page, which another node opens without a key', async () => {
     const { log, sent, inline } = await newAssets()
     const { items, public_urls } = await shownOf(log)
     expect(Object.keys(public_urls!)).toEqual([sha256Of(sent), sha256Of(inline)])
@@ -84,7 +84,7 @@ describe('GET /session/{id}/messages?with_asset_public_url=true', () => {
     expect((await fetch(url, { method: 'POST' })).status).toBe(405)
   })
 
-  it('gives those of its own page in every format, and none unless asked', async () => {
+  it('returns those of its own page in every format, and none unless asked', async () => {
     const { log, sent, inline } = await newAssets()
     for (const format of ['openai', 'anthropic', 'gemini', 'responses'])
       expect(Object.keys((await shownOf(log, { format, limit: '1' })).public_urls!)).toEqual([sha256Of(sent)])
@@ -121,7 +121,7 @@ describe('a signed URL', () => {
     for (const answer of answers) expect(answer).toEqual(answers[0])
   })
 
-  it('gives nothing any more once its session is deleted', async () => {
+  it('returns nothing any more once its session is deleted', async () => {
     const { log, sent } = await newAssets()
     const { url } = (await shownOf(log)).public_urls![sha256Of(sent)]!
     expect((await fetch(url)).status).toBe(200)

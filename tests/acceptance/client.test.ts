@@ -70,7 +70,7 @@ describe('the log of a session', () => {
   const question = { role: 'user', content: 'Where is my flight?' }
   const answer = { role: 'assistant', content: 'In the air.' }
 
-  it('takes events, messages and batches, and gives them back in order', async () => {
+  it('takes events, messages and batches, and returns them in order', async () => {
     const event = await annals.sessions.append(session.id, { type: 'call', data: { name: 'find' } })
     expect(event).toMatchObject({ seq: 1, type: 'call', data: { name: 'find' }, session_id: session.id })
     const message = await annals.sessions.appendMessage(session.id, { blob: question, meta: { from: 'web' } })
@@ -99,7 +99,7 @@ describe('the log of a session', () => {
     expect(timeline.map(words)).toEqual(['call', question.content])
   })
 
-  it('gives messages in every format, over as many pages as there are', async () => {
+  it('returns messages in every format, over as many pages as there are', async () => {
     await annals.sessions.append(session.id, { type: 'before', data: {} })
     for (const blob of [question, answer]) await annals.sessions.appendMessage(session.id, { blob })
     expect(await all(annals.sessions.messages<typeof question>(session.id, { limit: 1 }))).toEqual([

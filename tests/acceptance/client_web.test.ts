@@ -41,7 +41,7 @@ describe('--web', () => {
     }
   })
 
-  it('gives no code where this machine does not have the database', async () => {
+  it('returns no code where this machine does not have the database', async () => {
     const id = await newSession()
     const { stdout, stderr } = await annals(['show', id, '--web'], {
       ...NO_DISPLAY,

@@ -39,7 +39,7 @@ describe('an append with an Idempotency-Key', () => {
     expect(await storedEvents()).toHaveLength(2)
   })
 
-  it('gives back every digit in a replay', async () => {
+  it('returns every digit in a replay', async () => {
     const options = {
       rawBody: '{"type":"exact","data":{"n":12345678901234567890.123456789}}',
       headers: { 'Idempotency-Key': 'digits' },

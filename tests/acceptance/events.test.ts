@@ -99,7 +99,7 @@ describe('appending an event', () => {
 })
 
 describe('listing events', () => {
-  it('gives them in the order of their seq, as they were answered', async () => {
+  it('returns them in the order of their seq, as they were answered', async () => {
     const events = await append(5)
     const page = expectOk(await api.listEvents(session.id))
     expect(page).toEqual({ items: events, has_more: false, next_cursor: '' })
@@ -109,7 +109,7 @@ describe('listing events', () => {
     expect(newestFirst.items).toEqual([...events].reverse())
   })
 
-  it('gives 50 when no limit is asked for, and more if asked for', async () => {
+  it('returns 50 when no limit is asked for, and more if asked for', async () => {
     const events = await append(52)
     const page = expectOk(await api.listEvents(session.id))
     expect(page.items).toEqual(events.slice(0, 50))
@@ -117,7 +117,7 @@ describe('listing events', () => {
     expect(expectOk(await api.listEvents(session.id, { limit: 200 })).items).toEqual(events)
   })
 
-  it('gives an empty list for a session without events', async () => {
+  it('returns an empty list for a session without events', async () => {
     expect(expectOk(await api.listEvents(session.id))).toEqual({
       items: [],
       has_more: false,

@@ -29,7 +29,7 @@ const patch = (id: string, meta: unknown, client = api) =>
 const remove = (id: string, client = api) => client.request('DELETE', `${path}/${id}`)
 
 describe('the list of learning spaces', () => {
-  it('gives 20 unless told otherwise, oldest first', async () => {
+  it('returns 20 unless told otherwise, oldest first', async () => {
     const page = expectOk(await list())
     expect(page.items).toEqual(spaces.slice(0, 20))
     expect(page.has_more).toBe(true)

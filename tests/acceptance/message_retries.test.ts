@@ -44,7 +44,7 @@ describe('a message with Idempotency-Key', () => {
       expectError(await log.add(other, more, retry(`k ${log.id}`)), 422, 'idempotency_key_reused')
   })
 
-  it('sent 50 times at once is one message and gives 50 equal answers', async () => {
+  it('sent 50 times at once is one message and returns 50 equal answers', async () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, () => log.add(blob, {}, retry(`storm ${log.id}`))),
     )

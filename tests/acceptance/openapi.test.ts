@@ -97,7 +97,7 @@ describe('the OpenAPI document', () => {
     )
   })
 
-  it('gives each operation an id of its own, a summary, and its errors', () => {
+  it('has an id of its own for each operation, a summary, and its errors', () => {
     const ids = operations().map(({ operation }) => operation.operationId)
     expect(ids).not.toContain(undefined)
     expect(new Set(ids).size).toBe(ids.length)

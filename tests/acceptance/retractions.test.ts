@@ -32,7 +32,7 @@ async function sixEntries() {
 }
 
 describe('a retraction', () => {
-  it('appends one event that names the entries, marks them, and gives them as the timeline shows them', async () => {
+  it('appends one event that names the entries, marks them, and returns them as the timeline shows them', async () => {
     const { log, items } = await sixEntries()
     const { retraction, items: gone } = expectOk(await retract(log, { ids: [items[4]!.id, items[1]!.id] }))
     expect(retraction).toMatchObject({ seq: 7, type: 'annals.retraction', data: { seqs: [2, 5] } })

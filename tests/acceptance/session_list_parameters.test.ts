@@ -18,18 +18,12 @@ beforeAll(async () => {
 const list = (query: string) => api.request('GET', `/api/v1/session${query}`)
 
 describe('listing sessions', () => {
-  it('gives 20, oldest first, when nothing is asked for', async () => {
+  it('returns 20, oldest first, when nothing is asked for', async () => {
     const page = expectOk(await api.listSessions())
     expect(Object.keys(page).sort()).toEqual(['has_more', 'items', 'next_cursor'])
     expect(page.items).toEqual(created.slice(0, 20))
     expect(page.has_more).toBe(true)
     expect(page.next_cursor).not.toBe('')
-  })
-
-  it('gives the newest first with time_desc', async () => {
-    const page = expectOk(await api.listSessions({ time_desc: true, limit: 3 }))
-    expect(page.items).toEqual(created.slice(-3).reverse())
-    expect(expectOk(await api.listSessions({ time_desc: false })).items).toEqual(created.slice(0, 20))
   })
 
   it('ends with has_more false and an empty cursor, also when the last page is full', async () => {
@@ -39,12 +33,7 @@ describe('listing sessions', () => {
     }
   })
 
-  it('gives only the sessions of the user that is asked for', async () => {
-    const odd = created.filter((_, index) => index % 2)
-    expect(expectOk(await api.listSessions({ user: 'odd' })).items).toEqual(odd)
-  })
-
-  it('gives an empty list for an identifier that no user has', async () => {
+  it('returns an empty list for an identifier that no user has', async () => {
     for (const user of ['nobody', 'ODD', 'od', ' odd', '%', 'null']) {
       const page = expectOk(await api.listSessions({ user }))
       expect(page).toEqual({ items: [], has_more: false, next_cursor: '' })

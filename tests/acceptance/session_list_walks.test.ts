@@ -22,9 +22,9 @@ const walk = (query: Query, afterPage?: (items: Session[]) => Promise<void>) =>
 const insert = (count: number) => insertSessionRows(service.databaseUrl, project.id, count, CREATED_AT)
 const idsOf = (sessions: Session[]) => sessions.map((session) => session.id)
 
-describe('a walk through 1,000 sessions with one created_at', () => {
+describe('a walk through 300 sessions with one created_at', () => {
   it('with limit 7 sees each exactly once, in either direction in opposite order', async () => {
-    const ids = await insert(1_000)
+    const ids = await insert(300)
     const oldestFirst = idsOf(await walk({ limit: 7 }))
     const newestFirst = idsOf(await walk({ limit: 7, time_desc: true }))
     expect([...oldestFirst].sort()).toEqual([...ids].sort())
@@ -34,7 +34,7 @@ describe('a walk through 1,000 sessions with one created_at', () => {
   it.each([false, true])(
     'sees each that is there all the time exactly once while others come and go (time_desc %s)',
     async (time_desc) => {
-      const ids = await insert(1_000)
+      const ids = await insert(300)
       const removed = new Set<string>()
       const removable = new Set(ids.filter((_, index) => index % 3 === 0))
       const change = async (items: Session[]) => {
@@ -50,7 +50,7 @@ describe('a walk through 1,000 sessions with one created_at', () => {
       const seen = idsOf(await walk({ limit: 7, time_desc }, change))
       expect(new Set(seen).size).toBe(seen.length)
       const stayed = ids.filter((id) => !removed.has(id))
-      expect(removed.size).toBeGreaterThan(100)
+      expect(removed.size).toBeGreaterThan(40)
       const seenOnce = new Set(seen)
       expect(stayed.filter((id) => !seenOnce.has(id))).toEqual([])
     },
@@ -69,7 +69,7 @@ describe('a cursor', () => {
     expect(idsOf(rest.items)).toEqual(ids.slice(4))
   })
 
-  it('gives an empty last page when everything behind it is deleted', async () => {
+  it('returns an empty last page when everything after it is deleted', async () => {
     const ids: string[] = []
     for (let count = 0; count < 4; count += 1) ids.push(expectOk(await api.createSession({}), 201).id)
     const { next_cursor } = expectOk(await api.listSessions({ limit: 2 }))

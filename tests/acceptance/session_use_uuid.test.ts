@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 
 describe('creating a session with use_uuid', () => {
-  it('gives it that id, in lower case', async () => {
+  it('stores that id in lower case', async () => {
     const use_uuid = randomUUID()
     expect(expectOk(await api.createSession({ use_uuid: use_uuid.toUpperCase() }), 201).id).toBe(use_uuid)
   })

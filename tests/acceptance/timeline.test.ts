@@ -52,12 +52,12 @@ describe('a timeline', () => {
     expect(items).toEqual(all)
   })
 
-  it('gives 50 items unless told otherwise', async () => {
+  it('returns 50 items unless told otherwise', async () => {
     const page = expectOk(await log.timeline())
     expect([page.items.length, page.has_more]).toEqual([50, true])
   })
 
-  it('gives 1,000 items at once, and messages and events as many', async () => {
+  it('returns 1,000 items at once, and messages and events as many', async () => {
     const long = await newSessionLog(api)
     for (const name of ['a', 'b']) expectOk(await long.batch(mixedEntries(600, name)), 201)
     const whole = await walkPages((cursor) => long.timeline({ limit: 77, cursor }))

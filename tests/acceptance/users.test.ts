@@ -195,7 +195,7 @@ describe('erasing a user', () => {
     expect(expectOk(await countsOf('eve'))).toEqual(counts(1, 0))
   })
 
-  it('while others make sessions for the user gives no 500, and no session without its user', async () => {
+  it('while others make sessions for the user returns no 500, and no session without its user', async () => {
     const clients = Array.from({ length: 6 }, () => apiClient(service.node.url, project.token))
     let enough = false
     const making = clients.map(async (client) => {

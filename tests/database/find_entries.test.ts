@@ -155,7 +155,7 @@ it(
   60_000,
 )
 
-it('gives something of a word that newest entries have, though its time is over before it has looked', () =>
+it('returns something of a word that newest entries have, though its time is over before it has looked', () =>
   withConnection(log.url, async (connection) => {
     const { project } = await store([Array.from({ length: 40 }, () => ({ words: ['a'], after: 9 }))])
     const { hits, at: rest } = await find(

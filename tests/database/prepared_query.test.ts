@@ -45,7 +45,7 @@ it('a statement that failed, as it was prepared, bound or executed, leaves the c
   }
 })
 
-it('a statement without rows gives none, and two of one name are refused', async () => {
+it('a statement without rows returns none, and two of one name are refused', async () => {
   expect(
     await pool.query(prepared('no_rows', 'DELETE FROM schema_migrations WHERE version < $1'), [0]),
   ).toEqual([])

@@ -39,7 +39,7 @@ const page = fc.record({
 })
 
 describe.skipIf(NO_PLANS)('reading a log', () => {
-  it('gives what a model in memory gives, for random logs, filters, ranges, limits and directions, and no statement of it looks at more than a bounded number of entries', async () => {
+  it('returns what a model in memory gives, for random logs, filters, ranges, limits and directions, and no statement of it looks at more than a bounded number of entries', async () => {
     const project_id = await log.newProject()
     const property = fc.asyncProperty(
       fc.array(run, { maxLength: 9 }),
@@ -91,7 +91,7 @@ describe.skipIf(NO_PLANS)('reading a log', () => {
   })
 })
 
-it('gives the same entries of a log that fits into a piece and of one that has outgrown it since, in pieces', async () => {
+it('returns the same entries of a log that fits into a piece and of one that has outgrown it since, in pieces', async () => {
   const project_id = await log.newProject()
   const session_id = await log.newSession(project_id)
   const node = log.newNode()

@@ -24,7 +24,7 @@ beforeEach(async () => {
 })
 
 describe('a tail', () => {
-  it('gives what is there and what comes, from every node, with the items of the timeline', async () => {
+  it('returns what is there and what comes, from every node, with the items of the timeline', async () => {
     const node = await service.startNode()
     const other = new Annals({ url: node.url, token: project.token })
     for (let n = 0; n < 5; n += 1) await annals.sessions.append(sessionId, event)
@@ -39,7 +39,7 @@ describe('a tail', () => {
     expect(seen).toEqual(items)
   })
 
-  it('gives one kind or type only, where that is asked for', async () => {
+  it('returns one kind or type only, where that is asked for', async () => {
     const blob = { role: 'user', content: 'Hi' }
     const entries = Array.from({ length: 6 }, (_, n) =>
       n % 2 ? { kind: 'event' as const, type: `t${n}`, data: {} } : { kind: 'message' as const, blob },
@@ -86,7 +86,7 @@ describe('a tail', () => {
 const fixedPort = () => String(20_000 + Math.floor(Math.random() * 10_000))
 
 describe('a tail of a service that restarts again and again while others append', () => {
-  it('gives every entry once and in order', async () => {
+  it('returns every entry once and in order', async () => {
     const PORT = fixedPort()
     let node: AnnalsServer = await service.startNode({ PORT })
     const client = new Annals({ url: node.url, token: project.token, retries: 20, timeout_ms: 60_000 })

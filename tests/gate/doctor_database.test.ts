@@ -142,7 +142,7 @@ describe.skipIf(reasonForNoOwnDatabase())('annals doctor of a database', () => {
     })
   })
 
-  it('gives the statement that mends a missing index', async () => {
+  it('returns the statement that mends a missing index', async () => {
     const url = await made(() => 'DROP INDEX sessions_by_user_created')
     const before = await doctor({ DATABASE_URL: url })
     const { todo = '' } = before.of('indexes').find(({ state }) => state === 'failure')!

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest'
 import { type AnnalsServer, runAnnals, startServer } from '../harness/annals_process.ts'
 import { type ApiClient, apiClient } from '../harness/api_client.ts'
-import { isAlive, postmasterFile, postmasterPid, prepareDataDir } from '../harness/embedded_postgres.ts'
+import { isAlive, postmasterPid, prepareDataDir } from '../harness/embedded_postgres.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { expectOrderlyEnds } from '../harness/service.ts'
 
@@ -60,37 +60,6 @@ describe('the embedded PostgreSQL', { timeout: 120_000 }, () => {
     expect(isAlive(pid!)).toBe(false)
     const second = await start()
     expect(expectOk(await second.api.getSession(session.id))).toEqual(session)
-  })
-
-  it('listens on no TCP port', async () => {
-    await start()
-    const tcpAddress = (await postmasterFile(directory))![5]
-    expect(tcpAddress?.trim()).toBe('')
-  })
-
-  it('is shared by two services on one data directory; the last one out stops it', async () => {
-    const [first, second] = await Promise.all([start(), start()])
-    const session = expectOk(await first.api.createSession({}), 201)
-    expect(expectOk(await second.api.getSession(session.id))).toEqual(session)
-    const pid = await postmasterPid(directory)
-    await first.node.stop()
-    expect(isAlive(pid!)).toBe(true)
-    expectOk(await second.api.getSession(session.id))
-    await second.node.stop()
-    expect(isAlive(pid!)).toBe(false)
-  })
-
-  it('left behind by a killed service is found and used again', async () => {
-    const first = await start()
-    const { id } = expectOk(await first.api.createSession({}), 201)
-    const events = await appendSome(first.api, id, 40)
-    await first.node.kill()
-    const second = await start()
-    const stored = expectOk(await second.api.listEvents(id)).items
-    expect(stored).toEqual([...events].sort((a, b) => a.seq - b.seq))
-    const pid = await postmasterPid(directory)
-    await second.node.stop()
-    expect(isAlive(pid!)).toBe(false)
   })
 
   it('killed with kill -9, service and all, has every answered event after a restart', async () => {

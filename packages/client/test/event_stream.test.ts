@@ -73,7 +73,7 @@ describe('a stream of events', () => {
     )
   })
 
-  it('gives back what was sent', () => {
+  it('returns what was sent', () => {
     const event = fc.record({
       seq: fc.integer({ min: 1 }),
       data: fc.json({ stringUnit: 'grapheme' }),

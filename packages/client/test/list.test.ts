@@ -16,7 +16,7 @@ describe('a list', () => {
     expect(listOf().asked()).toEqual([])
   })
 
-  it('gives every item of all pages, with the same filters for each', async () => {
+  it('returns every item of all pages, with the same filters for each', async () => {
     const { list, asked } = listOf(page([1, 2], 'c1'), page([], 'c2'), page([3]))
     const items: unknown[] = []
     for await (const item of list) items.push(item)
@@ -34,7 +34,7 @@ describe('a list', () => {
     expect(asked()).toHaveLength(1)
   })
 
-  it('gives single pages, just as the API answers them', async () => {
+  it('returns single pages, just as the API answers them', async () => {
     const { list, asked } = listOf(page([1, 2], 'c1'), page([3]))
     const first = await list.page()
     expect(first).toEqual({ items: [1, 2], has_more: true, next_cursor: 'c1' })
@@ -42,7 +42,7 @@ describe('a list', () => {
     expect(asked()).toEqual(['?user=ada&limit=2', '?user=ada&limit=2&cursor=c1'])
   })
 
-  it('gives its pages one after the other, and begins anew each time', async () => {
+  it('returns its pages one after the other, and begins anew each time', async () => {
     const { list } = listOf(page([1], 'c1'), page([2]), page([1], 'c1'), page([2]))
     for (let walk = 0; walk < 2; walk += 1) {
       const pages: unknown[] = []

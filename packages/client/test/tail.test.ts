@@ -79,7 +79,7 @@ describe('a tail', () => {
     expect(requests[0]!.url).toContain('after_seq=1')
   })
 
-  it('gives no entry of which only a part came, and none twice', async () => {
+  it('returns no entry of which only a part came, and none twice', async () => {
     const part = entry(2).slice(0, -1)
     const { seqs } = await tail(
       [stream([entry(1), part], 'breaks'), stream([entry(1), entry(2), entry(2), entry(3)], 'stays')],

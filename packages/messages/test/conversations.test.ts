@@ -180,7 +180,7 @@ describe.each(PAIRS)('a conversation stored as %s and read as %s', (from, to) =>
     )
   })
 
-  it('gives at least one item for each message', () => {
+  it('returns at least one item for each message', () => {
     fc.assert(
       fc.property(conversation, (exchanges) => {
         const stored = storedAs(from, TOLD[from](exchanges))

@@ -40,7 +40,7 @@ const hostileJson = fc.letrec<{ value: unknown }>((tie) => ({
 })).value
 
 describe('escaped JSON', () => {
-  it('gives back every value, and contains nothing that PostgreSQL cannot hold', () => {
+  it('returns every value, and contains nothing that PostgreSQL cannot hold', () => {
     fc.assert(
       fc.property(hostileJson, (given) => {
         const value = JSON.parse(JSON.stringify(given))

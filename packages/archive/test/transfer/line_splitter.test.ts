@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { LineSplitter } from '../../src/transfer/line_splitter.js'
 
-it('gives the same lines however the bytes are cut', () => {
+it('returns the same lines however the bytes are cut', () => {
   const texts = fc.array(fc.string({ unit: fc.constantFrom('a', '\n', 'é', '\r') }))
   fc.assert(
     fc.property(texts, (pieces) => {

@@ -5,7 +5,7 @@ import { FairQueue, Quota } from '../../src/fairness/fair_queue.ts'
 const arrivals = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 60 })
 
 describe('a fair queue', () => {
-  it('gives everything once, what belongs to one owner in its order', () => {
+  it('returns everything once, what belongs to one owner in its order', () => {
     fc.assert(
       fc.property(arrivals, (owners) => {
         const queue = new FairQueue<{ owner: string; number: number }>()

@@ -115,7 +115,7 @@ describe('a fair semaphore', () => {
     expect(of('done', 'busy')).toHaveLength(3)
   })
 
-  it('gives a place back when work fails, and passes the error on', async () => {
+  it('returns a place when work fails, and passes the error on', async () => {
     const { of, startMany } = tasksIn(semaphoreOf(2))
     const [first, second] = startMany('a', 2)
     first!.end(new Error('broken'))

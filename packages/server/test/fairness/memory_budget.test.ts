@@ -94,7 +94,7 @@ describe('a share of the budget', () => {
     expect(budget.taken).toBe(0)
   })
 
-  it('gives back what it waited for where its caller left meanwhile', async () => {
+  it('returns what it waited for where its caller left meanwhile', async () => {
     const budget = memoryBudget(MAX)
     budget.take('a', 500)
     const share = new MemoryShare(budget, 'a')

@@ -26,7 +26,7 @@ function nested(depth: number, inside = '1'): string {
 }
 
 describe('what is JSON and can be stored', () => {
-  it('gives the text untouched, and the value that JavaScript reads in it', () => {
+  it('leaves the text untouched, and the value that JavaScript reads in it', () => {
     fc.assert(
       fc.property(jsonTree(goodLeaf), space, (tree, gap) => {
         const text = write(tree, gap)

@@ -7,7 +7,7 @@ import { plainArray, textArray } from '../../src/postgres/array_literal.ts'
 const TEXT_ARRAY = 1009 as number as Parameters<typeof pg.types.getTypeParser>[0]
 
 describe('an array written for PostgreSQL', () => {
-  it('gives back every text, NULL as a word included', () => {
+  it('returns every text, NULL as a word included', () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom('NULL', 'null', '', '{', ',', '"', '\\', ' '),

@@ -34,7 +34,7 @@ function refusal(cursors: Cursors, cursor: string): string | undefined {
 }
 
 describe('a cursor', () => {
-  it('gives back the position that it was made from', () => {
+  it('returns the position that it was made from', () => {
     fc.assert(
       fc.property(query, position, (parts, text) => {
         expect(new Cursors(...parts).read(new Cursors(...parts).write(text))).toBe(text)

@@ -21,7 +21,7 @@ afterEach(() => {
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms)
 
 describe('a known token', () => {
-  it('gives its project and scopes, and is asked for by its hash', async () => {
+  it('returns its project and scopes, and is asked for by its hash', async () => {
     expect(await directory.find(TOKEN)).toMatchObject({
       key_id: 'key',
       project_id: 'project',
