@@ -1,3 +1,4 @@
+import { mayReferToBlobs } from '../attachments.js'
 import { isObject } from '../blob_fields.js'
 import type { MessageFormat } from '../formats.js'
 import { memberTexts } from '../json/slices.js'
@@ -29,6 +30,8 @@ export function joinedMessage(format: MessageFormat, parts: readonly string[]): 
     const blob = memberTexts(whole).get('blob')
     if (blob === undefined) return undefined
     const text = blob.replace(UNSTORABLE, (whole) => (whole.length === 6 ? '\\ufffd' : whole))
+    // Nobody has looked whether the blobs are there that it might refer to.
+    if (mayReferToBlobs(text)) return undefined
     readMessage(format, parseStored(format, text))
     return text
   } catch {
