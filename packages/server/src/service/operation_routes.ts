@@ -11,7 +11,8 @@ const CHECK = planned(
   "SELECT max(version) AS version, current_setting('transaction_read_only') AS read_only FROM schema_migrations",
 )
 
-const FIND_WORKERS_AWAY = planned(
+/** Rows: worker, and whether it can only be read. */
+export const FIND_WORKERS_AWAY = planned(
   'find_workers_away',
   `SELECT w.nodename || ':' || w.nodeport || CASE WHEN w.success THEN ' (read-only)' ELSE '' END AS worker
 FROM run_command_on_workers($$SELECT current_setting('transaction_read_only')$$) AS w WHERE NOT w.success OR w.result = 'on'`,
