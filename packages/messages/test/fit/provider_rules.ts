@@ -6,8 +6,14 @@ import type { MessageFormat } from '../../src/index.js'
  * @returns a sentence for each rule that is broken, with the place
  */
 export function brokenRules(format: MessageFormat, items: readonly unknown[]): string[] {
-  return RULES[format](items as readonly Json[])
+  const broken = RULES[format](items as readonly Json[])
+  const isStrict = format === 'openai' || format === 'anthropic' || format === 'responses'
+  if (isStrict && URL_SAFE.test(JSON.stringify(items))) broken.push('bytes in the URL-safe alphabet')
+  return broken
 }
+
+/** A `data:` URL, or Anthropic's `data`, that no decoder of the standard alphabet takes. */
+const URL_SAFE = /(?:;base64,|"data":")[A-Za-z0-9+/]*[-_][A-Za-z0-9_-]*={0,2}"/
 
 // biome-ignore lint/suspicious/noExplicitAny: it looks into JSON that may be anything
 type Json = any
@@ -232,6 +238,9 @@ function responsesRules(items: readonly Json[]): string[] {
       if (!is_followed || /_output$/.test(next.type ?? ''))
         broken.push(`[${at}] reasoning without its required following item`)
     }
+    const isMessage = item.type === 'message' || (item.type === undefined && item.role)
+    if (isMessage && !['user', 'assistant', 'system', 'developer'].includes(item.role))
+      broken.push(`[${at}] role ${item.role}`)
     if ((item.type === 'message' || item.role) && (item.content === '' || item.content?.length === 0))
       broken.push(`[${at}] is empty`)
   }
