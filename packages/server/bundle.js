@@ -25,7 +25,7 @@ const BUNDLE = join(DIST, 'bundle')
 /** What Node is told to run, from `dist`: the command line, its threads, and what an ending process leaves behind. */
 const PROGRAMS = [
   '../../cli/dist/annals.js',
-  'threads/thread.js',
+  'service/thread.js',
   'mcp/mcp_thread.js',
   '../../embedded-postgres/dist/stop_unused.js',
 ]

@@ -191,3 +191,12 @@ export class StartError extends Error {
 
 /** A reason that may pass by itself: the database is away, or cannot be written at the moment. */
 export class DatabaseNotReady extends StartError {}
+
+/**
+ * The connection was lost during a commit, and the database did not come back in time: the request may or may not be
+ * stored. No status is true, so the caller's connection is closed without an answer, as if the server had died. A
+ * retry with an idempotency key resolves it.
+ */
+export class AppendInDoubt extends Error {
+  override readonly name = 'AppendInDoubt'
+}

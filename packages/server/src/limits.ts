@@ -39,3 +39,6 @@ export const QUOTA_MAX = Number.MAX_SAFE_INTEGER
 
 export const CONSOLE_IDLE_HOURS_MAX = 12
 export const CONSOLE_SESSION_DAYS_MAX = 30
+
+/** Bytes of JSON that one statement reads at most, a larger entry aside: what a reader holds at a time. */
+export const PIECE_BYTES_MAX = 1024 * 1024

@@ -1,53 +1,87 @@
-import type { RuleFindings } from '@annals/learning'
 import type { Logger } from 'pino'
-import type { TSchema } from '#typebox'
-import type { Consumer, WordsOf } from './changes/consumer.js'
+import type { Changes } from './changes/changes.js'
+import type { Consumer } from './changes/consumer.js'
 import type { Config } from './configuration/config.js'
+import type { FairSemaphore } from './fairness/fair_semaphore.js'
+import type { MemoryBudget } from './fairness/memory_budget.js'
 import type { AppServer } from './http/app_server.js'
-import type { OperationLinks } from './http/openapi/openapi_links.js'
+import type { Described } from './http/openapi/openapi.js'
+import type { Operation } from './http/operation.js'
+import type { Erasure } from './lifecycle/erase/erasure.js'
+import type { TableRegistry } from './lifecycle/registry.js'
 import type { TableOwner } from './lifecycle/table.js'
-import type { Database, Row } from './postgres/database.js'
-import type { AppParts } from './service/service_context.js'
+import type { Metrics } from './metrics/metrics.js'
+import type { Siblings } from './metrics/metrics_routes.js'
+import type { ConnectionTarget, DatabasePool } from './postgres/database.js'
+import type { SharedPool } from './postgres/shared_pool.js'
 import type { WorkThread } from './threads/work_thread.js'
+import type { Tracing } from './tracing/tracing.js'
 
 /**
- * A module: a folder that owns tables and answers requests, and says in this one object all that the service needs to know
- * of it. `service/modules.ts` has all of them, each behind those whose tables its own refer to.
+ * A module: a folder that owns tables, answers requests, and opens itself. It says in this one object all that the
+ * service needs to know of it. `service/modules.ts` lists all of them.
  */
-export interface Module extends TableOwner {
-  /** Loads what answers its requests: commands that serve nothing do without. */
+export interface Module<Own extends OpenModule = OpenModule> extends TableOwner {
+  /** Opens what works in a service; commands, which serve nothing, do without. */
+  open?(kits: Kits, opened: Opened): Own
+}
+
+/** A module that works in a service, with what it offers to those that are opened after it. */
+export interface OpenModule {
+  /** Loads what answers its requests. */
   routes?(): Promise<ModuleRoutes>
   /** What looks at changed sessions for it. */
-  consumers?(config: Config, work: ConsumerWork): readonly Consumer[]
-  /** Starts what it does though nobody waits for it, until the signal goes off. */
-  background?(parts: BackgroundParts): { ended(): Promise<void> }
+  consumers?: readonly Consumer[]
+  /** Starts background work; stops on abort. */
+  background?(): { ended(): Promise<unknown> }
+  /** Called when no request is under way any more; those opened last close first. */
+  close?(): unknown
 }
 
-/** What consumers do that may take long on what is in entries. */
-export interface ConsumerWork {
-  wordsOf: WordsOf
-  findErrors: (project_id: string, rows: Row[], known_seq: number) => Promise<RuleFindings>
-}
+/** What an earlier module offers. @throws Error if it was not opened before */
+export type Opened = <Own extends OpenModule>(module: Module<Own>) => Own
 
-export interface BackgroundParts {
+/** What modules work with. None of it knows any of them. */
+export interface Kits {
   config: Config
-  database: Database
-  signal: AbortSignal
   logger: Logger
+  metrics: Metrics
+  /** If the operator's own OpenTelemetry is set up. */
+  tracing: Tracing | undefined
+  /** For everything that requests do except appends. */
+  database: SharedPool
+  /** For appends, so that slow lists never delay them. */
+  appends: SharedPool
+  /** For short queries that must always get through: looking up keys, and readiness. */
+  reserved: DatabasePool
+  /** For background work: connections of its own, so that it takes none from requests, until the signal goes off. */
+  background: { database: DatabasePool; signal: AbortSignal }
+  /** Where notifications of the database can be heard; undefined behind a pooler that has none. */
+  listening: ConnectionTarget | undefined
+  /** For work that would hold the event loop too long. */
   thread: WorkThread
+  memory: MemoryBudget
+  registry: TableRegistry
+  erasure: Erasure
+  /** Slots for requests that run many statements, such as copies and erasures; owners are projects. */
+  longWork: FairSemaphore
+  /** Runs what looks at sessions that have changed. */
+  changes: Pick<Changes, 'prepare' | 'touched'>
+  /** If this process is one of several that share a port. */
+  worker: Siblings | undefined
+  /** Whether the service is to be sent requests: false after SIGTERM. */
+  isReady: () => boolean
+  /** Whether the service accepts requests: false when it stops, after ANNALS_SHUTDOWN_DELAY_MS. */
+  isServing: () => boolean
 }
 
-export interface ModuleRoutes {
+export interface ModuleRoutes extends Described {
   /** Adds the operations below /api/v1, for whoever has a project's key. */
-  project?(app: AppServer, parts: AppParts): void
+  project?: Operation
+  /** Adds what needs a project's key and is no part of the API. */
+  keyed?: Operation
   /** Adds what needs no key. */
-  open?(app: AppServer, parts: AppParts): void
+  open?(app: AppServer): void | Promise<void>
   /** Adds the operations below /admin/v1, for the operator. */
-  admin?(app: AppServer, parts: AppParts): void
-  /** Schemas that answers refer to by their `$id`. */
-  schemas?: readonly TSchema[]
-  byte_bodies?: readonly string[]
-  form_bodies?: Readonly<Record<string, TSchema>>
-  /** Where the answers of operations lead: which other operations take an id that is in them. */
-  links?: Readonly<Record<string, OperationLinks>>
+  admin?: Operation
 }

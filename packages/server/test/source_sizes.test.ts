@@ -105,8 +105,8 @@ function nameOf(node: ts.FunctionLikeDeclaration): string {
 
 /**
  * Lines of a function. A route's schema stands where the route is registered, and what a view looks like stands
- * where it is returned. Both are declarations, not something that the function does: their lines do not count. The
- * functions within markup are looked at by themselves.
+ * where it is returned, and an operation where it is added. They are declarations, not something that the function
+ * does: their lines do not count. The functions within them are looked at by themselves.
  */
 function linesOf(node: ts.Node, source: ts.SourceFile): number {
   const span = (part: ts.Node) =>
@@ -123,6 +123,8 @@ function linesOf(node: ts.Node, source: ts.SourceFile): number {
 }
 
 function isSchema(node: ts.Node): boolean {
+  if (ts.isObjectLiteralExpression(node))
+    return node.properties.some((property) => property.name?.getText() === 'call')
   return ts.isPropertyAssignment(node) && node.name.getText() === 'schema'
 }
 

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from '#typebox'
+import type { Config } from '../configuration/config.js'
 import { byteResponses } from '../contract/responses.js'
 import { AnnalsError, type ErrorName, invalidRequest } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
@@ -10,8 +11,9 @@ import { allOf, operationsOf } from '../http/operation.js'
 import { receiveBytes } from '../http/request/receive_bytes.js'
 import { DATABASE_BLOB_BYTES_MAX } from '../limits.js'
 import type { ModuleRoutes } from '../module.js'
-import { storeBlobWithinQuota } from '../projects/within_quotas.js'
-import type { AppParts } from '../service/service_context.js'
+import type { SharedDatabase } from '../postgres/shared_pool.js'
+import type { UsageDirectory } from '../projects/usage.js'
+import type { AssetUrls } from './asset_urls.js'
 import { AssetQuery, BlobHeaders, Blob as BlobSchema } from './blob_schema.js'
 import {
   type Blob,
@@ -25,41 +27,50 @@ import {
 } from './blob_store.js'
 import { keyOf, objectsOf } from './discard_blobs.js'
 import { ASSETS_PATH } from './public_urls.js'
+import { storeBlobWithinQuota } from './store_within_quota.js'
 
 const operation = operationsOf('Attachments')
 
-const putBlob = operation({
-  call: 'PUT /blobs/:sha256',
-  id: 'putBlob',
-  summary: 'Send a blob',
-  description:
-    'The body is the bytes themselves, of any type. If the project has the blob already, it is not read. A blob that no entry refers to is deleted after 24 hours; sending it again begins these anew.',
-  status: 201,
-  returns: 'The bytes were stored.',
-  data: Type.Ref('Blob'),
-  also: { 200: 'The project has them already.' },
-  errors: ['quota_exceeded', 'payload_too_large', 'unsupported_media_type', 'request_timeout'],
-  handle: async (request, reply, { config, usage }) => {
-    const { blob_bytes_max } = config
-    const { sha256 } = request.params
-    const known = await touchBlob(request, sha256)
-    if (known !== undefined) return answer(reply, JSON.stringify({ sha256, bytes: known }))
-    const { source, length } = receiveBytes(request)
-    if (length !== undefined && length > blob_bytes_max) throw blobTooLarge(blob_bytes_max)
-    await request.memory.hold(STORE_BYTES)
-    // Without a length it stays in the database, also where there is an object store.
-    const bytes_max = length ?? Math.min(blob_bytes_max, DATABASE_BLOB_BYTES_MAX)
-    const { bytes, known: isKnown } = await storeBlobWithinQuota(
-      usage,
-      request,
-      sha256,
-      source,
-      bytes_max,
-      length,
-    )
-    return answer(reply, JSON.stringify({ sha256, bytes }), isKnown ? 200 : 201)
-  },
-})
+interface BlobParts {
+  config: Config
+  assets: AssetUrls
+  database: SharedDatabase
+  usage: UsageDirectory
+}
+
+const putBlob = ({ config, usage }: BlobParts) =>
+  operation({
+    call: 'PUT /blobs/:sha256',
+    id: 'putBlob',
+    summary: 'Send a blob',
+    description:
+      'The body is the bytes themselves, of any type. If the project has the blob already, it is not read. A blob that no entry refers to is deleted after 24 hours; sending it again begins these anew.',
+    status: 201,
+    returns: 'The bytes were stored.',
+    data: Type.Ref('Blob'),
+    also: { 200: 'The project has them already.' },
+    errors: ['quota_exceeded', 'payload_too_large', 'unsupported_media_type', 'request_timeout'],
+    handle: async (request, reply) => {
+      const { blob_bytes_max } = config
+      const { sha256 } = request.params
+      const known = await touchBlob(request, sha256)
+      if (known !== undefined) return answer(reply, JSON.stringify({ sha256, bytes: known }))
+      const { source, length } = receiveBytes(request)
+      if (length !== undefined && length > blob_bytes_max) throw blobTooLarge(blob_bytes_max)
+      await request.memory.hold(STORE_BYTES)
+      // Without a length it stays in the database, also where there is an object store.
+      const bytes_max = length ?? Math.min(blob_bytes_max, DATABASE_BLOB_BYTES_MAX)
+      const { bytes, known: isKnown } = await storeBlobWithinQuota(
+        usage,
+        request,
+        sha256,
+        source,
+        bytes_max,
+        length,
+      )
+      return answer(reply, JSON.stringify({ sha256, bytes }), isKnown ? 200 : 201)
+    },
+  })
 
 const BYTES = {
   returns: 'The bytes.',
@@ -68,45 +79,46 @@ const BYTES = {
     byteResponses(documented, { 200: 'The bytes.', 206: 'The range of the bytes.' }),
 }
 
-export const blobRoutes = allOf(
-  // A scope of its own, in which a body is bytes, whatever its type is called.
-  (app, parts) =>
-    app.register(async (scope: AppServer) => {
-      scope.removeAllContentTypeParsers()
-      scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
-      putBlob(scope, parts)
+const ownRoutes = (parts: BlobParts) =>
+  allOf(
+    // A scope of its own, in which a body is bytes, whatever its type is called.
+    (app) =>
+      app.register(async (scope: AppServer) => {
+        scope.removeAllContentTypeParsers()
+        scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
+        putBlob(parts)(scope)
+      }),
+
+    operation({
+      call: 'GET /blobs/:sha256',
+      id: 'getBlob',
+      summary: 'Read a blob',
+      description: 'The bytes, all or one range of them. HEAD tells how many there are.',
+      headers: BlobHeaders,
+      ...BYTES,
+      handle: async (request, reply) => sendBlob(reply, await findBlob(request, request.params.sha256)),
     }),
 
-  operation({
-    call: 'GET /blobs/:sha256',
-    id: 'getBlob',
-    summary: 'Read a blob',
-    description: 'The bytes, all or one range of them. HEAD tells how many there are.',
-    headers: BlobHeaders,
-    ...BYTES,
-    handle: async (request, reply) => sendBlob(reply, await findBlob(request, request.params.sha256)),
-  }),
+    operation({
+      call: 'GET /session/:session_id/asset/download',
+      id: 'downloadAsset',
+      summary: 'Read a blob of a session',
+      description: 'The same, of a blob that an entry of the session refers to; any other is unknown here.',
+      is_found_as_whole: true,
+      querystring: AssetQuery,
+      headers: BlobHeaders,
+      ...BYTES,
+      handle: async ({ database, project_id, params, query }, reply) => {
+        const { s3_key, sha256 = s3_key } = query
+        if (sha256 === undefined || (s3_key ?? sha256) !== sha256)
+          throw invalidRequest('Query parameter sha256 must name the asset, or s3_key.')
+        const asset = { project_id, owner_id: params.session_id, sha256 }
+        return sendBlob(reply, await findBlobOf(database, asset, 'session'))
+      },
+    }),
+  )
 
-  operation({
-    call: 'GET /session/:session_id/asset/download',
-    id: 'downloadAsset',
-    summary: 'Read a blob of a session',
-    description: 'The same, of a blob that an entry of the session refers to; any other is unknown here.',
-    is_found_as_whole: true,
-    querystring: AssetQuery,
-    headers: BlobHeaders,
-    ...BYTES,
-    handle: async ({ database, project_id, params, query }, reply) => {
-      const { s3_key, sha256 = s3_key } = query
-      if (sha256 === undefined || (s3_key ?? sha256) !== sha256)
-        throw invalidRequest('Query parameter sha256 must name the asset, or s3_key.')
-      const asset = { project_id, owner_id: params.session_id, sha256 }
-      return sendBlob(reply, await findBlobOf(database, asset, 'session'))
-    },
-  }),
-)
-
-export function assetUrlRoute(app: AppServer, { assets, database }: AppParts): void {
+function assetUrlRoute(app: AppServer, { assets, database }: BlobParts): void {
   app.get(`${ASSETS_PATH}/:token`, { schema: { hide: true } }, async (request, reply) => {
     const asset = await assets.open((request.params as { token: string }).token)
     const { project_id, sha256 } = asset
@@ -120,12 +132,12 @@ export function assetUrlRoute(app: AppServer, { assets, database }: AppParts): v
   })
 }
 
-export const BLOB_ROUTES: ModuleRoutes = {
-  project: blobRoutes,
-  open: assetUrlRoute,
+export const blobRoutes = (parts: BlobParts): ModuleRoutes => ({
+  project: ownRoutes(parts),
+  open: (app) => assetUrlRoute(app, parts),
   schemas: [BlobSchema],
   byte_bodies: ['putBlob'],
-}
+})
 
 const RANGE = /^bytes=(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))$/
 

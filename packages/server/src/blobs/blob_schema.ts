@@ -1,11 +1,5 @@
 import Type from '#typebox'
-import { Count, optional, Strict } from '../contract/schema.js'
-
-export const Sha256 = Type.String({
-  pattern: '^[0-9a-f]{64}$',
-  description: 'The SHA-256 of the bytes, as 64 hexadecimal digits in lower case.',
-  examples: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'],
-})
+import { Count, optional, Sha256, Strict } from '../contract/schema.js'
 
 export const Blob = Type.Object(
   {

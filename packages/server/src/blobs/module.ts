@@ -1,12 +1,26 @@
 import { BLOBS_OF_ENTRY, LOST, missing, ORPHAN } from '../lifecycle/check.js'
-import type { Module } from '../module.js'
+import type { Module, OpenModule } from '../module.js'
 import { functionsIn } from '../postgres/stored_function.js'
+import { PROJECTS_MODULE } from '../projects/module.js'
+import { AssetUrls } from './asset_urls.js'
 import * as blobs from './blob_queries.js'
 import { discardObjects, eraseSomeBlobs, releaseSome } from './discard_blobs.js'
+import type { PublicUrlMaker } from './public_urls.js'
 
-export const BLOBS_MODULE: Module = {
+export interface Blobs extends OpenModule {
+  urls: PublicUrlMaker
+}
+
+export const BLOBS_MODULE: Module<Blobs> = {
   name: 'blobs',
-  routes: async () => (await import('./blob_routes.js')).BLOB_ROUTES,
+  open: ({ config, database, reserved }, opened) => {
+    const { usage } = opened(PROJECTS_MODULE)
+    const urls = { config, assets: new AssetUrls(reserved) }
+    return {
+      urls,
+      routes: async () => (await import('./blob_routes.js')).blobRoutes({ ...urls, database, usage }),
+    }
+  },
   functions: functionsIn(blobs),
   tables: [
     {

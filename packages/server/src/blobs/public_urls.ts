@@ -1,8 +1,12 @@
 import type { FastifyRequest } from 'fastify'
-import { logReadBytes } from '../http/admission/request_memory.js'
-import { EDITED_BYTES_MAX } from '../log/render/message_edits.js'
-import type { AppParts } from '../service/service_context.js'
-import type { Asset } from './asset_urls.js'
+import type { Config } from '../configuration/config.js'
+import type { Asset, AssetUrls } from './asset_urls.js'
+
+/** What signed URLs are made with. */
+export interface PublicUrlMaker {
+  config: Pick<Config, 'behind_tls'>
+  assets: Pick<AssetUrls, 'sign'>
+}
 
 /** Where signed URLs lead. */
 export const ASSETS_PATH = '/assets'
@@ -13,7 +17,7 @@ const AT_ONCE = 1_000
 
 /** A URL that gives an asset without a key: as the caller, who alone reads it, reached the service. */
 export async function publicUrl(
-  { config, assets }: Pick<AppParts, 'config' | 'assets'>,
+  { config, assets }: PublicUrlMaker,
   { headers: { host } }: FastifyRequest,
   asset: Asset,
   valid_s?: number,
@@ -29,17 +33,18 @@ export class PublicUrls {
   private readonly shown = new Set<string>()
 
   constructor(
-    private readonly parts: Pick<AppParts, 'config' | 'assets'>,
+    private readonly parts: PublicUrlMaker,
     private readonly request: FastifyRequest,
     private readonly session: { project_id: string; session_id: string },
+    /** Bytes of memory that the answer needs beside the hashes. */
+    private readonly beside_bytes: number,
   ) {}
 
   /** Notes a blob. @throws AnnalsError overloaded */
   async show(sha256: string): Promise<void> {
     this.shown.add(sha256)
     if (this.shown.size % AT_ONCE > 0) return
-    const beside = logReadBytes(this.request) + EDITED_BYTES_MAX
-    await this.request.memory.hold(beside + this.shown.size * HASH_BYTES)
+    await this.request.memory.hold(this.beside_bytes + this.shown.size * HASH_BYTES)
   }
 
   /** Those that were noted by now: a JSON object by their hashes, in chunks. */

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { isJsonObject, isRefusal, parseJson, writeJson } from '@annals/messages/json'
 import { AnnalsError, invalidRequest } from '../errors.js'
 import { placeOf } from '../http/openapi/schema_words.js'
+import type { FormBody } from '../http/request/take_on_thread.js'
 import type { TakenBytes } from '../http/request/take_out_bytes.js'
 import { readJson } from '../json/read_json.js'
-import { SKILL_FIELD_BYTES_MAX, ZIP_BYTES_MAX } from '../learning/skills/skill_schema.js'
 import { blobTooLarge } from './blob_store.js'
 
 const FILES_MAX = 64
@@ -17,12 +17,6 @@ const REPLACEMENT = '\ufffd'
 
 interface UploadedFile extends TakenBytes {
   reference: { annals_blob: string; media_type: string; filename: string }
-}
-
-/** The JSON of a request that was sent as a form, and its files. */
-export interface FormBody {
-  body: Buffer
-  taken: TakenBytes[]
 }
 
 /**
@@ -50,26 +44,8 @@ export async function readMessageForm(
   return withFiles(parseJson(payload), form.files)
 }
 
-/** Reads a skill that was sent as a form: a zip in the field `file`, and fields of which `meta` is JSON. */
-export async function readSkillForm(content_type: string, body: Buffer): Promise<FormBody | AnnalsError> {
-  const form = await readForm(content_type, body)
-  if (form instanceof AnnalsError) return form
-  const file = form.files.get('file')
-  if (!file || form.files.size > 1) return invalidRequest('The form must have one file, in the field file.')
-  if (file.bytes.length > ZIP_BYTES_MAX) return tooLarge('file', ZIP_BYTES_MAX)
-  const long = Object.entries(form.texts).find(([, text]) => text.length > SKILL_FIELD_BYTES_MAX)
-  if (long) return tooLarge(placeOf('body', long[0]), SKILL_FIELD_BYTES_MAX)
-  const { meta = 'null', ...others } = form.texts
-  const text = JSON.stringify(others)
-  const fields = Buffer.from(`${text.slice(0, -1)}${text === '{}' ? '' : ','}"meta":${meta}}`)
-  const json = readJson(fields)
-  if (isRefusal(json))
-    return invalidRequest(`/meta must be a JSON object that can be stored: ${json.reason}.`)
-  return { body: fields, taken: [file] }
-}
-
 /** The texts and the files of a form, each by a name that it has once. */
-async function readForm(content_type: string, body: Buffer) {
+export async function readForm(content_type: string, body: Buffer) {
   const { quoted, plain } = BOUNDARY.exec(content_type)?.groups ?? {}
   const boundary = quoted ?? plain ?? ''
   const refusal = wrongParts(boundary, body)
@@ -137,11 +113,4 @@ function withFiles(payload: unknown, files: ReadonlyMap<string, UploadedFile>): 
   if (unused !== undefined)
     return invalidRequest(`No part of the message has the file_field ${placeOf('body', unused)}.`)
   return { body: Buffer.from(writeJson(payload)), taken: [...files.values()] }
-}
-
-function tooLarge(field: string, bytes_max: number): AnnalsError {
-  return new AnnalsError(
-    'payload_too_large',
-    `/${field} has more than ${bytes_max} bytes. Send a smaller one.`,
-  )
 }

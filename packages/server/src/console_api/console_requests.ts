@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { CONSOLE_SESSION_DAYS_MAX } from '../limits.js'
+import { OPENS } from '../projects/authenticate.js'
 
 /**
  * How the console's requests prove who sends them. A browser keeps a session's token in a cookie that no script can
@@ -7,7 +8,6 @@ import { CONSOLE_SESSION_DAYS_MAX } from '../limits.js'
  * a request must carry a header as well: a page of another origin may not send one without asking first, and CORS
  * never allows this one. The API itself accepts no cookie.
  */
-export const OPENS = 'x-annals-console'
 /** The value of that header for the operator's API; otherwise it is a project's id. */
 export const ADMIN = 'admin'
 const SESSION = /^(__Secure-)?annals_([\w-]{1,64})$/
@@ -16,6 +16,7 @@ const API_BELOW_CONSOLE = /^\/console(?=\/(?:api|admin)\/v1\/)/
 
 /** Gives a request below /console/ the header that its session stands for, and the path that the API has. */
 export function admitConsoleRequest(request: IncomingMessage): void {
+  if (!request.url!.startsWith('/console/')) return
   const { headers } = request
   if (headers.authorization === undefined && isOwnRequest(headers)) {
     const token = sessionsIn(headers).get(headers[OPENS] as string)

@@ -12,11 +12,11 @@ import type { AppServer } from '../http/app_server.js'
 import { parseFilter } from '../http/request/json_parameters.js'
 import { parseId } from '../ids.js'
 import { PAGE_LIMIT_MAX } from '../limits.js'
-import { authenticate } from '../projects/authenticate.js'
+import { type Authenticator, authenticate } from '../projects/authenticate.js'
 import { changeProject } from '../projects/projects.js'
-import type { AppParts } from '../service/service_context.js'
 import { SESSIONS } from '../sessions/session_queries.js'
 import { workAtOnce } from '../threads/work_in_orders.js'
+import type { WorkThread } from '../threads/work_thread.js'
 import { packagedFile } from '../version.js'
 import {
   countOverTime,
@@ -26,7 +26,7 @@ import {
   readSessionTree,
 } from './console_figures.js'
 import { FIGURE_BYTES_MAX } from './console_queries.js'
-import { sessionRoutes } from './session_routes.js'
+import { type SignInParts, sessionRoutes } from './session_routes.js'
 
 // Built by packages/console into this package.
 const FILES = packagedFile('dist/console/')
@@ -53,7 +53,12 @@ const POLICY = [
 const NOT_BUILT = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Annals</title>
 <p>The console is not built here. Run <code>npm run build</code> in the clone and start Annals again.</p></html>`
 
-export async function consoleRoutes(app: AppServer, parts: AppParts, files = FILES): Promise<void> {
+export interface ConsoleParts extends SignInParts, Authenticator {
+  config: SignInParts['config'] & Authenticator['config']
+  thread: WorkThread
+}
+
+export async function consoleRoutes(app: AppServer, parts: ConsoleParts, files = FILES): Promise<void> {
   const built = existsSync(`${files}index.html`)
   // Read each time: the page names its files, and a build while the service runs makes others.
   const sendPage = async (reply: FastifyReply) => {
@@ -150,7 +155,7 @@ const NAMES_MAX = 4
  * Data that the console shows in addition to the API's, for one page at a time. Not part of the API: it changes with
  * the console, its only caller.
  */
-function consoleDataRoutes(app: AppServer, { database, thread }: AppParts): void {
+function consoleDataRoutes(app: AppServer, { database, thread }: ConsoleParts): void {
   // Search costs disk space, so the console asks before it switches it on.
   app.post('/search', { schema: { hide: true } }, async (request, reply) => {
     const { project_id, grant } = request

@@ -1,11 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static } from '#typebox'
+import type { Config } from '../configuration/config.js'
 import { NoQuery, Strict } from '../contract/schema.js'
 import { AnnalsError } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
 import type { AppServer } from '../http/app_server.js'
+import type { SharedDatabase } from '../postgres/shared_pool.js'
+import type { AdminSessions } from '../projects/tokens/admin_sessions.js'
 import { isSameToken } from '../projects/tokens/token.js'
-import type { AppParts } from '../service/service_context.js'
+import type { TokenDirectory } from '../projects/tokens/token_directory.js'
 import { ADMIN, isOwnRequest, sessionCookie, sessionsIn } from './console_requests.js'
 import {
   beginSessionByCode,
@@ -27,8 +30,16 @@ const SignInBody = Strict({
 })
 const SignOutBody = Strict({ of: Type.String({ minLength: 1, maxLength: 64 }) })
 
+export interface SignInParts {
+  config: Pick<Config, 'behind_tls'>
+  tokens: TokenDirectory
+  /** If there is an admin token. */
+  adminSessions: AdminSessions | undefined
+  database: SharedDatabase
+}
+
 /** How a browser signs in to the console, stays signed in, and signs out. Tokens are in cookies only. */
-export function sessionRoutes(app: AppServer, parts: AppParts): void {
+export function sessionRoutes(app: AppServer, parts: SignInParts): void {
   const { config, tokens, adminSessions } = parts
   const database = parts.database.of('sign_in')
   const keep = (reply: FastifyReply, of: string, value: string | undefined) =>
@@ -102,7 +113,7 @@ export function sessionRoutes(app: AppServer, parts: AppParts): void {
 
 /** Signs in to what a code or a key opens, always with a new session: none that was there before is taken over. */
 async function begin(
-  { tokens, database }: AppParts,
+  { tokens, database }: SignInParts,
   request: FastifyRequest,
   { code, token = '' }: Static<typeof SignInBody>,
 ): Promise<ConsoleSession> {

@@ -49,6 +49,12 @@ export const UserIdentifier = Type.String({
   examples: ['omar_davis_3817'],
 })
 
+export const Sha256 = Type.String({
+  pattern: '^[0-9a-f]{64}$',
+  description: 'The SHA-256 of the bytes, as 64 hexadecimal digits in lower case.',
+  examples: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'],
+})
+
 export const Name = Type.String({ minLength: 1, maxLength: NAME_LENGTH_MAX, examples: ['production'] })
 
 export function pageQuery(limit_default: number = PAGE_LIMIT_DEFAULT, limit_max: number = PAGE_LIMIT_MAX) {

@@ -1,35 +1,37 @@
 import type { FastifyContextConfig, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import type { Static, TSchema } from '#typebox'
-import { Sha256 } from '../blobs/blob_schema.js'
 import { type ResponseParts, responses } from '../contract/responses.js'
-import { Empty, Strict, UserIdentifier, Uuid } from '../contract/schema.js'
+import { Empty, Sha256, Strict, UserIdentifier, Uuid } from '../contract/schema.js'
 import type { ErrorName } from '../errors.js'
-import type { AppParts } from '../service/service_context.js'
 import { inEnvelope } from './answer/answer.js'
 import type { AppServer } from './app_server.js'
-import { BODIES, type BodyOperation } from './request/bodies.js'
-import { type TakeBody, takeBody } from './request/taken_body.js'
+import { type BodyParts, type TakeBody, takeBody } from './request/taken_body.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** What the operation answers: only its description needs that. */
     documented?: () => Record<string, unknown>
+    /** Its body is checked and taken, on the second thread if it is large. */
+    takes_body?: boolean
   }
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 type Call = `${Method} /${string}`
 
-interface OperationParts<C extends Call, Id extends string, Query extends TSchema, Headers extends TSchema>
-  extends Omit<ResponseParts, 'description' | 'data' | 'body' | 'idempotent'> {
+interface OperationParts<
+  C extends Call,
+  Body extends BodyParts | undefined,
+  Query extends TSchema,
+  Headers extends TSchema,
+> extends Omit<ResponseParts, 'description' | 'data' | 'body' | 'idempotent'> {
   call: C
-  /** BODIES has its body by this. */
-  id: Id
+  id: string
   summary: string
   description?: string
   config?: FastifyContextConfig
-  /** Its body is a form, which is taken where its parts are at hand. */
-  takes_form?: true
+  /** How its body is checked, and what is taken from it. */
+  body?: Body
   /** By default what the service takes. */
   body_bytes_max?: number
   querystring?: Query
@@ -40,22 +42,21 @@ interface OperationParts<C extends Call, Id extends string, Query extends TSchem
   data?: TSchema
   /** Beside those that follow from what it takes: `<what the first id in the path names>_not_found`, `invalid_cursor`. */
   errors?: ErrorName[]
-  /** What the path names is found, or not, as a whole: `errors` says so of it. */
+  /** The path names one thing; list its 404 in `errors`. */
   is_found_as_whole?: true
   /** What else it may answer, by what is documented so far. */
   extend?: (documented: Record<string, unknown>) => Record<string, unknown>
-  /** Gives the data of a success as JSON text; nothing for none. */
-  json?: Handle<C, Id, Query, Headers, Promise<string> | Promise<void>>
+  /** Returns `data` as JSON, or undefined. */
+  json?: Handle<C, Body, Query, Headers, Promise<string> | Promise<void>>
   /** Answers by itself, instead of `json`. */
-  handle?: Handle<C, Id, Query, Headers, Promise<unknown>>
+  handle?: Handle<C, Body, Query, Headers, Promise<unknown>>
 }
 
 /** `body`: what is taken from it. */
-type Handle<C extends Call, Id extends string, Query extends TSchema, Headers extends TSchema, Answer> = (
+type Handle<C extends Call, Body, Query extends TSchema, Headers extends TSchema, Answer> = (
   request: RequestOf<C, Query, Headers>,
   reply: FastifyReply,
-  parts: AppParts,
-  body: Id extends BodyOperation ? ReturnType<(typeof BODIES)[Id][1]> : undefined,
+  body: Body extends BodyParts ? ReturnType<Body[1]> : undefined,
 ) => Answer
 
 type NamesIn<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
@@ -75,16 +76,24 @@ type Handler<C extends Call, Query extends TSchema, Headers extends TSchema> = (
   reply: FastifyReply,
 ) => Promise<unknown>
 
-export type Operation = (app: AppServer, parts: AppParts) => void
+/** Adds operations to an application. */
+export type Operation = (app: AppServer) => void
 
 /** Describes operations that the API's description lists under a tag, with what else is the same of all of them. */
 export function operationsOf(tag: string, same: { security?: Record<string, string[]>[] } = {}) {
-  return <C extends Call, Id extends string, Q extends TSchema, H extends TSchema>(
-    operation: OperationParts<C, Id, Q, H>,
+  return <
+    C extends Call,
+    Q extends TSchema,
+    H extends TSchema,
+    const B extends BodyParts | undefined = undefined,
+  >(
+    operation: OperationParts<C, B, Q, H>,
   ): Operation => {
     const { call, id, summary, description, config = {}, querystring, headers, body_bytes_max } = operation
-    const [body, take] = operation.takes_form ? [] : bodyOf(id)
+    const [body, take] = (operation.body ?? []) as Partial<BodyParts>
     const { returns, data = Empty, extend = (documented) => documented, json, handle, ...more } = operation
+    const takeFrom = (request: { body: unknown; bodyText: string; bodyBytes: number }) =>
+      (take && takeBody(request, take as TakeBody<unknown, unknown>)) as never
     const [method, url] = call.split(' ') as [Method, string]
     const named = [...url.matchAll(/:(\w+)/g)].map(([, name]) => name!)
     const documented = () => {
@@ -96,26 +105,26 @@ export function operationsOf(tag: string, same: { security?: Record<string, stri
     const given = { params: paramsOf(named), querystring, headers, body, description }
     const takes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
     const schema = { operationId: id, summary, tags: [tag], ...same, ...takes }
-    return (app, parts) => {
+    return (app) => {
       const handler: Handler<C, Q, H> = handle
-        ? (request, reply) => handle(request, reply, parts, (take && takeBody(request, take)) as never)
+        ? (request, reply) => handle(request, reply, takeFrom(request))
         : async (request, reply) => {
-            const taken = (take && takeBody(request, take)) as never
-            const data = await json!(request, reply, parts, taken)
+            const data = await json!(request, reply, takeFrom(request))
             return inEnvelope(reply, data ?? '{}', operation.status)
           }
       const limit = body_bytes_max === undefined ? {} : { bodyLimit: body_bytes_max }
       app.route({
-        ...{ method, url, schema, ...limit, config: { ...config, documented } },
+        ...{
+          method,
+          url,
+          schema,
+          ...limit,
+          config: { ...config, takes_body: take !== undefined, documented },
+        },
         handler: handler as RouteHandlerMethod,
       })
     }
   }
-}
-
-/** How a body is checked, and what is taken from it. */
-function bodyOf(id: string): readonly [schema?: TSchema, take?: TakeBody<unknown, unknown>] {
-  return Object.hasOwn(BODIES, id) ? (BODIES[id as BodyOperation] as never) : []
 }
 
 /** Parameters of paths that are no ids. */
@@ -144,7 +153,7 @@ function has(schema: TSchema | undefined, name: string): boolean {
 }
 
 export function allOf(...operations: Operation[]): Operation {
-  return (app, parts) => {
-    for (const add of operations) add(app, parts)
+  return (app) => {
+    for (const add of operations) add(app)
   }
 }

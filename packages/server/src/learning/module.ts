@@ -1,8 +1,11 @@
+import { BLOBS_MODULE } from '../blobs/module.js'
 import type { Config } from '../configuration/config.js'
 import type { Module } from '../module.js'
 import { functionsIn } from '../postgres/stored_function.js'
+import { PROJECTS_MODULE } from '../projects/module.js'
 import * as spaces from './learning_space_queries.js'
 import { LEARNING_TABLES } from './learning_tables.js'
+import { findErrorsOnThread } from './learning_work.js'
 import * as calls from './model/call_queries.js'
 import { LANES_WAIT } from './model/lane_queries.js'
 import { Learner } from './model/learner.js'
@@ -18,19 +21,25 @@ import * as statements from './statements/statement_queries.js'
 /** Learning spaces: they take in sessions of a project or of one of its users, and give back cited statements. */
 export const LEARNING_MODULE: Module = {
   name: 'learning',
-  routes: async () => (await import('./all_learning_routes.js')).LEARNING_ROUTES,
-  consumers: ({ model }, { findErrors }) => [learnByRules(model !== undefined, findErrors)],
-  background: ({ config, database, signal, logger, thread }) =>
-    new Learner({
-      database,
-      signal,
-      logger,
-      ask: openAiModel(config.model_ms_max),
-      nearest: (project_id, ...texts) => thread.run(project_id, 'nearestStatements', ...texts),
-      ms_max: config.model_ms_max,
-      address: addressOf(config),
-      project_tokens_max: config.model_tokens_per_day_max,
-    }),
+  open: (kits, opened) => {
+    const { config, thread, background, logger } = kits
+    const { usage } = opened(PROJECTS_MODULE)
+    const { urls } = opened(BLOBS_MODULE)
+    return {
+      routes: async () => (await import('./all_learning_routes.js')).learningRoutes({ ...kits, usage, urls }),
+      consumers: [learnByRules(config.model !== undefined, findErrorsOnThread(thread))],
+      background: () =>
+        new Learner({
+          ...background,
+          logger,
+          ask: openAiModel(config.model_ms_max),
+          nearest: (project_id, ...texts) => thread.run(project_id, 'nearestStatements', ...texts),
+          ms_max: config.model_ms_max,
+          address: addressOf(config),
+          project_tokens_max: config.model_tokens_per_day_max,
+        }),
+    }
+  },
   functions: functionsIn(calls, erasure, rules, sessions, skills, spaces, statements),
   tables: [
     {

@@ -2,7 +2,7 @@ import { type FactsOf, type MessageFormat, mayReferToBlobs } from '@annals/messa
 import { COMPACTION_TYPE } from '@annals/messages/context'
 import { elementSlices, memberObjects, memberSlice, memberTexts, type Slice } from '@annals/messages/json'
 import { invalidRequest } from '../errors.js'
-import { checkObjectBytes } from '../http/request/json_parameters.js'
+import { checkMeta, checkObjectBytes } from '../http/request/json_parameters.js'
 import type { TakeBody } from '../http/request/taken_body.js'
 import { newId } from '../ids.js'
 import { BATCH_ENTRIES_MAX } from '../limits.js'
@@ -14,10 +14,10 @@ import {
 } from './append/append_request.js'
 import { referencesIn } from './append/blob_places.js'
 import { type MessageEntry, messageEntry, partsJson } from './append/message_entry.js'
-import type { CompactSessionBody } from './compaction_schema.js'
-import type { AppendEntriesBody, AppendToSessionsBody, RetractEntriesBody } from './entry_schema.js'
-import type { AddEventBody } from './event_schema.js'
-import type { AddMessageBody } from './message_schema.js'
+import { CompactSessionBody } from './compaction_schema.js'
+import { AppendEntriesBody, AppendToSessionsBody, RetractEntriesBody } from './entry_schema.js'
+import { AddEventBody } from './event_schema.js'
+import { AddMessageBody, PatchMetaBody } from './message_schema.js'
 
 /** The types of events that only the service appends, and how. */
 const RESERVED_TYPES: ReadonlyMap<string, string> = new Map([
@@ -238,3 +238,14 @@ function entriesAt(
     return messageToStore(message, members, { id, id_given: given !== undefined, format, key, bytes })
   })
 }
+
+/** By operation: how its body is checked, and what is taken from it. */
+export const LOG_BODIES = {
+  addEvent: [AddEventBody, takeEvent],
+  addMessage: [AddMessageBody, takeMessage],
+  appendEntries: [AppendEntriesBody, takeEntries],
+  appendToSessions: [AppendToSessionsBody, takeAppends],
+  retractEntries: [RetractEntriesBody, takeRetraction],
+  compactSession: [CompactSessionBody, takeCompaction],
+  mergeMessageMeta: [PatchMetaBody, checkMeta],
+} as const

@@ -1,16 +1,38 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { touchBlob } from '../blobs/blob_store.js'
+import type { PublicUrlMaker } from '../blobs/public_urls.js'
+import { storeBlobWithinQuota } from '../blobs/store_within_quota.js'
 import { AnnalsError } from '../errors.js'
-import type { UsageDirectory } from '../projects/usage.js'
-import { storeBlobWithinQuota } from '../projects/within_quotas.js'
-import type { AppParts } from '../service/service_context.js'
-import type { AppendOutcome, AppendRequest, IdempotencyKey } from './append/append_request.js'
+import type { BodyReader } from '../http/request/read_body.js'
+import type { Reservation, UsageDirectory } from '../projects/usage.js'
+import type { WorkThread } from '../threads/work_thread.js'
+import {
+  type AppendOutcome,
+  type AppendRequest,
+  type IdempotencyKey,
+  storedOf,
+} from './append/append_request.js'
+import type { Appender } from './append/appender.js'
 import { requireBlobs } from './append/blob_places.js'
+import type { Feed } from './follow/feed.js'
+import type { Heartbeat } from './follow/heartbeat.js'
+
+/** What the operations on a log work with. */
+export interface LogParts extends AppendParts {
+  config: BodyReader['config']
+  thread: WorkThread
+  feed: Feed
+  heartbeat: Heartbeat
+  urls: PublicUrlMaker
+}
 
 const ATTEMPTS_MAX = 3
 
-type AppendParts = Pick<AppParts, 'appender' | 'usage'>
+export interface AppendParts {
+  appender: Appender
+  usage: UsageDirectory
+}
 
 /**
  * Appends within the project's quota of bytes, and only if the project has the blobs that the entries refer to.
@@ -47,7 +69,36 @@ export function appendWithinQuota(
 
 function store({ appender, usage }: AppendParts, request: FastifyRequest, append: AppendRequest) {
   const max = request.grant!.quotas.max_bytes
-  return max === undefined ? appender.append(append) : usage.append(appender, append, max)
+  return max === undefined ? appender.append(append) : appendWithin({ appender, usage }, append, max)
+}
+
+/**
+ * Appends if there is room. At the limit, a retry of what was stored is still answered.
+ * @throws AnnalsError quota_exceeded, and as Appender.append
+ */
+async function appendWithin(
+  { appender, usage }: AppendParts,
+  request: AppendRequest,
+  max_bytes: number,
+): Promise<AppendOutcome> {
+  const bytes = request.entries.reduce((sum, entry) => sum + entry.bytes, 0)
+  let reservation: Reservation
+  try {
+    reservation = await usage.reserve(request.project_id, 'bytes', bytes, max_bytes)
+  } catch (error) {
+    const mayBeKnown = request.idempotency || request.entries.some(({ id_given }) => id_given)
+    const isOver = error instanceof AnnalsError && error.error === 'quota_exceeded'
+    if (!isOver || !mayBeKnown) throw error
+    return appender.append({ ...request, only_known: error })
+  }
+  let used = 0
+  try {
+    const outcome = await appender.append(request)
+    used = outcome.replayed ? 0 : storedOf(request, bytes, outcome).bytes
+    return outcome
+  } finally {
+    reservation.settle(used)
+  }
 }
 
 async function appendWithBlobs(

@@ -7,8 +7,9 @@ import { logReadBytes } from '../http/admission/request_memory.js'
 import { operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
 import { jsonList } from '../json/json_list.js'
+import { type LogPosition, readPosition, writePosition } from '../lists/log_position.js'
+import type { WorkThread } from '../threads/work_thread.js'
 import { Context, ContextQuery } from './context_schema.js'
-import { type LogPosition, readPosition, writePosition } from './read/log_position.js'
 import { ContextReader, type PinnedCut } from './render/context_reader.js'
 import { fitMessages } from './render/fit_messages.js'
 import { leftAndAdded } from './render/fitted_list.js'
@@ -18,49 +19,50 @@ const TARGET_SHARE = 0.6
 const SEPARATOR = '|'
 const SENT_MAX = 200
 
-export const getContext = operationsOf('Messages')({
-  call: 'GET /session/:session_id/context',
-  id: 'getContext',
-  summary: 'Get the messages to send to a model next',
-  description:
-    "The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. Where one turn alone is too long, the user's message stays with the newest steps of the turn. A single step that is longer than `max_tokens` is shown all the same. After a compaction, the context begins with its summary, which is never cut off. The list is fit to be sent: calls and results stand where the provider wants them, and `omitted` and `added` say what of the log is not in it, and what is in it that the log has not.",
-  querystring: ContextQuery,
-  returns: 'The context.',
-  data: Context,
-  errors: ['invalid_cursor', 'seq_ahead', 'log_diverged'],
-  handle: async (request, reply, { thread }) => {
-    const { project_id, query, database, memory } = request
-    const { session_id } = request.params
-    const rules = rulesOf(query)
-    const pins = new Cursors('context', project_id, session_id)
-    const { cut, seen, sent_seqs, begun_seq } = readPin(pins, query.pin)
-    const parts = { database, thread, memory, read_bytes: logReadBytes(request) }
-    const reader = new ContextReader(parts, { project_id, session_id }, seen, query.compaction !== 'none')
-    const format = (query.format ?? 'openai') as MessageFormat
-    const { plan, newest, shown, is_kept } = await reader.read(rules, cut)
-    const reasoning = query.reasoning as Reasoning | undefined
-    const sent = is_kept ? { sent_seqs, begun_seq } : {}
-    const list = await fitMessages(thread, project_id, format, shown, { reasoning, ...sent })
-    const { tokens, from_seq, asked_seq, cleared_through_seq, compaction_seq } = plan
-    const place = [from_seq, asked_seq, cleared_through_seq, writePosition(newest), compaction_seq]
-    const pin = pins.write(
-      [...place, sent.begun_seq ?? newest.seq, writeSeqs(list.sent_seqs)].join(SEPARATOR),
-    )
-    const rest = {
-      ids: list.ids,
-      tokens,
-      from_seq,
-      cleared_through_seq,
-      compaction_seq,
-      pin,
-      ...leftAndAdded(list),
-    }
-    return await sendEntries(
-      reply,
-      jsonList('{"items":[', [list.items], `],${JSON.stringify(rest).slice(1)}`),
-    )
-  },
-})
+export const getContext = ({ thread }: { thread: WorkThread }) =>
+  operationsOf('Messages')({
+    call: 'GET /session/:session_id/context',
+    id: 'getContext',
+    summary: 'Get the messages to send to a model next',
+    description:
+      "The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. Where one turn alone is too long, the user's message stays with the newest steps of the turn. A single step that is longer than `max_tokens` is shown all the same. After a compaction, the context begins with its summary, which is never cut off. The list is fit to be sent: calls and results stand where the provider wants them, and `omitted` and `added` say what of the log is not in it, and what is in it that the log has not.",
+    querystring: ContextQuery,
+    returns: 'The context.',
+    data: Context,
+    errors: ['invalid_cursor', 'seq_ahead', 'log_diverged'],
+    handle: async (request, reply) => {
+      const { project_id, query, database, memory } = request
+      const { session_id } = request.params
+      const rules = rulesOf(query)
+      const pins = new Cursors('context', project_id, session_id)
+      const { cut, seen, sent_seqs, begun_seq } = readPin(pins, query.pin)
+      const parts = { database, thread, memory, read_bytes: logReadBytes(request) }
+      const reader = new ContextReader(parts, { project_id, session_id }, seen, query.compaction !== 'none')
+      const format = (query.format ?? 'openai') as MessageFormat
+      const { plan, newest, shown, is_kept } = await reader.read(rules, cut)
+      const reasoning = query.reasoning as Reasoning | undefined
+      const sent = is_kept ? { sent_seqs, begun_seq } : {}
+      const list = await fitMessages(thread, project_id, format, shown, { reasoning, ...sent })
+      const { tokens, from_seq, asked_seq, cleared_through_seq, compaction_seq } = plan
+      const place = [from_seq, asked_seq, cleared_through_seq, writePosition(newest), compaction_seq]
+      const pin = pins.write(
+        [...place, sent.begun_seq ?? newest.seq, writeSeqs(list.sent_seqs)].join(SEPARATOR),
+      )
+      const rest = {
+        ids: list.ids,
+        tokens,
+        from_seq,
+        cleared_through_seq,
+        compaction_seq,
+        pin,
+        ...leftAndAdded(list),
+      }
+      return await sendEntries(
+        reply,
+        jsonList('{"items":[', [list.items], `],${JSON.stringify(rest).slice(1)}`),
+      )
+    },
+  })
 
 /** @throws AnnalsError invalid_request */
 function rulesOf(query: ContextQuery): ContextRules {

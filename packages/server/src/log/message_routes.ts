@@ -6,8 +6,7 @@ import { answerEntries, lacksBytes, sendEntries, withBlobSizes } from '../blobs/
 import { PublicUrls } from '../blobs/public_urls.js'
 import { notFound } from '../errors.js'
 import { logReadBytes, TEXT_FACTOR } from '../http/admission/request_memory.js'
-import { mayRead, sentField } from '../http/answer/answer.js'
-import { logOfPath, readPageRange } from '../http/answer/page_answer.js'
+import { sentField } from '../http/answer/answer.js'
 import type { AppServer } from '../http/app_server.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
@@ -15,9 +14,12 @@ import { parseParameter } from '../http/request/json_parameters.js'
 import { readForms } from '../http/request/read_body.js'
 import { bodyValidator } from '../http/request/validate.js'
 import type { Queryable, Tenant } from '../postgres/database.js'
+import { mayRead } from '../projects/authenticate.js'
 import type { WorkThread } from '../threads/work_thread.js'
+import { logOfPath, readPageRange } from './answer_log.js'
 import type { AppendAnswer } from './append/append_request.js'
-import { appendWithinQuota, markReplayed } from './append_within_quota.js'
+import { LOG_BODIES } from './append_bodies.js'
+import { appendWithinQuota, type LogParts, markReplayed } from './append_within_quota.js'
 import { getContext } from './context_routes.js'
 import { AppendHeaders } from './event_schema.js'
 import { EditStrategies, ListMessagesQuery, MergedMeta, MessagePage, TokenCounts } from './message_schema.js'
@@ -31,115 +33,121 @@ const checkStrategies = bodyValidator(EditStrategies)
 
 const operation = operationsOf('Messages')
 
-const addMessage = operation({
-  call: 'POST /session/:session_id/messages',
-  config: { appends: true },
-  id: 'addMessage',
-  summary: 'Add a message to a session',
-  description:
-    "`blob` is one complete message in the provider's own format; read in that format, it comes back unchanged. As `multipart/form-data`, the field `payload` is this body, in `acontext` format, and its parts name files of the form in `file_field`.",
-  headers: AppendHeaders,
-  status: 201,
-  returns: 'The stored message.',
-  data: Type.Ref('Message'),
-  errors: ['quota_exceeded', 'seq_conflict', 'blob_missing'],
-  json: async (request, reply, { appender, usage, thread }, { entry, parts }) => {
-    const outcome = await appendWithinQuota({ appender, usage }, request, {
-      session_id: request.params.session_id,
-      kind: 'message',
-      entries: [entry],
-    })
-    markReplayed(reply, outcome.replayed)
-    return withParts(outcome.entries[0]!, parts, request, thread)
-  },
-})
+const addMessage = ({ appender, usage, thread }: LogParts) =>
+  operation({
+    call: 'POST /session/:session_id/messages',
+    config: { appends: true, attaches_in: 'blob' },
+    id: 'addMessage',
+    body: LOG_BODIES.addMessage,
+    summary: 'Add a message to a session',
+    description:
+      "`blob` is one complete message in the provider's own format; read in that format, it comes back unchanged. As `multipart/form-data`, the field `payload` is this body, in `acontext` format, and its parts name files of the form in `file_field`.",
+    headers: AppendHeaders,
+    status: 201,
+    returns: 'The stored message.',
+    data: Type.Ref('Message'),
+    errors: ['quota_exceeded', 'seq_conflict', 'blob_missing'],
+    json: async (request, reply, { entry, parts }) => {
+      const outcome = await appendWithinQuota({ appender, usage }, request, {
+        session_id: request.params.session_id,
+        kind: 'message',
+        entries: [entry],
+      })
+      markReplayed(reply, outcome.replayed)
+      return withParts(outcome.entries[0]!, parts, request, thread)
+    },
+  })
 
-export const messageRoutes = allOf(
-  (app, parts) =>
-    app.register(async (scope: AppServer) => {
-      readForms(scope, parts, 'addMessage')
-      addMessage(scope, parts)
+export const messageRoutes = (parts: LogParts) =>
+  allOf(
+    (app) =>
+      app.register(async (scope: AppServer) => {
+        readForms(scope, parts, 'addMessage')
+        addMessage(parts)(scope)
+      }),
+
+    operation({
+      call: 'GET /session/:session_id/messages',
+      id: 'listMessages',
+      summary: "List a session's messages in a format",
+      description:
+        "In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. What another format keeps in messages or items of its own, as OpenAI does tool results, makes several items of one message; `ids` and `metas` repeat accordingly. Items of the Responses API that are one turn of the model become one message in a format that has whole turns, under the id and meta of the first. With `fit=true` the page is a list that can be sent, as a context is. With `with_events=true` each event of the session is on exactly one page of a walk: those behind a page's last message are on that page.",
+      querystring: ListMessagesQuery,
+      returns: 'A page of messages, or all of them.',
+      data: MessagePage,
+      errors: ['message_not_found', 'seq_ahead', 'log_diverged'],
+      handle: async (request, reply) => {
+        const { format = 'openai', limit, time_desc = false, with_events = false } = request.query
+        const { fit = false, reasoning } = request.query
+        const { edit_strategies, pin_editing_strategies_at_message: pin } = request.query
+        const { project_id } = request
+        const { session_id } = request.params
+        const edited = edit_strategies === undefined && pin === undefined ? [] : [edit_strategies, pin]
+        const cursors = new Cursors(
+          'messages',
+          project_id,
+          session_id,
+          time_desc,
+          format,
+          with_events,
+          ...edited,
+        )
+        const { range, seen } = readPageRange(cursors, request.query)
+        const session = { project_id, session_id }
+        const log = logOfPath(reply, seen)
+        const hold = (length: number) =>
+          request.memory.hold(logReadBytes(request) + EDITED_BYTES_MAX + TEXT_FACTOR * length)
+        const page = {
+          project_id,
+          limit: limit || undefined,
+          time_desc,
+          with_events,
+          range,
+          editing: await readEditing(request.database, session, edit_strategies, pin),
+          format: format as MessageFormat,
+          fit: fit ? { reasoning: reasoning as Reasoning | undefined, hold } : undefined,
+        }
+        if (page.editing) await request.memory.hold(logReadBytes(request) + EDITED_BYTES_MAX)
+        const urls = request.query.with_asset_public_url
+          ? new PublicUrls(parts.urls, request, session, logReadBytes(request) + EDITED_BYTES_MAX)
+          : undefined
+        const items = messagePage({ log, thread: parts.thread }, page, cursors, urls)
+        return page.editing || page.fit ? sendEntries(reply, items, urls) : answerEntries(reply, items, urls)
+      },
     }),
 
-  operation({
-    call: 'GET /session/:session_id/messages',
-    id: 'listMessages',
-    summary: "List a session's messages in a format",
-    description:
-      "In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. What another format keeps in messages or items of its own, as OpenAI does tool results, makes several items of one message; `ids` and `metas` repeat accordingly. Items of the Responses API that are one turn of the model become one message in a format that has whole turns, under the id and meta of the first. With `fit=true` the page is a list that can be sent, as a context is. With `with_events=true` each event of the session is on exactly one page of a walk: those behind a page's last message are on that page.",
-    querystring: ListMessagesQuery,
-    returns: 'A page of messages, or all of them.',
-    data: MessagePage,
-    errors: ['message_not_found', 'seq_ahead', 'log_diverged'],
-    handle: async (request, reply, parts) => {
-      const { format = 'openai', limit, time_desc = false, with_events = false } = request.query
-      const { fit = false, reasoning } = request.query
-      const { edit_strategies, pin_editing_strategies_at_message: pin } = request.query
-      const { project_id } = request
-      const { session_id } = request.params
-      const edited = edit_strategies === undefined && pin === undefined ? [] : [edit_strategies, pin]
-      const cursors = new Cursors(
-        'messages',
-        project_id,
-        session_id,
-        time_desc,
-        format,
-        with_events,
-        ...edited,
-      )
-      const { range, seen } = readPageRange(cursors, request.query)
-      const session = { project_id, session_id }
-      const log = logOfPath(reply, seen)
-      const hold = (length: number) =>
-        request.memory.hold(logReadBytes(request) + EDITED_BYTES_MAX + TEXT_FACTOR * length)
-      const page = {
-        project_id,
-        limit: limit || undefined,
-        time_desc,
-        with_events,
-        range,
-        editing: await readEditing(request.database, session, edit_strategies, pin),
-        format: format as MessageFormat,
-        fit: fit ? { reasoning: reasoning as Reasoning | undefined, hold } : undefined,
-      }
-      if (page.editing) await request.memory.hold(logReadBytes(request) + EDITED_BYTES_MAX)
-      const urls = request.query.with_asset_public_url ? new PublicUrls(parts, request, session) : undefined
-      const items = messagePage({ log, thread: parts.thread }, page, cursors, urls)
-      return page.editing || page.fit ? sendEntries(reply, items, urls) : answerEntries(reply, items, urls)
-    },
-  }),
+    getContext(parts),
 
-  getContext,
+    operation({
+      call: 'PATCH /session/:session_id/messages/:message_id/meta',
+      id: 'mergeMessageMeta',
+      body: LOG_BODIES.mergeMessageMeta,
+      summary: "Merge into a message's meta",
+      description:
+        'Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back what it sent.',
+      returns: 'The merged meta.',
+      data: MergedMeta,
+      errors: ['message_not_found'],
+      json: async (request) => {
+        const { session_id, message_id } = request.params
+        const meta = await mergeMessageMeta(request, session_id, message_id, request.bodyText)
+        return `{"meta":${mayRead(request) ? meta : sentField(request, 'meta', '{}')}}`
+      },
+    }),
 
-  operation({
-    call: 'PATCH /session/:session_id/messages/:message_id/meta',
-    id: 'mergeMessageMeta',
-    summary: "Merge into a message's meta",
-    description:
-      'Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back what it sent.',
-    returns: 'The merged meta.',
-    data: MergedMeta,
-    errors: ['message_not_found'],
-    json: async (request) => {
-      const { session_id, message_id } = request.params
-      const meta = await mergeMessageMeta(request, session_id, message_id, request.bodyText)
-      return `{"meta":${mayRead(request) ? meta : sentField(request, 'meta', '{}')}}`
-    },
-  }),
-
-  operation({
-    call: 'GET /session/:session_id/token_counts',
-    id: 'countTokens',
-    summary: "Count the tokens of a session's messages",
-    description:
-      'Of all that is sent: text in o200k_base; images, documents and recordings by the formulas of their provider. Stored with the session. `counted` is `text` while messages of an earlier version are still being recounted in the background: of these, only text, tool calls and tool results are in the total.',
-    returns: 'The count.',
-    data: TokenCounts,
-    json: async (request) => {
-      return JSON.stringify(await countSessionTokens(request, request.params.session_id))
-    },
-  }),
-)
+    operation({
+      call: 'GET /session/:session_id/token_counts',
+      id: 'countTokens',
+      summary: "Count the tokens of a session's messages",
+      description:
+        'Of all that is sent: text in o200k_base; images, documents and recordings by the formulas of their provider. Stored with the session. `counted` is `text` while messages of an earlier version are still being recounted in the background: of these, only text, tool calls and tool results are in the total.',
+      returns: 'The count.',
+      data: TokenCounts,
+      json: async (request) => {
+        return JSON.stringify(await countSessionTokens(request, request.params.session_id))
+      },
+    }),
+  )
 
 /** The message as answered, with the parts of its blob. A message that was read back brings its own blob. */
 async function withParts(

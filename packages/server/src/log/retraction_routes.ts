@@ -1,18 +1,14 @@
 import { answerEntries, lacksBytes } from '../blobs/blob_bytes.js'
-import { AnnalsError } from '../errors.js'
-import { answer, mayRead } from '../http/answer/answer.js'
-import { logOfPath } from '../http/answer/page_answer.js'
+import { AnnalsError, AppendInDoubt } from '../errors.js'
+import { answer } from '../http/answer/answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { newId } from '../ids.js'
 import { jsonList } from '../json/json_list.js'
-import {
-  type AppendAnswer,
-  type AppendedEntry,
-  AppendInDoubt,
-  askedSeqs,
-  RETRACTION_TYPE,
-} from './append/append_request.js'
-import { appendWithinQuota, markReplayed } from './append_within_quota.js'
+import { mayRead } from '../projects/authenticate.js'
+import { logOfPath } from './answer_log.js'
+import { type AppendAnswer, type AppendedEntry, askedSeqs, RETRACTION_TYPE } from './append/append_request.js'
+import { LOG_BODIES } from './append_bodies.js'
+import { type AppendParts, appendWithinQuota, markReplayed } from './append_within_quota.js'
 import { RetractedEntries } from './entry_schema.js'
 import { AppendHeaders } from './event_schema.js'
 import { planRetraction } from './read/plan_retraction.js'
@@ -22,41 +18,46 @@ const NO_SEQS = '{"seqs":[]}'
 
 const operation = operationsOf('Timeline')
 
-export const retractionRoutes = allOf(
-  operation({
-    call: 'POST /session/:session_id/retractions',
-    config: { appends: true },
-    id: 'retractEntries',
-    summary: 'Retract entries of a session',
-    description:
-      'Takes exactly one of `ids`, `after_seq` and `last`. Appends one event of type `annals.retraction`, whose data has the `seqs` of the entries, and marks each of them with `retracted_by`. Messages, contexts, the latest entries of keys, and token counts leave them out; the timeline and the list of events show them. Nothing is deleted. The answer has the entries: `{"last":1}` is an atomic pop, and no two callers get the same entry. Where nothing is found, the event has no seqs. With `entries`, these are appended in the same commit, and so replace what is retracted.',
-    headers: AppendHeaders,
-    returns: 'The event, and the entries that it retracted.',
-    data: RetractedEntries,
-    errors: ['quota_exceeded', 'entry_not_found', 'seq_conflict', 'seq_ahead'],
-    handle: async (request, reply, parts, { entries, ...which }) => {
-      const session = { project_id: request.project_id, session_id: request.params.session_id }
-      const plan = await planRetraction(request.database, session, which)
-      const refusal = plan instanceof AnnalsError ? plan : undefined
-      // A retry is answered, even if the same request would be refused by now.
-      if (refusal && request.headers['idempotency-key'] === undefined) throw refusal
-      const outcome = await appendWithinQuota(parts, request, {
-        ...session,
-        kind: 'entries',
-        entries: [retractionEvent(), ...entries],
-        retraction: plan instanceof AnnalsError ? { seqs: [] } : plan,
-        only_known: refusal,
-      })
-      markReplayed(reply, outcome.replayed)
-      const [first, ...appended] = outcome.entries as [AppendAnswer, ...AppendAnswer[]]
-      const [begin, end] = aroundItems(first, appended)
-      const items = mayRead(request) ? first.items : []
-      const text = items && begin + items.join(',') + end
-      if (text && !lacksBytes(text)) return answer(reply, text)
-      return answerEntries(reply, jsonList(begin, items ? [items] : readItems(logOfPath(reply), first), end))
-    },
-  }),
-)
+export const retractionRoutes = (parts: AppendParts) =>
+  allOf(
+    operation({
+      call: 'POST /session/:session_id/retractions',
+      config: { appends: true, attaches_in: 'blob' },
+      id: 'retractEntries',
+      body: LOG_BODIES.retractEntries,
+      summary: 'Retract entries of a session',
+      description:
+        'Takes exactly one of `ids`, `after_seq` and `last`. Appends one event of type `annals.retraction`, whose data has the `seqs` of the entries, and marks each of them with `retracted_by`. Messages, contexts, the latest entries of keys, and token counts leave them out; the timeline and the list of events show them. Nothing is deleted. The answer has the entries: `{"last":1}` is an atomic pop, and no two callers get the same entry. Where nothing is found, the event has no seqs. With `entries`, these are appended in the same commit, and so replace what is retracted.',
+      headers: AppendHeaders,
+      returns: 'The event, and the entries that it retracted.',
+      data: RetractedEntries,
+      errors: ['quota_exceeded', 'entry_not_found', 'seq_conflict', 'seq_ahead'],
+      handle: async (request, reply, { entries, ...which }) => {
+        const session = { project_id: request.project_id, session_id: request.params.session_id }
+        const plan = await planRetraction(request.database, session, which)
+        const refusal = plan instanceof AnnalsError ? plan : undefined
+        // A retry is answered, even if the same request would be refused by now.
+        if (refusal && request.headers['idempotency-key'] === undefined) throw refusal
+        const outcome = await appendWithinQuota(parts, request, {
+          ...session,
+          kind: 'entries',
+          entries: [retractionEvent(), ...entries],
+          retraction: plan instanceof AnnalsError ? { seqs: [] } : plan,
+          only_known: refusal,
+        })
+        markReplayed(reply, outcome.replayed)
+        const [first, ...appended] = outcome.entries as [AppendAnswer, ...AppendAnswer[]]
+        const [begin, end] = aroundItems(first, appended)
+        const items = mayRead(request) ? first.items : []
+        const text = items && begin + items.join(',') + end
+        if (text && !lacksBytes(text)) return answer(reply, text)
+        return answerEntries(
+          reply,
+          jsonList(begin, items ? [items] : readItems(logOfPath(reply), first), end),
+        )
+      },
+    }),
+  )
 
 function retractionEvent(): AppendedEntry {
   return {

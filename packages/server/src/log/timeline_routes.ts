@@ -3,13 +3,15 @@ import { streamResponse } from '../contract/responses.js'
 import { PageOf } from '../contract/schema.js'
 import { invalidRequest } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
-import { answerEntriesPage, answerLogPage, logOfPath } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
 import { parseId } from '../ids.js'
 import { IDS_MAX, PAGE_LIMIT_DEFAULT } from '../limits.js'
+import { readPosition } from '../lists/log_position.js'
 import { refuseTail } from '../projects/within_quotas.js'
-import { appendWithinQuota, markReplayed } from './append_within_quota.js'
+import { answerEntriesPage, answerLogPage, logOfPath } from './answer_log.js'
+import { LOG_BODIES } from './append_bodies.js'
+import { appendWithinQuota, type LogParts, markReplayed } from './append_within_quota.js'
 import {
   AppendedEntries,
   AppendedToSessions,
@@ -19,124 +21,127 @@ import {
 } from './entry_schema.js'
 import { AppendHeaders, IdempotencyHeaders } from './event_schema.js'
 import { streamTail } from './follow/event_stream.js'
-import { readPosition } from './read/log_position.js'
 import { readLastSeq } from './read/read_log.js'
 import { findIds } from './read/read_places.js'
 
 const operation = operationsOf('Timeline')
 
-export const timelineRoutes = allOf(
-  operation({
-    call: 'GET /session/:session_id/timeline',
-    id: 'readTimeline',
-    summary: "Read a session's log, or tail it",
-    description:
-      'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. Behind each entry, and behind those that `kind` or `type` left out, a block with nothing but `id: <seq>@<created_at>` follows, so that what an `EventSource` sends as `Last-Event-ID` also tells whether the log is still the same. A position beyond the last seq is refused (`seq_ahead`), and so is one whose entry is another by now (`log_diverged`): both can happen after a restore from a backup. An open tail then ends.',
-    querystring: TimelineQuery,
-    headers: TailHeaders,
-    returns: 'A page of entries.',
-    data: PageOf(Type.Ref('TimelineItem')),
-    errors: ['seq_ahead', 'log_diverged', 'quota_exceeded'],
-    extend: streamResponse,
-    handle: async (request, reply, { feed, heartbeat }) => {
-      const { project_id, query } = request
-      const { ids, kind, type, after_seq = 0, time_desc = false } = query
-      const { session_id } = request.params
-      const session = { project_id, session_id }
-      if (ids !== undefined) {
-        const found = await findIds(request.database, session, readIds(query, ids))
-        const seqs = found.flatMap((entry) => entry?.seq ?? [])
-        return answerEntriesPage(reply, logOfPath(reply).readSeqs(seqs), seqs.length, () => '')
-      }
-      if (request.method === 'GET' && acceptsStream(request.headers.accept)) {
-        refuseForStream(query)
-        const last_event_id = request.headers['last-event-id'] as string | undefined
-        const seen = last_event_id === undefined ? { seq: after_seq } : readPosition(last_event_id)
-        await readLastSeq(request.database, project_id, session_id, seen)
-        const tail = { ...session, kind, type, seen }
-        refuseTail(request, feed)
-        return streamTail({ database: request.database, feed, heartbeat }, request, reply, tail)
-      }
-      const filter = [time_desc, kind, type, String(after_seq)]
-      return answerLogPage(reply, 'item', new Cursors('timeline', project_id, session_id, ...filter), query)
-    },
-  }),
+export const timelineRoutes = (parts: LogParts) =>
+  allOf(
+    operation({
+      call: 'GET /session/:session_id/timeline',
+      id: 'readTimeline',
+      summary: "Read a session's log, or tail it",
+      description:
+        'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. Behind each entry, and behind those that `kind` or `type` left out, a block with nothing but `id: <seq>@<created_at>` follows, so that what an `EventSource` sends as `Last-Event-ID` also tells whether the log is still the same. A position beyond the last seq is refused (`seq_ahead`), and so is one whose entry is another by now (`log_diverged`): both can happen after a restore from a backup. An open tail then ends.',
+      querystring: TimelineQuery,
+      headers: TailHeaders,
+      returns: 'A page of entries.',
+      data: PageOf(Type.Ref('TimelineItem')),
+      errors: ['seq_ahead', 'log_diverged', 'quota_exceeded'],
+      extend: streamResponse,
+      handle: async (request, reply) => {
+        const { feed, heartbeat, usage } = parts
+        const { project_id, query } = request
+        const { ids, kind, type, after_seq = 0, time_desc = false } = query
+        const { session_id } = request.params
+        const session = { project_id, session_id }
+        if (ids !== undefined) {
+          const found = await findIds(request.database, session, readIds(query, ids))
+          const seqs = found.flatMap((entry) => entry?.seq ?? [])
+          return answerEntriesPage(reply, logOfPath(reply).readSeqs(seqs), seqs.length, () => '')
+        }
+        if (request.method === 'GET' && acceptsStream(request.headers.accept)) {
+          refuseForStream(query)
+          const last_event_id = request.headers['last-event-id'] as string | undefined
+          const seen = last_event_id === undefined ? { seq: after_seq } : readPosition(last_event_id)
+          await readLastSeq(request.database, project_id, session_id, seen)
+          const tail = { ...session, kind, type, seen }
+          refuseTail(request, usage)
+          return streamTail({ database: request.database, feed, heartbeat }, request, reply, tail)
+        }
+        const filter = [time_desc, kind, type, String(after_seq)]
+        return answerLogPage(reply, 'item', new Cursors('timeline', project_id, session_id, ...filter), query)
+      },
+    }),
 
-  operation({
-    call: 'POST /session/:session_id/entries',
-    config: { appends: true },
-    id: 'appendEntries',
-    summary: 'Append a batch of entries, all or nothing',
-    description:
-      'Up to 1,000 messages and events with consecutive seqs. An entry with an `id` is idempotent: if it is sent again, the stored entry is returned.',
-    headers: AppendHeaders,
-    status: 201,
-    returns: 'The stored entries, in order.',
-    data: AppendedEntries,
-    errors: ['quota_exceeded', 'seq_conflict', 'blob_missing'],
-    json: async (request, reply, parts, entries) => {
-      const outcome = await appendWithinQuota(parts, request, {
-        session_id: request.params.session_id,
-        kind: 'entries',
-        entries,
-      })
-      markReplayed(reply, outcome.replayed)
-      return `{"items":[${outcome.entries.map((entry) => entry.json).join(',')}]}`
-    },
-  }),
+    operation({
+      call: 'POST /session/:session_id/entries',
+      config: { appends: true, attaches_in: 'blob' },
+      id: 'appendEntries',
+      body: LOG_BODIES.appendEntries,
+      summary: 'Append a batch of entries, all or nothing',
+      description:
+        'Up to 1,000 messages and events with consecutive seqs. An entry with an `id` is idempotent: if it is sent again, the stored entry is returned.',
+      headers: AppendHeaders,
+      status: 201,
+      returns: 'The stored entries, in order.',
+      data: AppendedEntries,
+      errors: ['quota_exceeded', 'seq_conflict', 'blob_missing'],
+      json: async (request, reply, entries) => {
+        const outcome = await appendWithinQuota(parts, request, {
+          session_id: request.params.session_id,
+          kind: 'entries',
+          entries,
+        })
+        markReplayed(reply, outcome.replayed)
+        return `{"items":[${outcome.entries.map((entry) => entry.json).join(',')}]}`
+      },
+    }),
 
-  operation({
-    call: 'POST /entries',
-    config: { appends: true },
-    id: 'appendToSessions',
-    summary: 'Append to several sessions, all or nothing',
-    description:
-      'Up to 1,000 entries to up to 20 sessions of the project, in one transaction. If anything is refused in one session (it does not exist, its `if_match` does not hold), nothing is stored in any, and `msg` names the index. `configs_patch` merges into the configs in the same transaction.',
-    headers: IdempotencyHeaders,
-    status: 201,
-    returns: 'The stored entries by session, in order.',
-    data: AppendedToSessions,
-    errors: ['quota_exceeded', 'session_not_found', 'seq_conflict'],
-    handle: async (request, reply, parts, appends) => {
-      const outcome = await appendWithinQuota(parts, request, {
-        session_id: appends[0]!.session_id,
-        kind: 'entries',
-        entries: appends.flatMap(({ entries }) => entries),
-        appends,
-      })
-      markReplayed(reply, outcome.replayed)
-      const items = outcome.entries.map(({ json }) => json)
-      let from = 0
-      const written = appends.map(({ session_id, entries }) => {
-        const own = items.slice(from, from + entries.length)
-        from += own.length
-        return `{"session_id":"${session_id}","items":[${own.join(',')}]}`
-      })
-      return answer(reply, `{"appends":[${written.join(',')}]}`, 201)
-    },
-  }),
+    operation({
+      call: 'POST /entries',
+      config: { appends: true, attaches_in: 'blob' },
+      id: 'appendToSessions',
+      body: LOG_BODIES.appendToSessions,
+      summary: 'Append to several sessions, all or nothing',
+      description:
+        'Up to 1,000 entries to up to 20 sessions of the project, in one transaction. If anything is refused in one session (it does not exist, its `if_match` does not hold), nothing is stored in any, and `msg` names the index. `configs_patch` merges into the configs in the same transaction.',
+      headers: IdempotencyHeaders,
+      status: 201,
+      returns: 'The stored entries by session, in order.',
+      data: AppendedToSessions,
+      errors: ['quota_exceeded', 'session_not_found', 'seq_conflict'],
+      handle: async (request, reply, appends) => {
+        const outcome = await appendWithinQuota(parts, request, {
+          session_id: appends[0]!.session_id,
+          kind: 'entries',
+          entries: appends.flatMap(({ entries }) => entries),
+          appends,
+        })
+        markReplayed(reply, outcome.replayed)
+        const items = outcome.entries.map(({ json }) => json)
+        let from = 0
+        const written = appends.map(({ session_id, entries }) => {
+          const own = items.slice(from, from + entries.length)
+          from += own.length
+          return `{"session_id":"${session_id}","items":[${own.join(',')}]}`
+        })
+        return answer(reply, `{"appends":[${written.join(',')}]}`, 201)
+      },
+    }),
 
-  operation({
-    call: 'GET /session/:session_id/latest',
-    id: 'readLatest',
-    summary: 'Read the newest entry of each key',
-    description:
-      'In the order of keys, by their bytes in UTF-8. Entries that were retracted are left out, so the entry before is the newest again. It costs the same however long the log is.',
-    querystring: LatestQuery,
-    returns: 'A page of entries.',
-    data: PageOf(Type.Ref('TimelineItem')),
-    handle: async (request, reply) => {
-      const { key, key_prefix = '', limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
-      if (key !== undefined && request.query.key_prefix !== undefined)
-        throw invalidRequest('Query parameter key cannot be combined with key_prefix.')
-      const { project_id, params } = request
-      const cursors = new Cursors('latest', project_id, params.session_id, key, key_prefix)
-      const after_key = cursor === undefined ? '' : cursors.read(cursor)
-      const entries = logOfPath(reply).readLatest({ key, key_prefix, after_key, limit: limit + 1 })
-      return answerEntriesPage(reply, entries, limit, (last) => cursors.write(last.key!))
-    },
-  }),
-)
+    operation({
+      call: 'GET /session/:session_id/latest',
+      id: 'readLatest',
+      summary: 'Read the newest entry of each key',
+      description:
+        'In the order of keys, by their bytes in UTF-8. Entries that were retracted are left out, so the entry before is the newest again. It costs the same however long the log is.',
+      querystring: LatestQuery,
+      returns: 'A page of entries.',
+      data: PageOf(Type.Ref('TimelineItem')),
+      handle: async (request, reply) => {
+        const { key, key_prefix = '', limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
+        if (key !== undefined && request.query.key_prefix !== undefined)
+          throw invalidRequest('Query parameter key cannot be combined with key_prefix.')
+        const { project_id, params } = request
+        const cursors = new Cursors('latest', project_id, params.session_id, key, key_prefix)
+        const after_key = cursor === undefined ? '' : cursors.read(cursor)
+        const entries = logOfPath(reply).readLatest({ key, key_prefix, after_key, limit: limit + 1 })
+        return answerEntriesPage(reply, entries, limit, (last) => cursors.write(last.key!))
+      },
+    }),
+  )
 
 /** @throws AnnalsError invalid_request */
 function readIds(query: TimelineQuery, text: string): string[] {

@@ -5,7 +5,7 @@ import { outOfMemory } from '../fairness/memory_budget.js'
 import { errorText } from '../http/answer/answer.js'
 import type { AppServer } from '../http/app_server.js'
 import { bearerToken } from '../projects/authenticate.js'
-import { McpThread } from './mcp_on_thread.js'
+import { answerCalls, mcpThread } from './mcp_on_thread.js'
 
 /** Most bytes of a request: more than a tool takes, and little enough to be parsed at once. */
 const BODY_BYTES_MAX = 65_536
@@ -24,7 +24,7 @@ const OWN_HEADERS = new Set([
  * caller's key, so everything that holds for a request of the API holds for theirs.
  */
 export function mcpRoutes(app: AppServer, cors_origins: string | undefined): void {
-  const thread = new McpThread(cors_origins?.split(',') ?? [])
+  const thread = mcpThread(cors_origins?.split(',') ?? [])
   app.addHook('onClose', () => thread.close())
   app.post(
     '/mcp',
@@ -40,7 +40,7 @@ export function mcpRoutes(app: AppServer, cors_origins: string | undefined): voi
         token: bearerToken(request)!,
         may_write: grant!.scopes.has('write'),
       }
-      const answer = await thread.answer(project_id, asked, fetchFrom(app, request))
+      const answer = await thread.runWith(project_id, answerCalls(fetchFrom(app, request)), 'answer', asked)
       const headersOfProtocol = Object.entries(answer.headers).filter(([name]) => !OWN_HEADERS.has(name))
       return reply.code(answer.status).headers(Object.fromEntries(headersOfProtocol)).send(answer.text)
     },

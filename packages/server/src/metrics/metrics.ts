@@ -8,8 +8,6 @@ import {
 } from 'prom-client'
 import type { Changes, ConsumerLoad } from '../changes/changes.js'
 import type { MemoryBudget } from '../fairness/memory_budget.js'
-import type { Appender } from '../log/append/appender.js'
-import type { Feed } from '../log/follow/feed.js'
 import type { DatabasePool } from '../postgres/database.js'
 import { sqlStateOf } from '../postgres/database_errors.js'
 import type { SharedPool } from '../postgres/shared_pool.js'
@@ -21,8 +19,6 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 const ENTRIES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000]
 
 export interface MetricSources {
-  appender: Pick<Appender, 'load'>
-  feed: Pick<Feed, 'load'>
   memory: Pick<MemoryBudget, 'taken' | 'places_max' | 'counts'>
   /** The connection pools by name; `reserved` also tells whether the database answers. */
   pools: {
@@ -90,12 +86,20 @@ export class Metrics {
     }).set({ version: VERSION, node: process.versions.node }, 1)
   }
 
-  watch({ appender, feed, memory, pools }: MetricSources): void {
+  /** The queue of appends, and who follows logs. */
+  watchLog(
+    appends: { load(): { requests: number; bytes: number; flushes: number } },
+    tails: { load(): { subscriptions: number } },
+  ): void {
+    const { gauge } = readMetrics(this.registry)
+    gauge('annals_append_queue_requests', 'Appends waiting for a commit.', () => appends.load().requests)
+    gauge('annals_append_queue_bytes', 'Bytes of appends waiting for a commit.', () => appends.load().bytes)
+    gauge('annals_append_flushes', 'Commits of appends in flight.', () => appends.load().flushes)
+    gauge('annals_tails', 'Open live tails.', () => tails.load().subscriptions)
+  }
+
+  watch({ memory, pools }: MetricSources): void {
     const { gauge, counter } = readMetrics(this.registry)
-    gauge('annals_append_queue_requests', 'Appends waiting for a commit.', () => appender.load().requests)
-    gauge('annals_append_queue_bytes', 'Bytes of appends waiting for a commit.', () => appender.load().bytes)
-    gauge('annals_append_flushes', 'Commits of appends in flight.', () => appender.load().flushes)
-    gauge('annals_tails', 'Open live tails.', () => feed.load().subscriptions)
     const { counts } = memory
     gauge(
       'annals_memory_bytes',

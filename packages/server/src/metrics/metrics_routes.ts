@@ -1,15 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AnnalsError } from '../errors.js'
+import type { Registry } from 'prom-client'
+import { AnnalsError, AppendInDoubt } from '../errors.js'
 import type { AppServer } from '../http/app_server.js'
-import { AppendInDoubt } from '../log/append/append_request.js'
 import { DatabaseAway } from '../postgres/database.js'
-import type { AppParts } from '../service/service_context.js'
+import type { Metrics } from './metrics.js'
 
 const PAUSE_TIMES = 10
 const PAUSE_MS_MAX = 250
 
+/** The other processes that share this one's port. */
+export interface Siblings {
+  shareMetrics(registry: Registry): void
+  /** Undefined if not all of them answered. */
+  metricsOfAll(): Promise<string | undefined>
+}
+
 /** Counts errors, and serves /metrics. */
-export function metricsRoutes(app: AppServer, { metrics, worker }: AppParts): void {
+export function metricsRoutes(
+  app: AppServer,
+  { metrics, worker }: { metrics: Metrics; worker?: Siblings | undefined },
+): void {
   const { registry } = metrics
   app.addHook('onError', async (_request, _reply, error) => metrics.failed(nameOf(error)))
   worker?.shareMetrics(registry)

@@ -1,5 +1,4 @@
-import type { LogPosition } from '../log/read/log_position.js'
-import { divergedAt } from '../log/read/read_log.js'
+import { divergedAt, type LogPosition } from '../lists/log_position.js'
 import type { Database, Queryable } from '../postgres/database.js'
 import { isUniqueViolation } from '../postgres/database_errors.js'
 import { ADD_ACT, LIST_ACTS } from './project_queries.js'

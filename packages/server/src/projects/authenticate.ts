@@ -1,32 +1,35 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { OPENS } from '../console_api/console_requests.js'
 import { AnnalsError } from '../errors.js'
 import type { AppServer } from '../http/app_server.js'
-import type { Database } from '../postgres/database.js'
-import type { AppParts } from '../service/service_context.js'
+import type { SharedDatabase } from '../postgres/shared_pool.js'
 import type { AdminSessions } from './tokens/admin_sessions.js'
 import type { Grant } from './tokens/key_look_ups.js'
 import { hashToken, type Scope } from './tokens/token.js'
+import type { TokenDirectory } from './tokens/token_directory.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The token's project: every query of the request is bound to it. */
-    project_id: string
     /** The token's grant, once it is known. */
     grant: Grant | null
-    /** The database, with the project's share of the connections. */
-    readonly database: Database
-    /** Whether the token is still valid for what it allowed when the request came: long answers ask for it. */
-    isStillAuthorized(): Promise<boolean>
   }
   interface FastifyContextConfig {
-    /** The route appends to a log: if its project is behind, it is refused before its body is read. */
-    appends?: boolean
     /** The scope that the token needs: `read` for GET and `write` for all else, unless the route says otherwise. */
     scope?: Scope | 'any'
   }
+}
+
+/** A header of the console: the project whose session the request stands for. */
+export const OPENS = 'x-annals-console'
+
+/** What tells who a request is from, and whether it is served. */
+export interface Authenticator {
+  tokens: TokenDirectory
+  database: SharedDatabase
+  config: { rate_limit_per_second: number }
+  /** Refuses a request of a known caller before its body is read. */
+  refuse(request: FastifyRequest): AnnalsError | undefined
 }
 
 const BEARER = /^Bearer ([\x21-\x7e]{1,512})$/
@@ -36,11 +39,11 @@ export type CountRequest = (request: FastifyRequest, reply: FastifyReply) => Pro
 
 /**
  * Lets only requests with a project token that has the operation's scope through to the routes of `app`, with `count` no
- * more of them than the token may make. Then refuses appends that would wait too long, at the cost of reading their headers.
+ * more of them than the token may make.
  */
 export function authenticate(
   app: AppServer,
-  { tokens, database, appender, config }: Pick<AppParts, 'tokens' | 'database' | 'appender' | 'config'>,
+  { tokens, database, config, refuse }: Authenticator,
   count?: CountRequest,
 ): void {
   app.addHook('onRoute', (route) => {
@@ -62,8 +65,6 @@ export function authenticate(
     const grant = await findGrant(this, bearerToken(this)!)
     return grant?.project_id === this.project_id && allows(grant, this.routeOptions.config.scope!)
   })
-  const refuseBehind = ({ routeOptions, project_id }: FastifyRequest) =>
-    routeOptions.config.appends && appender.isBehind(project_id) ? new AnnalsError('overloaded') : undefined
   // With a callback: for a cached token, which is nearly every one, this costs no turn of the event loop.
   app.addHook('onRequest', (request, reply, done) => {
     const token = bearerToken(request)
@@ -72,8 +73,8 @@ export function authenticate(
       const refusal = admit(request, grant)
       if (refusal) return done(refusal)
       const requests_max = grant!.rate_limit_per_second ?? config.rate_limit_per_second
-      if (!count || requests_max === 0) done(refuseBehind(request))
-      else count(request, reply).then(() => done(refuseBehind(request)), done)
+      if (!count || requests_max === 0) done(refuse(request))
+      else count(request, reply).then(() => done(refuse(request)), done)
     }
     if (found instanceof Promise) found.then(proceed, done)
     else proceed(found)
@@ -120,4 +121,12 @@ export function authenticateAdmin(app: AppServer, sessions: AdminSessions): void
       )
     }
   })
+}
+
+/**
+ * The answer to a change: the resource, for a key that may read it; otherwise what the caller sent, in the same
+ * shape, with only ids and times added by the service.
+ */
+export function mayRead(request: FastifyRequest): boolean {
+  return request.grant!.scopes.has('read')
 }

@@ -1,13 +1,54 @@
-import type { Module } from '../module.js'
+import { repeat } from '../changes/repeat.js'
+import type { Module, OpenModule } from '../module.js'
+import { describeError } from '../postgres/database_errors.js'
+import { AdminSessions } from './tokens/admin_sessions.js'
+import { TokenDirectory } from './tokens/token_directory.js'
+import { UsageDirectory } from './usage.js'
 
 const USED = {
   ...({ sessions: 'bigint', entries: 'bigint', bytes: 'bigint' } as const),
   ...({ blobs: 'bigint', blob_bytes: 'bigint', model_tokens: 'bigint' } as const),
 }
 
-export const PROJECTS_MODULE: Module = {
+/** Between two writes of usage by day, on average. */
+const USAGE_MS = 10_000
+
+export interface Projects extends OpenModule {
+  /** Who has an API key, and what it allows. */
+  tokens: TokenDirectory
+  /** If there is an admin token. */
+  adminSessions: AdminSessions | undefined
+  usage: UsageDirectory
+}
+
+export const PROJECTS_MODULE: Module<Projects> = {
   name: 'projects',
-  routes: async () => (await import('./project_routes.js')).PROJECT_ROUTES,
+  open: (kits) => {
+    const { config, database, reserved, logger } = kits
+    const { token_cache_ms, admin_token } = config
+    const usage = new UsageDirectory(database)
+    const abort = new AbortController()
+    const warn = (error: unknown) =>
+      logger.warn({ err: describeError(error) }, 'usage by day could not be written')
+    let written: Promise<void> | undefined
+    return {
+      tokens: new TokenDirectory(reserved, token_cache_ms),
+      adminSessions:
+        admin_token === undefined ? undefined : new AdminSessions(database.of('sign_in'), admin_token),
+      usage,
+      routes: async () => (await import('./project_routes.js')).projectRoutes({ ...kits, usage }),
+      background: () => {
+        written = repeat(() => usage.days.write(), USAGE_MS, abort.signal, warn)
+        return { ended: async () => {} }
+      },
+      // After all that is counted, and before the connections are closed.
+      close: async () => {
+        abort.abort()
+        await written
+        await usage.days.write().catch(warn)
+      },
+    }
+  },
   tables: [
     {
       name: 'usage_days',

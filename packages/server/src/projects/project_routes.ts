@@ -1,17 +1,19 @@
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
+import type { Config } from '../configuration/config.js'
 import { JsonObject, PageOf, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import { itemsOf } from '../http/answer/answer.js'
 import { DATA_ID } from '../http/openapi/openapi_links.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
 import { timeInUtc } from '../http/request/json_parameters.js'
+import type { Erasure } from '../lifecycle/erase/erasure.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
-import { readPosition, writePosition } from '../log/read/log_position.js'
+import { readPosition, writePosition } from '../lists/log_position.js'
 import type { ModuleRoutes } from '../module.js'
-import type { AppParts } from '../service/service_context.js'
+import type { SharedDatabase } from '../postgres/shared_pool.js'
 import { listActs } from './audit.js'
-import { NewToken, OPERATORS, OwnKey, Project, Token, TokenSecret } from './project_schema.js'
+import { NewToken, OPERATORS, OwnKey, PROJECT_BODIES, Project, Token, TokenSecret } from './project_schema.js'
 import {
   ALL_SCOPES,
   changeProject,
@@ -24,102 +26,114 @@ import {
   readQuotas,
   revokeToken,
 } from './projects.js'
+import type { UsageDirectory } from './usage.js'
 import { readDays, readModelTokens } from './usage_days.js'
 import { Usage, UsageQuery } from './usage_schema.js'
 import { usageJson } from './within_quotas.js'
 
+interface ProjectParts {
+  config: Config
+  database: SharedDatabase
+  erasure: Erasure
+  usage: UsageDirectory
+}
+
 const operation = operationsOf('Administration', OPERATORS)
 
-const adminRoutes = allOf(
-  operation({
-    call: 'POST /projects',
-    id: 'createProject',
-    summary: 'Create a project with its first token',
-    status: 201,
-    returns: 'The project, and the secret of its first token.',
-    data: Type.Object({ project: Type.Ref('Project'), token: TokenSecret }),
-    errors: ['project_exists'],
-    json: async (request, _reply, { database }, { name, ...settings }) => {
-      const { json, token } = await createProject(database.of('operator'), actorOf(request), name, settings)
-      return `{"project":${json},"token":"${token}"}`
-    },
-  }),
+const adminRoutes = ({ database, erasure }: ProjectParts) =>
+  allOf(
+    operation({
+      call: 'POST /projects',
+      id: 'createProject',
+      body: PROJECT_BODIES.createProject,
+      summary: 'Create a project with its first token',
+      status: 201,
+      returns: 'The project, and the secret of its first token.',
+      data: Type.Object({ project: Type.Ref('Project'), token: TokenSecret }),
+      errors: ['project_exists'],
+      json: async (request, _reply, { name, ...settings }) => {
+        const { json, token } = await createProject(database.of('operator'), actorOf(request), name, settings)
+        return `{"project":${json},"token":"${token}"}`
+      },
+    }),
 
-  operation({
-    call: 'GET /projects',
-    id: 'listProjects',
-    summary: 'List all projects',
-    returns: 'All projects, oldest first.',
-    data: Type.Object({ items: Type.Array(Type.Ref('Project')) }),
-    json: async (_request, _reply, { database }) => itemsOf(await listProjects(database.of('operator'))),
-  }),
+    operation({
+      call: 'GET /projects',
+      id: 'listProjects',
+      summary: 'List all projects',
+      returns: 'All projects, oldest first.',
+      data: Type.Object({ items: Type.Array(Type.Ref('Project')) }),
+      json: async () => itemsOf(await listProjects(database.of('operator'))),
+    }),
 
-  operation({
-    call: 'PATCH /projects/:project_id',
-    id: 'changeProject',
-    summary: "Change a project's settings",
-    description: 'Omitted settings stay unchanged; null removes a setting.',
-    returns: 'The project.',
-    data: Type.Ref('Project'),
-    json: (request, _reply, { database }, settings) =>
-      changeProject(database.of('operator'), actorOf(request), request.params.project_id, settings),
-  }),
+    operation({
+      call: 'PATCH /projects/:project_id',
+      id: 'changeProject',
+      body: PROJECT_BODIES.changeProject,
+      summary: "Change a project's settings",
+      description: 'Omitted settings stay unchanged; null removes a setting.',
+      returns: 'The project.',
+      data: Type.Ref('Project'),
+      json: (request, _reply, settings) =>
+        changeProject(database.of('operator'), actorOf(request), request.params.project_id, settings),
+    }),
 
-  operation({
-    call: 'DELETE /projects/:project_id',
-    id: 'deleteProject',
-    summary: 'Erase a project',
-    description: 'Its tokens are refused within 5 seconds; then everything in it is removed.',
-    returns: 'The project was erased.',
-    json: async (request, _reply, { database, erasure }) => {
-      const { project_id } = request.params
-      await noteAct(database.of('operator'), actorOf(request), 'project.delete', project_id)
-      await erasure.eraseProject({ database: database.of('operator'), project_id })
-    },
-  }),
+    operation({
+      call: 'DELETE /projects/:project_id',
+      id: 'deleteProject',
+      summary: 'Erase a project',
+      description: 'Its tokens are refused within 5 seconds; then everything in it is removed.',
+      returns: 'The project was erased.',
+      json: async (request) => {
+        const { project_id } = request.params
+        await noteAct(database.of('operator'), actorOf(request), 'project.delete', project_id)
+        await erasure.eraseProject({ database: database.of('operator'), project_id })
+      },
+    }),
 
-  operation({
-    call: 'POST /projects/:project_id/tokens',
-    id: 'createToken',
-    summary: 'Create a token for a project',
-    status: 201,
-    returns: 'The token with its secret.',
-    data: NewToken,
-    json: async (request, _reply, { database }, { name, scopes = ALL_SCOPES, expires_at }) =>
-      issueToken(database.of('operator'), actorOf(request), request.params.project_id, {
-        name,
-        scopes,
-        expires_at: expires_at == null ? undefined : timeInUtc('/expires_at', expires_at),
-      }),
-  }),
+    operation({
+      call: 'POST /projects/:project_id/tokens',
+      id: 'createToken',
+      body: PROJECT_BODIES.createToken,
+      summary: 'Create a token for a project',
+      status: 201,
+      returns: 'The token with its secret.',
+      data: NewToken,
+      json: async (request, _reply, { name, scopes = ALL_SCOPES, expires_at }) =>
+        issueToken(database.of('operator'), actorOf(request), request.params.project_id, {
+          name,
+          scopes,
+          expires_at: expires_at == null ? undefined : timeInUtc('/expires_at', expires_at),
+        }),
+    }),
 
-  operation({
-    call: 'GET /projects/:project_id/tokens',
-    id: 'listTokens',
-    summary: "List a project's tokens",
-    returns: 'Its tokens without their secrets, oldest first.',
-    data: Type.Object({ items: Type.Array(Type.Ref('Token')) }),
-    json: async ({ params: { project_id } }, _reply, { database }) => {
-      await checkProject(database.of('operator'), project_id)
-      return itemsOf(await listTokens(database.of('operator'), project_id))
-    },
-  }),
+    operation({
+      call: 'GET /projects/:project_id/tokens',
+      id: 'listTokens',
+      summary: "List a project's tokens",
+      returns: 'Its tokens without their secrets, oldest first.',
+      data: Type.Object({ items: Type.Array(Type.Ref('Token')) }),
+      json: async ({ params: { project_id } }) => {
+        await checkProject(database.of('operator'), project_id)
+        return itemsOf(await listTokens(database.of('operator'), project_id))
+      },
+    }),
 
-  operation({
-    call: 'DELETE /projects/:project_id/tokens/:token_id',
-    id: 'revokeToken',
-    summary: 'Revoke a token',
-    description: 'Every node refuses it within 5 seconds. Revoking it again changes nothing.',
-    returns: 'The token.',
-    data: Type.Ref('Token'),
-    is_found_as_whole: true,
-    errors: ['token_not_found'],
-    json: (request, _reply, { database }) => {
-      const { project_id, token_id } = request.params
-      return revokeToken(database.of('operator'), actorOf(request), project_id, token_id)
-    },
-  }),
-)
+    operation({
+      call: 'DELETE /projects/:project_id/tokens/:token_id',
+      id: 'revokeToken',
+      summary: 'Revoke a token',
+      description: 'Every node refuses it within 5 seconds. Revoking it again changes nothing.',
+      returns: 'The token.',
+      data: Type.Ref('Token'),
+      is_found_as_whole: true,
+      errors: ['token_not_found'],
+      json: (request) => {
+        const { project_id, token_id } = request.params
+        return revokeToken(database.of('operator'), actorOf(request), project_id, token_id)
+      },
+    }),
+  )
 
 /** Whom the audit names: there is one admin token, so the caller's address tells more. */
 function actorOf({ address }: Pick<FastifyRequest, 'address'>): string {
@@ -142,27 +156,28 @@ const AuditEntry = Type.Object(
 
 const { limit, cursor } = pageQuery()
 
-const auditRoute = operation({
-  call: 'GET /audit',
-  id: 'listAudit',
-  summary: 'List what operators did',
-  description:
-    'Every change of projects and tokens, by this API and by the command line, oldest first. Nothing is ever deleted from it. The last page has a `next_cursor`, too, from which later acts follow.',
-  querystring: Strict({ limit, cursor }),
-  returns: 'A page of acts.',
-  data: PageOf(Type.Ref('AuditEntry')),
-  errors: ['log_diverged'],
-  json: async (request, _reply, { database }) => {
-    const { limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
-    const cursors = new Cursors('audit')
-    const seen = readPosition(cursor === undefined ? '0' : cursors.read(cursor))
-    const acts = await listActs(database.of('operator'), seen, limit + 1)
-    const shown = acts.slice(0, limit)
-    const next = cursors.write(writePosition(shown.at(-1) ?? seen))
-    const items = shown.map(({ json }) => json).join(',')
-    return `{"items":[${items}],"has_more":${acts.length > limit},"next_cursor":"${next}"}`
-  },
-})
+const auditRoute = ({ database }: ProjectParts) =>
+  operation({
+    call: 'GET /audit',
+    id: 'listAudit',
+    summary: 'List what operators did',
+    description:
+      'Every change of projects and tokens, by this API and by the command line, oldest first. Nothing is ever deleted from it. The last page has a `next_cursor`, too, from which later acts follow.',
+    querystring: Strict({ limit, cursor }),
+    returns: 'A page of acts.',
+    data: PageOf(Type.Ref('AuditEntry')),
+    errors: ['log_diverged'],
+    json: async (request) => {
+      const { limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
+      const cursors = new Cursors('audit')
+      const seen = readPosition(cursor === undefined ? '0' : cursors.read(cursor))
+      const acts = await listActs(database.of('operator'), seen, limit + 1)
+      const shown = acts.slice(0, limit)
+      const next = cursors.write(writePosition(shown.at(-1) ?? seen))
+      const items = shown.map(({ json }) => json).join(',')
+      return `{"items":[${items}],"has_more":${acts.length > limit},"next_cursor":"${next}"}`
+    },
+  })
 
 const DESCRIPTION =
   'Figures are at most one second old, or for a very large project twenty times as old as counting it takes. Tails are those of the node that answers. Figures by day lack what other nodes stored within the last 15 seconds.'
@@ -174,7 +189,7 @@ const USAGE = {
 }
 
 async function readUsage(
-  { usage, feed, database, config }: AppParts,
+  { usage, database, config }: ProjectParts,
   project_id: string,
   days = 30,
 ): Promise<string> {
@@ -184,47 +199,49 @@ async function readUsage(
   await usage.days.write(project_id)
   const tokens = await readModelTokens(own, config.model_tokens_per_day_max)
   const by_day = await readDays(own, days, counted.statement_days)
-  return usageJson(counted, feed.tailsOf(project_id), tokens, quotas, by_day)
+  return usageJson(counted, usage.tailsOf(project_id), tokens, quotas, by_day)
 }
 
 const ownOperation = operationsOf('Service')
 
-const ownRoutes = allOf(
-  ownOperation({
-    call: 'GET /key',
-    id: 'getKey',
-    config: { scope: 'any' },
-    summary: 'Read what the API key may do',
-    description: 'Whatever its scopes are.',
-    returns: 'The key with which this was asked.',
-    data: Type.Ref('OwnKey'),
-    json: async ({ grant, project_id }) =>
-      JSON.stringify({ id: grant!.key_id, project_id, scopes: [...grant!.scopes] }),
-  }),
+const ownRoutes = (parts: ProjectParts) =>
+  allOf(
+    ownOperation({
+      call: 'GET /key',
+      id: 'getKey',
+      config: { scope: 'any' },
+      summary: 'Read what the API key may do',
+      description: 'Whatever its scopes are.',
+      returns: 'The key with which this was asked.',
+      data: Type.Ref('OwnKey'),
+      json: async ({ grant, project_id }) =>
+        JSON.stringify({ id: grant!.key_id, project_id, scopes: [...grant!.scopes] }),
+    }),
 
-  ownOperation({
-    call: 'GET /usage',
-    id: 'getUsage',
-    summary: "Read the project's usage and quotas",
+    ownOperation({
+      call: 'GET /usage',
+      id: 'getUsage',
+      summary: "Read the project's usage and quotas",
+      ...USAGE,
+      json: ({ project_id, query }) => readUsage(parts, project_id, query.days),
+    }),
+  )
+
+const adminUsageRoute = (parts: ProjectParts) =>
+  operation({
+    call: 'GET /projects/:project_id/usage',
+    id: 'getProjectUsage',
+    summary: "Read a project's usage and quotas",
     ...USAGE,
-    json: ({ project_id, query }, _reply, parts) => readUsage(parts, project_id, query.days),
-  }),
-)
+    json: ({ params, query }) => readUsage(parts, params.project_id, query.days),
+  })
 
-const adminUsageRoute = operation({
-  call: 'GET /projects/:project_id/usage',
-  id: 'getProjectUsage',
-  summary: "Read a project's usage and quotas",
-  ...USAGE,
-  json: ({ params, query }, _reply, parts) => readUsage(parts, params.project_id, query.days),
-})
-
-export const PROJECT_ROUTES: ModuleRoutes = {
-  project: ownRoutes,
-  admin: allOf(adminRoutes, adminUsageRoute, auditRoute),
+export const projectRoutes = (parts: ProjectParts): ModuleRoutes => ({
+  project: ownRoutes(parts),
+  admin: allOf(adminRoutes(parts), adminUsageRoute(parts), auditRoute(parts)),
   schemas: [AuditEntry, OwnKey, Project, Token, Usage],
   links: {
     createProject: { project_id: '$response.body#/data/project/id' },
     createToken: { project_id: '$request.path.project_id', token_id: DATA_ID },
   },
-}
+})

@@ -1,5 +1,6 @@
 import Type from '#typebox'
 import { Between, Name, Nullable, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import { whole } from '../http/request/taken_body.js'
 import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
 
 /** Of operations that take the admin token. */
@@ -136,3 +137,10 @@ export const NewToken = Type.Object({
   token: TokenSecret,
   ...Token.properties,
 })
+
+/** By operation: how its body is checked, and what is taken from it. */
+export const PROJECT_BODIES = {
+  createProject: whole(CreateProjectBody),
+  changeProject: whole(ChangeProjectBody),
+  createToken: whole(CreateTokenBody),
+} as const

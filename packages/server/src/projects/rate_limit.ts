@@ -1,11 +1,12 @@
 import rateLimit, { type FastifyRateLimitStore } from '@fastify/rate-limit'
 import type { FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
+import type { Config } from '../configuration/config.js'
 import { AnnalsError } from '../errors.js'
 import { TAKEN_AT_ONCE } from '../http/admission/admit_requests.js'
 import type { AppServer } from '../http/app_server.js'
-import type { AppParts } from '../service/service_context.js'
 import { bearerToken, type CountRequest } from './authenticate.js'
+import type { TokenDirectory } from './tokens/token_directory.js'
 
 /**
  * Counts the requests of each token in windows of one second, and refuses those beyond its limit. The limit is the
@@ -13,7 +14,7 @@ import { bearerToken, type CountRequest } from './authenticate.js'
  */
 export async function countsRequests(
   app: AppServer,
-  { config }: Pick<AppParts, 'config'>,
+  { config }: { config: Pick<Config, 'rate_limit_per_second'> },
 ): Promise<CountRequest> {
   await app.register(rateLimit, {
     global: false,
@@ -52,7 +53,10 @@ class Store implements FastifyRateLimitStore {
  * Limits each address per second, if the settings say so: requests of any kind, and requests that are refused for
  * their key. For an address that guesses keys, no unknown key is looked up any more; known keys go on working.
  */
-export function limitAddresses(app: AppServer, { config, tokens }: AppParts): void {
+export function limitAddresses(
+  app: AppServer,
+  { config, tokens }: { config: Config; tokens: TokenDirectory },
+): void {
   const { address_rate_limit_per_second: requests_max, address_refusals_per_second: refusals_max } = config
   const requests = new Windows()
   const refusals = new Windows()

@@ -1,7 +1,4 @@
 import { LRUCache } from 'lru-cache'
-import { AnnalsError } from '../errors.js'
-import { type AppendOutcome, type AppendRequest, storedOf } from '../log/append/append_request.js'
-import type { Appender } from '../log/append/appender.js'
 import type { Tenant } from '../postgres/database.js'
 import type { SharedDatabase } from '../postgres/shared_pool.js'
 import { type Counts, countUsage } from './count_usage.js'
@@ -92,29 +89,12 @@ export class UsageDirectory {
     return project.reserve(what, amount)
   }
 
-  /**
-   * Appends if there is room. At the limit, a retry of what was stored is still answered.
-   * @throws AnnalsError quota_exceeded, and as Appender.append
-   */
-  async append(appender: Appender, request: AppendRequest, max_bytes: number): Promise<AppendOutcome> {
-    const bytes = request.entries.reduce((sum, entry) => sum + entry.bytes, 0)
-    let reservation: Reservation
-    try {
-      reservation = await this.reserve(request.project_id, 'bytes', bytes, max_bytes)
-    } catch (error) {
-      const mayBeKnown = request.idempotency || request.entries.some(({ id_given }) => id_given)
-      const isOver = error instanceof AnnalsError && error.error === 'quota_exceeded'
-      if (!isOver || !mayBeKnown) throw error
-      return appender.append({ ...request, only_known: error })
-    }
-    let used = 0
-    try {
-      const outcome = await appender.append(request)
-      used = outcome.replayed ? 0 : storedOf(request, bytes, outcome).bytes
-      return outcome
-    } finally {
-      reservation.settle(used)
-    }
+  /** Open tails of a project at this node. */
+  tailsOf: (project_id: string) => number = () => 0
+
+  /** @param tailsOf tells how many tails of a project are open at this node */
+  watchTails(tailsOf: (project_id: string) => number): void {
+    this.tailsOf = tailsOf
   }
 
   private of(project_id: string): ProjectUsage {

@@ -1,34 +1,7 @@
 import type { FastifyRequest } from 'fastify'
-import { type Source, type StoredBlob, storeBlob } from '../blobs/blob_store.js'
-import type { Feed } from '../log/follow/feed.js'
 import { type Quotas, quotaExceeded } from './quotas.js'
 import type { Room, Usage, UsageDirectory } from './usage.js'
 import { readModelTokens, type UsageDay } from './usage_days.js'
-
-/** Stores a blob of up to so many bytes if there is room for them. @throws AnnalsError quota_exceeded, and as storeBlob */
-export async function storeBlobWithinQuota(
-  usage: UsageDirectory,
-  request: FastifyRequest,
-  sha256: string,
-  source: Source,
-  bytes_max: number,
-  length?: number,
-): Promise<StoredBlob> {
-  const { grant, project_id } = request
-  const max = grant!.quotas.max_blob_bytes
-  const room = max === undefined ? undefined : await usage.reserve(project_id, 'blob_bytes', bytes_max, max)
-  let used = 0
-  try {
-    const stored = await storeBlob(request, sha256, source, bytes_max, length)
-    if (!stored.known) {
-      used = stored.bytes
-      usage.days.add(project_id, { blobs: 1, blob_bytes: used })
-    }
-    return stored
-  } finally {
-    room?.settle(used)
-  }
-}
 
 /** The quota that new sessions of the request's project must fit into. */
 export function roomFor(usage: UsageDirectory, request: FastifyRequest): Room {
@@ -42,9 +15,9 @@ export function roomFor(usage: UsageDirectory, request: FastifyRequest): Room {
 }
 
 /** @throws AnnalsError quota_exceeded if the project already has as many tails open at this node as it may */
-export function refuseTail(request: FastifyRequest, feed: Feed): void {
+export function refuseTail(request: FastifyRequest, usage: UsageDirectory): void {
   const { max_tails } = request.grant!.quotas
-  if (max_tails !== undefined && feed.tailsOf(request.project_id) >= max_tails)
+  if (max_tails !== undefined && usage.tailsOf(request.project_id) >= max_tails)
     throw quotaExceeded('max_tails', max_tails)
 }
 

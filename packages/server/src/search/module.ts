@@ -2,14 +2,17 @@ import { ODD, ORPHAN } from '../lifecycle/check.js'
 import type { Module } from '../module.js'
 import { FIND_ENTRIES } from './find_entries_queries.js'
 import { searchConsumer } from './search_consumer.js'
+import { wordsOnThread } from './search_work.js'
 
 const DERIVED = { counted: false, exported: false, is_derived: true } as const
 
 /** The words of entries, for projects that search. */
 export const SEARCH_MODULE: Module = {
   name: 'search',
-  routes: async () => (await import('./search_routes.js')).SEARCH_ROUTES,
-  consumers: (_config, { wordsOf }) => [searchConsumer(wordsOf)],
+  open: (kits) => ({
+    routes: async () => (await import('./search_routes.js')).searchRoutes(kits),
+    consumers: [searchConsumer(wordsOnThread(kits.thread))],
+  }),
   functions: [FIND_ENTRIES],
   tables: [
     {

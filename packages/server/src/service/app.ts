@@ -1,6 +1,12 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import Fastify, { type FastifyBaseLogger, LogController, type RouteOptions } from 'fastify'
-import { consoleRoutes } from '../console_api/console_routes.js'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyRequest,
+  LogController,
+  type RouteOptions,
+} from 'fastify'
+import { admitConsoleRequest } from '../console_api/console_requests.js'
+import { AnnalsError } from '../errors.js'
 import { admitRequests } from '../http/admission/admit_requests.js'
 import { addressReader, noteAddresses } from '../http/admission/caller_address.js'
 import { boundConnections, connectionLimits, refuseConnections } from '../http/admission/connections.js'
@@ -14,27 +20,75 @@ import { docsRoutes } from '../http/openapi/docs_routes.js'
 import { logRequests, requestIdOf, sameLog, traceRequests } from '../http/request/log_requests.js'
 import { readBodies } from '../http/request/read_body.js'
 import { validateRequests } from '../http/request/validate.js'
-import { mcpRoutes } from '../mcp/mcp_routes.js'
+import { lateAppends } from '../log/late_appends.js'
+import type { Log } from '../log/module.js'
 import { metricsRoutes } from '../metrics/metrics_routes.js'
-import type { ModuleRoutes } from '../module.js'
-import { authenticate, authenticateAdmin } from '../projects/authenticate.js'
+import type { Kits, ModuleRoutes } from '../module.js'
+import { authenticate, authenticateAdmin, bearerToken } from '../projects/authenticate.js'
+import type { Projects } from '../projects/module.js'
 import { countsRequests, limitAddresses } from '../projects/rate_limit.js'
-import type { AdminSessions } from '../projects/tokens/admin_sessions.js'
 import { operationRoutes, pingRoutes } from './operation_routes.js'
-import type { AppParts } from './service_context.js'
 
 // Fastify would load Ajv and its own serializer unless it is given others here; ours are set below.
 const notOurs = () => (): never => {
   throw new Error('a schema was compiled before validateRequests, or for an answer')
 }
 
+/** What admission and authentication ask of modules. */
+export type AppModules = Pick<Projects, 'tokens' | 'adminSessions'> & Pick<Log, 'appender'>
+
 /** The service as an HTTP application, not yet listening. `note` is told of each route. */
 export async function buildApp(
-  parts: AppParts,
+  kits: Kits,
   modules: readonly ModuleRoutes[],
+  { tokens, adminSessions, appender }: AppModules,
   note?: (route: RouteOptions) => void,
 ): Promise<AppServer> {
-  const { config, logger } = parts
+  const { config, metrics, changes } = kits
+  const app = newServer(kits)
+  const addressOf = addressReader(config.trusted_proxies)
+  admitRequests(app, {
+    ...kits,
+    addressOf,
+    callerOf: (request) => {
+      const token = bearerToken(request)
+      return token === undefined ? undefined : tokens.projectOf(token, request.socket)
+    },
+    isLate: lateAppends(app, appender),
+    enter: admitConsoleRequest,
+    refused: (count) => metrics.shed(count),
+  })
+  noteAddresses(app, addressOf)
+  if (kits.tracing) traceRequests(app, kits.tracing)
+  await allowOrigins(app, config.cors_origins)
+  if (note) app.addHook('onRoute', note)
+  const answered = (
+    { grant, method, project_id }: FastifyRequest,
+    route: string,
+    status: number,
+    ms: number,
+  ) => {
+    metrics.answered(route, method, status, ms)
+    // Whatever it was, the consumers of changes look for what it left: that is committed by now.
+    if (grant?.has_consumers && method !== 'GET') changes.touched(project_id)
+  }
+  logRequests(app, { answered }, answersUnrouted(app))
+  answerErrors(app)
+  readBodies(app, kits)
+  countMemory(app, kits.memory)
+  sendInPieces(app)
+  validateRequests(app)
+  metricsRoutes(app, kits)
+  limitAddresses(app, { config, tokens })
+
+  await addModules(app, kits, modules, { tokens, adminSessions, appender })
+  operationRoutes(app, kits)
+  docsRoutes(app)
+  return app
+}
+
+/** The server, which knows how to receive a request and what to answer to one that it cannot read. */
+function newServer({ config, logger }: Kits): AppServer {
   const app: AppServer = Fastify({
     loggerInstance: logger as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -57,58 +111,37 @@ export async function buildApp(
   }).withTypeProvider<TypeBoxTypeProvider>()
   boundConnections(app.server, config, logger)
 
-  const addressOf = addressReader(config.trusted_proxies)
-  admitRequests(app, parts, addressOf)
-  noteAddresses(app, addressOf)
-  if (parts.tracing) traceRequests(app, parts.tracing)
-  await allowOrigins(app, config.cors_origins)
-  if (note) app.addHook('onRoute', note)
-  logRequests(app, parts, answersUnrouted(app))
-  answerErrors(app)
-  readBodies(app, parts)
-  countMemory(app, parts.memory)
-  sendInPieces(app)
-  validateRequests(app)
-  metricsRoutes(app, parts)
-  limitAddresses(app, parts)
-
-  await app.register(
-    async (authenticated: AppServer) => {
-      authenticate(authenticated, parts, await countsRequests(authenticated, parts))
-      pingRoutes(authenticated, parts)
-      for (const module of modules) module.project?.(authenticated, parts)
-    },
-    { prefix: '/api/v1' },
-  )
-
-  await app.register(async (authenticated: AppServer) => {
-    authenticate(authenticated, parts, await countsRequests(authenticated, parts))
-    mcpRoutes(authenticated, config.cors_origins)
-  })
-
-  if (parts.adminSessions) await administrate(app, parts, modules, parts.adminSessions)
-
-  // An open tail would keep a stopping service running for ever.
-  app.addHook('preClose', async () => parts.feed.close())
-
-  for (const module of modules) module.open?.(app, parts)
-  operationRoutes(app, parts)
-  docsRoutes(app)
-  await consoleRoutes(app, parts)
   return app
 }
 
-async function administrate(
+/** What modules answer, each below its path and for those who may ask. */
+async function addModules(
   app: AppServer,
-  parts: AppParts,
+  kits: Kits,
   modules: readonly ModuleRoutes[],
-  sessions: AdminSessions,
+  { tokens, adminSessions, appender }: AppModules,
 ): Promise<void> {
-  await app.register(
-    async (administrated: AppServer) => {
-      authenticateAdmin(administrated, sessions)
-      for (const module of modules) module.admin?.(administrated, parts)
-    },
-    { prefix: '/admin/v1' },
-  )
+  const refuse = ({ routeOptions, project_id }: FastifyRequest) =>
+    routeOptions.config.appends && appender.isBehind(project_id) ? new AnnalsError('overloaded') : undefined
+  const authenticateAll = async (scope: AppServer) =>
+    authenticate(scope, { ...kits, tokens, refuse }, await countsRequests(scope, kits))
+  const project = async (scope: AppServer) => {
+    await authenticateAll(scope)
+    pingRoutes(scope)
+    for (const module of modules) module.project?.(scope)
+  }
+  const keyed = async (scope: AppServer) => {
+    await authenticateAll(scope)
+    for (const module of modules) module.keyed?.(scope)
+  }
+  await app.register(project, { prefix: '/api/v1' })
+  await app.register(keyed)
+  if (adminSessions) {
+    const admin = async (scope: AppServer) => {
+      authenticateAdmin(scope, adminSessions)
+      for (const module of modules) module.admin?.(scope)
+    }
+    await app.register(admin, { prefix: '/admin/v1' })
+  }
+  for (const module of modules) await module.open?.(app)
 }

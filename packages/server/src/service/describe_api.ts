@@ -1,30 +1,26 @@
 import { pino } from 'pino'
 import { readConfig } from '../configuration/config.js'
 import { describeOperations } from '../http/openapi/openapi.js'
-import { Erasure } from '../lifecycle/erase/erasure.js'
-import { registryOf } from '../lifecycle/registry.js'
-import { buildApp } from './app.js'
+import { Metrics } from '../metrics/metrics.js'
+import { openPools, type Undo } from './kits.js'
 import { MODULES } from './modules.js'
-import { loadRoutes } from './service.js'
-import type { AppParts } from './service_context.js'
+import { openApp, undoAll } from './service.js'
 
-/** The API's OpenAPI description, made without a database, for the build. */
+/** The API's OpenAPI description, for the build. Its pools connect to nothing, as nobody sends a request. */
 export async function describeApi(): Promise<object> {
   const config = readConfig({ ANNALS_ADMIN_TOKEN: 'x'.repeat(32) })
-  const registry = registryOf(MODULES)
-  const modules = await loadRoutes(MODULES)
-  // What only requests need is left out: this app never gets one.
-  const parts = {
-    config,
-    logger: pino({ level: 'silent' }),
-    registry,
-    erasure: new Erasure(registry.tables),
-    metrics: {},
-    database: { of: () => undefined },
-  } as unknown as AppParts
+  const logger = pino({ level: 'silent' })
+  const undo: Undo = []
+  const target = { target: { connectionString: 'postgresql://nowhere.invalid' }, listening: undefined }
+  const opening = { config, modules: MODULES, target, logger, metrics: new Metrics(), undo }
   const operations: Parameters<typeof describeOperations>[0] = []
-  await buildApp(parts, modules, (route) => {
-    if (route.schema?.tags && route.method !== 'HEAD') operations.push(route)
-  })
-  return describeOperations(operations, modules)
+  const state = { worker: undefined, isReady: () => true, isServing: () => true }
+  try {
+    const { routes } = await openApp(opening, openPools(opening), state, false, (route) => {
+      if (route.schema?.tags && route.method !== 'HEAD') operations.push(route)
+    })
+    return await describeOperations(operations, routes)
+  } finally {
+    await undoAll(undo, logger)
+  }
 }

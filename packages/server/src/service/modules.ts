@@ -1,6 +1,9 @@
 import { BLOB_REFERENCES_MODULE, BLOBS_MODULE } from '../blobs/module.js'
+import { CONSOLE_MODULE } from '../console_api/module.js'
 import { LEARNING_MODULE } from '../learning/module.js'
-import type { Module } from '../module.js'
+import { LOG_MODULE } from '../log/module.js'
+import { MCP_MODULE } from '../mcp/module.js'
+import type { Kits, Module, Opened, OpenModule } from '../module.js'
 import type { StoredFunction } from '../postgres/stored_function.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
 import { SEARCH_MODULE } from '../search/module.js'
@@ -8,16 +11,22 @@ import { SESSIONS_MODULE } from '../sessions/module.js'
 import { USERS_MODULE } from '../users/module.js'
 import { WEBHOOKS_MODULE } from '../webhooks/module.js'
 
-/** All modules of the service, each behind those whose tables its own refer to. A new one is a line here. */
+/**
+ * All modules of the service, each after those that it works with or to whose tables its own refer. A new one is a line
+ * here.
+ */
 export const MODULES: readonly Module[] = [
   PROJECTS_MODULE,
   USERS_MODULE,
   BLOBS_MODULE,
   LEARNING_MODULE,
+  LOG_MODULE,
   SESSIONS_MODULE,
   SEARCH_MODULE,
   BLOB_REFERENCES_MODULE,
   WEBHOOKS_MODULE,
+  MCP_MODULE,
+  CONSOLE_MODULE,
 ]
 
 export function functionsOf(modules: readonly Module[]): StoredFunction[] {
@@ -25,3 +34,15 @@ export function functionsOf(modules: readonly Module[]): StoredFunction[] {
 }
 
 export const FUNCTIONS: readonly StoredFunction[] = functionsOf(MODULES)
+
+/** Opens modules, in their order. */
+export function openModules(modules: readonly Module[], kits: Kits) {
+  const open = new Map<Module, OpenModule>()
+  const opened: Opened = <Own extends OpenModule>(module: Module<Own>) => {
+    const own = open.get(module)
+    if (!own) throw new Error(`the module ${module.name} is opened later, or not at all`)
+    return own as Own
+  }
+  for (const module of modules) if (module.open) open.set(module, module.open(kits, opened))
+  return { all: [...open.values()], opened }
+}

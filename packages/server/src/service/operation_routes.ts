@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AppServer } from '../http/app_server.js'
 import { operationsOf } from '../http/operation.js'
+import type { Kits } from '../module.js'
 import type { Database } from '../postgres/database.js'
 import { schemaVersion } from '../postgres/migrations.js'
 import { planned } from '../postgres/statement.js'
-import type { AppParts } from './service_context.js'
 
 const CHECK = planned(
   'check_ready',
@@ -27,7 +27,10 @@ const WORKERS_MS_MAX = 2_000
  * For operators: is the process alive, can it serve, which includes that it can write. Without the envelope. On a cluster
  * a node can serve the projects whose workers answer, and so is ready; it names the workers that do not, or only read.
  */
-export function operationRoutes(app: AppServer, { reserved, isReady }: AppParts): void {
+export function operationRoutes(
+  app: AppServer,
+  { reserved, isReady }: Pick<Kits, 'reserved' | 'isReady'>,
+): void {
   let asked: Promise<string[]> | undefined
   const askOnce = () => {
     asked ??= askForWorkersAway(reserved).finally(() => {

@@ -1,28 +1,25 @@
 import { performance } from 'node:perf_hooks'
 import { type Logger, pino } from 'pino'
+import { Changes } from '../changes/changes.js'
+import { repeat } from '../changes/repeat.js'
 import type { Config } from '../configuration/config.js'
 import { exposureWarnings } from '../configuration/exposure.js'
 import { closeWithin, listen, turnAway } from '../http/listen.js'
-import { Metrics } from '../metrics/metrics.js'
-import type { Module, ModuleRoutes } from '../module.js'
+import { mendAfterClock } from '../lifecycle/stepped_clock.js'
+import { LOG_MODULE } from '../log/module.js'
+import { Metrics, watchChanges } from '../metrics/metrics.js'
+import type { Siblings } from '../metrics/metrics_routes.js'
+import type { Kits, Module, ModuleRoutes, OpenModule } from '../module.js'
 import { locateDatabase } from '../postgres/connection_target.js'
 import { describeError } from '../postgres/database_errors.js'
-import { WorkThread } from '../threads/work_thread.js'
+import { PROJECTS_MODULE } from '../projects/module.js'
+import { UNMARKED_MS } from '../projects/tokens/key_look_ups.js'
 import { buildApp } from './app.js'
+import { type Opening, openKits, openPools, type Pools, type Undo } from './kits.js'
 import { LogOutput } from './log_output.js'
 import { migrateDatabase } from './migrate_database.js'
-import { functionsOf, MODULES } from './modules.js'
+import { functionsOf, MODULES, openModules } from './modules.js'
 import { createFirst, type PreparedDatabase } from './prepare_database.js'
-import type { AppParts, WorkerParts } from './service_context.js'
-import {
-  openAccess,
-  openLifecycle,
-  openLog,
-  openPools,
-  openUsage,
-  startBackgroundWork,
-  type Undo,
-} from './service_parts.js'
 
 export interface Service extends Omit<PreparedDatabase, 'release'> {
   url: string
@@ -35,16 +32,21 @@ export interface Service extends Omit<PreparedDatabase, 'release'> {
   stop(delay_ms?: number): Promise<void>
 }
 
+/** For a message that is still on its way to the database, beside all else that is waited for. */
+const SETTLE_MARGIN_S = 15
+/** Between two looks whether the database's clock was set back, on average. */
+const CLOCK_MS = 10_000
+
 /**
- * Constructs the service: configuration → database → log → HTTP → listen, and stops in reverse order. Only this file
- * and service/service_parts.ts construct a service. With `worker`, it is one of several processes, for which the
- * database has already been prepared.
+ * Constructs the service: configuration → database → modules → HTTP → listen, and stops in reverse order. Modules open
+ * themselves with the kits of service/kits.ts. With `worker`, it is one of several processes, for which the database has
+ * already been prepared.
  * @throws StartError with a sentence for the operator
  */
 export async function startService(
   config: Config,
   onProgress: (sentence: string) => void,
-  worker?: WorkerParts,
+  worker?: Siblings,
   modules: readonly Module[] = MODULES,
 ): Promise<Service> {
   const metrics = new Metrics()
@@ -55,35 +57,13 @@ export async function startService(
     const location = await locateDatabase(config, onProgress)
     undo.push(() => location.release())
     if (!worker) await migrateDatabase(location.target, onProgress, undefined, functionsOf(modules))
-    const pools = openPools(config, location.target, logger, metrics, undo)
+    const opening = { config, modules, target: location, logger, metrics, undo }
+    const pools = openPools(opening)
     const created = worker ? undefined : await createFirst(pools.requests.of('start'), config)
-    const usage = openUsage(pools, logger, undo)
-    const log = await openLog(config, pools, location.listening, usage, metrics, undo)
-    const thread = new WorkThread(config.body_bytes_max)
-    undo.push(() => thread.close())
-    const lifecycle = openLifecycle(config, modules)
-    const background = { config, pools, ...lifecycle, thread, logger, metrics, undo, modules }
-    const changes = startBackgroundWork(background)
-
     let state: 'ready' | 'turning away' | 'stopping' = 'ready'
-    const parts: AppParts = {
-      config,
-      logger,
-      metrics,
-      database: pools.requests,
-      reserved: pools.reserved,
-      ...lifecycle,
-      thread,
-      ...openAccess(config, pools),
-      usage,
-      changes,
-      ...log,
-      worker,
-      isReady: () => state === 'ready',
-      isServing: () => state !== 'stopping',
-    }
-    const app = await buildApp(parts, await loadRoutes(modules))
-    undo.push(() => closeWithin(config.drain_ms_max, app))
+    const isReady = () => state === 'ready'
+    const isServing = () => state !== 'stopping'
+    const { app, changes } = await openApp(opening, pools, { worker, isReady, isServing }, true)
     for (const warning of worker ? [] : [...exposureWarnings(config), ...location.warnings]) {
       logger.warn(warning)
       onProgress(`Warning: ${warning}`)
@@ -94,7 +74,7 @@ export async function startService(
       state = 'turning away'
       if (delay_ms > 0) await turnAway(delay_ms, app)
       state = 'stopping'
-      void changes.stop() // Beside the requests that are still answered.
+      void changes?.stop() // Beside the requests that are still answered.
       return unwind()
     }
     return {
@@ -111,7 +91,61 @@ export async function startService(
   }
 }
 
-async function undoAll(undo: Undo, logger: Logger): Promise<void> {
+/** Opens the modules and what answers their requests; with `works`, also what they do in the background. */
+export async function openApp(
+  opening: Opening,
+  pools: Pools,
+  state: Pick<Kits, 'worker' | 'isReady' | 'isServing'>,
+  works: boolean,
+  note?: Parameters<typeof buildApp>[3],
+) {
+  const { config, modules, undo } = opening
+  let changes: Changes | undefined
+  const kits: Kits = {
+    ...(await openKits(opening, pools)),
+    ...state,
+    changes: {
+      prepare: (tenant, name) => changes!.prepare(tenant, name),
+      touched: (project_id) => changes!.touched(project_id),
+    },
+  }
+  const { all, opened } = openModules(modules, kits)
+  for (const { close } of all) undo.push(() => close?.())
+  if (works) changes = startBackgroundWork(opening, pools, kits, all)
+  const routes = await loadRoutes(all)
+  const app = await buildApp(kits, routes, { ...opened(PROJECTS_MODULE), ...opened(LOG_MODULE) }, note)
+  undo.push(() => closeWithin(config.drain_ms_max, app))
+  return { app, routes, changes }
+}
+
+/** Starts what modules do in the background, and what looks at changed sessions for them. */
+function startBackgroundWork(
+  { config, logger, metrics, undo }: Opening,
+  { changes }: Pools,
+  { registry }: Kits,
+  modules: readonly OpenModule[],
+): Changes {
+  const { database, abort } = changes
+  const mended = repeat(
+    () => mendAfterClock(database, registry.all_tables),
+    CLOCK_MS,
+    abort.signal,
+    (error) => logger.warn({ err: describeError(error) }, 'waits were not looked at; will try again'),
+  )
+  undo.push(() => mended)
+  for (const { background } of modules) {
+    const work = background?.()
+    undo.push(() => work?.ended())
+  }
+  const consumers = modules.flatMap((module) => module.consumers ?? [])
+  const settle_s = (UNMARKED_MS + config.statement_ms_max) / 1_000 + SETTLE_MARGIN_S
+  const running = new Changes({ database, abort, consumers, logger, settle_s })
+  undo.push(() => running.stop())
+  watchChanges(metrics.registry, running)
+  return running
+}
+
+export async function undoAll(undo: Undo, logger: Logger): Promise<void> {
   for (const step of undo.splice(0).reverse()) {
     // A part that fails to stop must not keep the others running.
     await Promise.resolve()
@@ -120,8 +154,8 @@ async function undoAll(undo: Undo, logger: Logger): Promise<void> {
   }
 }
 
-/** What answers the modules' requests; those of what refers to others first, as a reader of the API meets them. */
-export function loadRoutes(modules: readonly Module[]): Promise<ModuleRoutes[]> {
+/** What answers the modules' requests; those opened last first, as a reader of the API meets them. */
+export function loadRoutes(modules: readonly OpenModule[]): Promise<ModuleRoutes[]> {
   return Promise.all(modules.toReversed().map(async ({ routes }) => (await routes?.()) ?? {}))
 }
 

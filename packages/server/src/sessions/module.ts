@@ -1,4 +1,5 @@
 import { readBlobFacts } from '../blobs/blob_facts.js'
+import { collectBlobs, discardAllObjects } from '../blobs/discard_blobs.js'
 import { type Check, LOST, ORPHAN } from '../lifecycle/check.js'
 import type { Table } from '../lifecycle/table.js'
 import * as appends from '../log/append/append_queries.js'
@@ -6,12 +7,14 @@ import { SESSION_LIST } from '../log/append/configs_queries.js'
 import * as messages from '../log/read/message_queries.js'
 import { bySeq } from '../log/read/read_queries.js'
 import { END_COPIES } from '../log/unfinished_copy_queries.js'
-import type { Module } from '../module.js'
+import type { Kits, Module } from '../module.js'
 import { functionsIn } from '../postgres/stored_function.js'
+import { PROJECTS_MODULE } from '../projects/module.js'
 import { CHANGE_TABLES } from './change_tables.js'
 import * as copies from './copy_queries.js'
 import { eraseAllRemains, eraseRemains, eraseSomeSessions } from './erase/erase_sessions.js'
 import * as erasures from './erase/erasure_queries.js'
+import { applyRetention } from './erase/retention.js'
 import * as expiry from './expiry_queries.js'
 import { LAST_ACTIVITY } from './last_activity.js'
 import * as longCopies from './long_copy_queries.js'
@@ -64,19 +67,18 @@ const WITH_THE_SESSION = 'With its session in all respects, by the functions of 
 
 export const SESSIONS_MODULE: Module = {
   name: 'sessions',
-  routes: async () => (await import('./all_session_routes.js')).SESSION_ROUTES,
-  consumers: () => [LAST_ACTIVITY],
-  background: ({ database, signal, logger, thread }) =>
-    new TokenRecount({
-      database,
-      signal,
-      logger,
-      tokensOf: (project_id, messages, facts) => thread.run(project_id, 'storedTokens', messages, facts),
-      factsOf: (project_id, hashes) =>
-        readBlobFacts({ database, project_id }, hashes, (bytes) =>
-          thread.run(project_id, 'mediaFacts', bytes),
-        ),
-    }),
+  open: (kits, opened) => {
+    const { usage } = opened(PROJECTS_MODULE)
+    return {
+      routes: async () => (await import('./all_session_routes.js')).allSessionRoutes({ ...kits, usage }),
+      consumers: [LAST_ACTIVITY],
+      background: () => {
+        const recount = recountTokens(kits)
+        const retention = retain(kits)
+        return { ended: () => Promise.all([recount.ended(), retention.stop()]) }
+      },
+    }
+  },
   functions: functionsIn(
     appends,
     copies,
@@ -116,4 +118,20 @@ export const SESSIONS_MODULE: Module = {
       checks: KEY_CHECKS,
     },
   ],
+}
+
+function recountTokens({ background, logger, thread }: Kits): TokenRecount {
+  const { database } = background
+  return new TokenRecount({
+    ...background,
+    logger,
+    tokensOf: (project_id, messages, facts) => thread.run(project_id, 'storedTokens', messages, facts),
+    factsOf: (project_id, hashes) =>
+      readBlobFacts({ database, project_id }, hashes, (bytes) => thread.run(project_id, 'mediaFacts', bytes)),
+  })
+}
+
+function retain({ database, erasure, logger, config }: Kits): { stop(): Promise<void> } {
+  const sweeps = [collectBlobs, discardAllObjects]
+  return applyRetention(database.of('housekeeping'), erasure, logger, config.retention_ms, sweeps)
 }

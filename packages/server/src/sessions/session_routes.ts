@@ -3,169 +3,184 @@ import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { PageOf } from '../contract/schema.js'
 import { notFound } from '../errors.js'
-import { answer, mayRead, sentField, withFields } from '../http/answer/answer.js'
+import { answer, sentField, withFields } from '../http/answer/answer.js'
 import { answerFilteredList } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { parseFilter } from '../http/request/json_parameters.js'
 import { idempotencyOf, markReplayed } from '../log/append_within_quota.js'
 import { IdempotencyHeaders } from '../log/event_schema.js'
+import type { Kits } from '../module.js'
+import { mayRead } from '../projects/authenticate.js'
+import type { UsageDirectory } from '../projects/usage.js'
 import { roomFor } from '../projects/within_quotas.js'
 import { copySession } from './copy_session.js'
 import { LAST_ACTIVITY } from './last_activity.js'
 import { SESSIONS_BY_ACTIVITY } from './last_activity_queries.js'
+import { SESSION_BODIES } from './session_bodies.js'
 import { SESSIONS } from './session_queries.js'
 import { CopiedSession, ListSessionsQuery, MergedConfigs } from './session_schema.js'
 import { createSession, mergeConfigs, readSession, replaceConfigs, setExpiry } from './sessions.js'
 
 const operation = operationsOf('Sessions')
 
-export const sessionRoutes = allOf(
-  operation({
-    call: 'GET /session',
-    id: 'listSessions',
-    summary: "List the project's sessions",
-    description:
-      'In order of `created_at`, or of the last activity. A walk by cursor returns every session that exists throughout it exactly once.',
-    querystring: ListSessionsQuery,
-    returns: 'A page of sessions.',
-    data: PageOf(Type.Ref('Session')),
-    errors: ['being_prepared'],
-    handle: async (request, reply, { changes }) => {
-      const document = parseFilter('filter_by_configs', request.query.filter_by_configs)
-      if (request.query.order_by !== LAST_ACTIVITY.name)
-        return answerFilteredList(request, reply, SESSIONS, request.query, document)
-      await changes.prepare(request, LAST_ACTIVITY.name)
-      return answerFilteredList(request, reply, SESSIONS_BY_ACTIVITY, request.query, document)
-    },
-  }),
+/** What the operations on sessions work with. */
+export interface SessionParts extends Pick<Kits, 'changes' | 'erasure' | 'longWork' | 'isServing'> {
+  usage: UsageDirectory
+}
 
-  operation({
-    call: 'POST /session',
-    id: 'createSession',
-    summary: 'Create a session',
-    description:
-      'All fields are optional; an absent body counts as `{}`. The user is created on first use. If the session of `use_uuid` already exists, a key without the scope `read` gets back the fields that it sent.',
-    headers: IdempotencyHeaders,
-    status: 201,
-    returns: 'The new session.',
-    data: Type.Ref('Session'),
-    also: { 200: 'The existing session with this `use_uuid`; the request agrees with it.' },
-    errors: ['session_not_found', 'session_exists', 'quota_exceeded'],
-    handle: async (request, reply, { usage }, { user, use_uuid }) => {
-      const created = await createSession(request.database, {
-        project_id: request.project_id,
-        user: user ?? undefined,
-        use_uuid: use_uuid?.toLowerCase(),
-        body: request.bodyText,
-        idempotency: idempotencyOf(request),
-        room: roomFor(usage, request),
-      })
-      markReplayed(reply, created.replayed)
-      if (!created.existed) return answer(reply, created.json, 201)
-      return answer(reply, mayRead(request) ? created.json : asSent(request, created.json))
-    },
-  }),
+export const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: SessionParts) =>
+  allOf(
+    operation({
+      call: 'GET /session',
+      id: 'listSessions',
+      summary: "List the project's sessions",
+      description:
+        'In order of `created_at`, or of the last activity. A walk by cursor returns every session that exists throughout it exactly once.',
+      querystring: ListSessionsQuery,
+      returns: 'A page of sessions.',
+      data: PageOf(Type.Ref('Session')),
+      errors: ['being_prepared'],
+      handle: async (request, reply) => {
+        const document = parseFilter('filter_by_configs', request.query.filter_by_configs)
+        if (request.query.order_by !== LAST_ACTIVITY.name)
+          return answerFilteredList(request, reply, SESSIONS, request.query, document)
+        await changes.prepare(request, LAST_ACTIVITY.name)
+        return answerFilteredList(request, reply, SESSIONS_BY_ACTIVITY, request.query, document)
+      },
+    }),
 
-  operation({
-    call: 'GET /session/:session_id',
-    id: 'getSession',
-    summary: 'Read a session',
-    returns: 'The session.',
-    data: Type.Ref('Session'),
-    json: async (request) => readSession(request, request.params.session_id),
-  }),
+    operation({
+      call: 'POST /session',
+      id: 'createSession',
+      body: SESSION_BODIES.createSession,
+      summary: 'Create a session',
+      description:
+        'All fields are optional; an absent body counts as `{}`. The user is created on first use. If the session of `use_uuid` already exists, a key without the scope `read` gets back the fields that it sent.',
+      headers: IdempotencyHeaders,
+      status: 201,
+      returns: 'The new session.',
+      data: Type.Ref('Session'),
+      also: { 200: 'The existing session with this `use_uuid`; the request agrees with it.' },
+      errors: ['session_not_found', 'session_exists', 'quota_exceeded'],
+      handle: async (request, reply, { user, use_uuid }) => {
+        const created = await createSession(request.database, {
+          project_id: request.project_id,
+          user: user ?? undefined,
+          use_uuid: use_uuid?.toLowerCase(),
+          body: request.bodyText,
+          idempotency: idempotencyOf(request),
+          room: roomFor(usage, request),
+        })
+        markReplayed(reply, created.replayed)
+        if (!created.existed) return answer(reply, created.json, 201)
+        return answer(reply, mayRead(request) ? created.json : asSent(request, created.json))
+      },
+    }),
 
-  operation({
-    call: 'DELETE /session/:session_id',
-    id: 'deleteSession',
-    summary: 'Delete a session with its log',
-    description: 'And with all sessions below it.',
-    returns: 'It was deleted.',
-    json: async (request, _reply, { erasure }) => {
-      const { sessions } = await erasure.erase(request, 'session', [request.params.session_id])
-      if (sessions === 0) throw notFound('session')
-    },
-  }),
+    operation({
+      call: 'GET /session/:session_id',
+      id: 'getSession',
+      summary: 'Read a session',
+      returns: 'The session.',
+      data: Type.Ref('Session'),
+      json: async (request) => readSession(request, request.params.session_id),
+    }),
 
-  operation({
-    call: 'PATCH /session/:session_id',
-    id: 'updateSession',
-    summary: 'Set when a session expires',
-    description: 'Touches the session. A key without the scope `read` gets back what it sent.',
-    returns: 'The session.',
-    data: Type.Ref('Session'),
-    json: async (request) => {
-      const { params, bodyText } = request
-      const session = await setExpiry(request, params.session_id, bodyText)
-      return mayRead(request) ? session : asSent(request, session)
-    },
-  }),
+    operation({
+      call: 'DELETE /session/:session_id',
+      id: 'deleteSession',
+      summary: 'Delete a session with its log',
+      description: 'And with all sessions below it.',
+      returns: 'It was deleted.',
+      json: async (request) => {
+        const { sessions } = await erasure.erase(request, 'session', [request.params.session_id])
+        if (sessions === 0) throw notFound('session')
+      },
+    }),
 
-  operation({
-    call: 'POST /session/:session_id/copy',
-    id: 'copySession',
-    summary: 'Copy a session with its log, or fork it',
-    description:
-      "The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. With `up_to_seq` it is a fork: the log up to there. `user` and `configs` give it its own. Where more than 2,000 entries or 4 MiB are copied, this is done in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete. If a message's meta changes meanwhile, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` or a `use_uuid` is finished; one without is dropped.",
-    headers: IdempotencyHeaders,
-    returns: 'It was copied.',
-    data: CopiedSession,
-    errors: ['seq_ahead', 'session_exists', 'quota_exceeded'],
-    json: async (request, reply, { longWork, usage, isServing, erasure }, { up_to_seq, user, use_uuid }) => {
-      const copied = await copySession(request.database, longWork, {
-        project_id: request.project_id,
-        session_id: request.params.session_id,
-        up_to_seq,
-        user: user ?? undefined,
-        use_uuid: use_uuid?.toLowerCase(),
-        body: request.bodyText,
-        idempotency: idempotencyOf(request),
-        room: roomFor(usage, request),
-        isWanted: () => !reply.raw.destroyed,
-        isServing,
-        dependents: erasure.dependentsOf('session'),
-      })
-      markReplayed(reply, copied.replayed)
-      return copied.json
-    },
-  }),
+    operation({
+      call: 'PATCH /session/:session_id',
+      id: 'updateSession',
+      body: SESSION_BODIES.updateSession,
+      summary: 'Set when a session expires',
+      description: 'Touches the session. A key without the scope `read` gets back what it sent.',
+      returns: 'The session.',
+      data: Type.Ref('Session'),
+      json: async (request) => {
+        const { params, bodyText } = request
+        const session = await setExpiry(request, params.session_id, bodyText)
+        return mayRead(request) ? session : asSent(request, session)
+      },
+    }),
 
-  operation({
-    call: 'GET /session/:session_id/configs',
-    id: 'getConfigs',
-    summary: "Read a session's configs",
-    description: 'The session, including its configs.',
-    returns: 'The session.',
-    data: Type.Ref('Session'),
-    json: async (request) => readSession(request, request.params.session_id),
-  }),
+    operation({
+      call: 'POST /session/:session_id/copy',
+      id: 'copySession',
+      body: SESSION_BODIES.copySession,
+      summary: 'Copy a session with its log, or fork it',
+      description:
+        "The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. With `up_to_seq` it is a fork: the log up to there. `user` and `configs` give it its own. Where more than 2,000 entries or 4 MiB are copied, this is done in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete. If a message's meta changes meanwhile, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` or a `use_uuid` is finished; one without is dropped.",
+      headers: IdempotencyHeaders,
+      returns: 'It was copied.',
+      data: CopiedSession,
+      errors: ['seq_ahead', 'session_exists', 'quota_exceeded'],
+      json: async (request, reply, { up_to_seq, user, use_uuid }) => {
+        const copied = await copySession(request.database, longWork, {
+          project_id: request.project_id,
+          session_id: request.params.session_id,
+          up_to_seq,
+          user: user ?? undefined,
+          use_uuid: use_uuid?.toLowerCase(),
+          body: request.bodyText,
+          idempotency: idempotencyOf(request),
+          room: roomFor(usage, request),
+          isWanted: () => !reply.raw.destroyed,
+          isServing,
+          dependents: erasure.dependentsOf('session'),
+        })
+        markReplayed(reply, copied.replayed)
+        return copied.json
+      },
+    }),
 
-  operation({
-    call: 'PUT /session/:session_id/configs',
-    id: 'replaceConfigs',
-    summary: "Replace a session's configs",
-    returns: 'The configs were replaced.',
-    json: async (request) => {
-      await replaceConfigs(request, request.params.session_id, request.bodyText)
-    },
-  }),
+    operation({
+      call: 'GET /session/:session_id/configs',
+      id: 'getConfigs',
+      summary: "Read a session's configs",
+      description: 'The session, including its configs.',
+      returns: 'The session.',
+      data: Type.Ref('Session'),
+      json: async (request) => readSession(request, request.params.session_id),
+    }),
 
-  operation({
-    call: 'PATCH /session/:session_id/configs',
-    id: 'mergeConfigs',
-    summary: "Merge into a session's configs",
-    description:
-      'Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back what it sent.',
-    returns: 'The merged configs.',
-    data: MergedConfigs,
-    json: async (request) => {
-      const { params, bodyText } = request
-      const merged = await mergeConfigs(request, params.session_id, bodyText)
-      const configs = mayRead(request) ? merged : sentField(request, 'configs', '{}')
-      return `{"configs":${configs}}`
-    },
-  }),
-)
+    operation({
+      call: 'PUT /session/:session_id/configs',
+      id: 'replaceConfigs',
+      body: SESSION_BODIES.replaceConfigs,
+      summary: "Replace a session's configs",
+      returns: 'The configs were replaced.',
+      json: async (request) => {
+        await replaceConfigs(request, request.params.session_id, request.bodyText)
+      },
+    }),
+
+    operation({
+      call: 'PATCH /session/:session_id/configs',
+      id: 'mergeConfigs',
+      body: SESSION_BODIES.mergeConfigs,
+      summary: "Merge into a session's configs",
+      description:
+        'Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back what it sent.',
+      returns: 'The merged configs.',
+      data: MergedConfigs,
+      json: async (request) => {
+        const { params, bodyText } = request
+        const merged = await mergeConfigs(request, params.session_id, bodyText)
+        const configs = mayRead(request) ? merged : sentField(request, 'configs', '{}')
+        return `{"configs":${configs}}`
+      },
+    }),
+  )
 
 /** The answer for an existing session, as if the request had created it. */
 function asSent(request: FastifyRequest, session: string): string {

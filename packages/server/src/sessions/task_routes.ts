@@ -3,6 +3,7 @@ import Type from '#typebox'
 import { PageOf, pageQuery, Strict, Timestamp } from '../contract/schema.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
+import { SESSION_BODIES } from './session_bodies.js'
 import { readSession } from './sessions.js'
 
 const None = Type.Literal(0)
@@ -55,6 +56,7 @@ export const taskRoutes = allOf(
   operation({
     call: 'POST /session/:session_id/flush',
     id: 'flushSession',
+    body: SESSION_BODIES.flushSession,
     summary: 'Wait for the extraction of tasks',
     description,
     returns: 'Wait for the extraction of tasks',

@@ -1,8 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import type { Match, SearchedEntry, SearchTerm } from '@annals/messages/search'
-import type { Row } from '../postgres/database.js'
-import { ThreadWork, type WorkArguments, type WorkName, type WorkResult } from '../service/thread_work.js'
-import type { WorkThread } from './work_thread.js'
+import type { ThreadWork, WorkArguments, WorkName, WorkResult, WorkThread } from './work_thread.js'
 
 /** Characters that are worked on on the event loop; more goes to the work thread. */
 const INLINE_LENGTH_MAX = 32 * 1024
@@ -12,13 +9,17 @@ const INLINE_ORDERS_MAX = 4
 const ORDER_LENGTH_MAX = 512 * 1024
 
 /** Work on items one by one, of which each has a result. */
-type ItemWork = 'contextMessages' | 'indexedWords' | 'searchMatches'
-type Item<Name extends ItemWork> = Parameters<ThreadWork[Name]>[0][number]
-type Further<Name extends ItemWork> =
-  Parameters<ThreadWork[Name]> extends [unknown, ...infer More] ? More : []
-type Result<Name extends ItemWork> = ReturnType<ThreadWork[Name]>[number]
-
-const here = new ThreadWork()
+type ItemWork = {
+  [Name in WorkName]: ThreadWork[Name] extends (
+    items: infer _Items extends unknown[],
+    ...more: never[]
+  ) => unknown[]
+    ? Name
+    : never
+}[WorkName]
+type Item<Name extends ItemWork> = WorkArguments<Name> extends [Array<infer One>, ...unknown[]] ? One : never
+type Further<Name extends ItemWork> = WorkArguments<Name> extends [unknown, ...infer More] ? More : []
+type Result<Name extends ItemWork> = WorkResult<Name> extends Array<infer One> ? One : never
 
 /** Does work on so many characters on the event loop if that is little, and otherwise on the thread. */
 export async function workAtOnce<Name extends WorkName>(
@@ -29,7 +30,7 @@ export async function workAtOnce<Name extends WorkName>(
   ...values: WorkArguments<Name>
 ): Promise<WorkResult<Name>> {
   if (length > INLINE_LENGTH_MAX) return thread.run(owner, name, ...values)
-  return (here[name] as (...values: unknown[]) => WorkResult<Name>)(...values)
+  return thread.runHere(name, ...values)
 }
 
 /** Does it on the event loop if it is little, and otherwise on the thread, in orders of bounded size. */
@@ -46,12 +47,10 @@ export async function workInOrders<Name extends ItemWork>(
   const isLittle =
     small.length <= INLINE_ORDERS_MAX && items.every((item) => lengthOf(item) <= INLINE_LENGTH_MAX)
   for (const [index, order] of (isLittle ? small : inOrders(items, lengthOf)).entries()) {
-    const values = [order, ...more] as unknown as Parameters<ThreadWork[Name]>
+    const values = [order, ...more] as unknown as WorkArguments<Name>
     if (isLittle && index > 0) await turn()
-    const done = isLittle
-      ? (here[name] as (...values: unknown[]) => Result<Name>[])(...values)
-      : await thread.run(owner, name, ...values)
-    results.push(...(done as Result<Name>[]))
+    const done = isLittle ? thread.runHere(name, ...values) : thread.run(owner, name, ...values)
+    results.push(...((await done) as Result<Name>[]))
   }
   return results
 }
@@ -73,23 +72,4 @@ export function inOrders<Any>(
     length += lengthOf(item)
   }
   return orders
-}
-
-const lengthOf = ({ data }: SearchedEntry) => data.length
-
-export function wordsOnThread(thread: WorkThread) {
-  return (project_id: string, entries: SearchedEntry[]): Promise<string[]> =>
-    workInOrders(thread, project_id, 'indexedWords', entries, lengthOf)
-}
-
-export function matchesOnThread(thread: WorkThread) {
-  return (project_id: string, terms: SearchTerm[], entries: SearchedEntry[]): Promise<Array<Match | null>> =>
-    workInOrders(thread, project_id, 'searchMatches', entries, lengthOf, terms)
-}
-
-export function findErrorsOnThread(thread: WorkThread) {
-  return (project_id: string, rows: Row[], known_seq: number) => {
-    const length = rows.reduce((sum, { data }) => sum + (data?.length ?? 0), 0)
-    return workAtOnce(thread, project_id, 'findErrors', length, rows, known_seq)
-  }
 }

@@ -2,79 +2,134 @@ import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { AnnalsError } from '../errors.js'
 import { FairSemaphore } from '../fairness/fair_semaphore.js'
-import type { WorkArguments, WorkName, WorkResult } from '../service/thread_work.js'
 
 /** How long a job may wait for the thread. A body of 1 MiB takes it up to a second. */
 const WAIT_MS_MAX = 5_000
-const MEGABYTE = 1024 * 1024
 /** Smaller buffers may be parts of one that others use. */
 const SMALL_BYTES = 16_384
+const YOUNG_MEGABYTES_MAX = 16
+const MEGABYTE = 1024 * 1024
 /**
- * Limit of the thread's heap. Without one, it grows as large as the process's own, mostly with garbage. The most
- * expensive body found, 1 MB of `[{},{},…]` beside a message, takes 80 MB, the idle thread included.
+ * Limit of the heap of the thread that takes bodies. Without one, it grows as large as the process's own, mostly with
+ * garbage. The most expensive body found, 1 MB of `[{},{},…]` beside a message, takes 80 MB, the idle thread included.
  */
 const HEAP_MEGABYTES_MIN = 32
 const HEAP_MEGABYTES_PER_BODY_MEGABYTE = 96
-const YOUNG_MEGABYTES_MAX = 16
+
+/**
+ * What the second thread does, by name; each module adds its own. Arguments and results are copied between threads, so
+ * they are texts and numbers.
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: modules add their members to it
+export interface ThreadWork {}
+
+export type WorkName<Work = ThreadWork> = keyof Work & string
+type Doing<Work, Name extends keyof Work> = Extract<Work[Name], (...values: never[]) => unknown>
+export type WorkArguments<Name extends keyof Work, Work = ThreadWork> = Parameters<Doing<Work, Name>>
+export type WorkResult<Name extends keyof Work, Work = ThreadWork> = Awaited<ReturnType<Doing<Work, Name>>>
+
+/** Answers what a job asks this side for. */
+export type Call = (...values: never[]) => Promise<unknown>
 
 export interface WorkOrder {
   number: number
-  name: WorkName
+  name: string
   values: unknown[]
 }
 
-/** `fault`: the stack of an unexpected error. */
-export type WorkReport = { number: number; result: unknown } | { number: number; fault: string }
+/** Of a job: its result, the stack of an unexpected error, or that it asks this side for something. */
+export type WorkReport = { number: number } & (
+  | { result: unknown }
+  | { fault: string }
+  | { call: number; values: unknown[] }
+)
+
+export type CallOutcome = { call: number } & ({ result: unknown } | { failed: true })
+
+export interface ThreadOptions {
+  /** The file that it runs, beside this one in what is built. */
+  file: string
+  heap_megabytes: number
+  jobs_max: number
+  /** What its file finds as `workerData`. */
+  data?: unknown
+}
 
 interface Waiting {
   resolve: (result: never) => void
   reject: (error: Error) => void
+  call: Call | undefined
+}
+
+/** The thread for bodies and conversions beyond a few KB. */
+export function bodyThread(body_bytes_max: number, here: ThreadWork): WorkThread {
+  const heap_megabytes =
+    HEAP_MEGABYTES_MIN + HEAP_MEGABYTES_PER_BODY_MEGABYTE * Math.ceil(body_bytes_max / MEGABYTE)
+  return new WorkThread({ file: './thread.js', heap_megabytes, jobs_max: 1 }, here)
 }
 
 /**
- * A thread for work that would hold the event loop too long: bodies and conversions beyond a few KB. Started by the
- * first job. It runs one job at a time, with projects taking turns; a job that waits too long is refused. Jobs wait
- * on this side, where they are counted.
+ * A thread for work that would hold the event loop too long. Started by the first job. It runs a bounded number of jobs
+ * at once, with projects taking turns; a job that waits too long is refused. Jobs wait on this side, where they are
+ * counted.
  */
-export class WorkThread {
+export class WorkThread<Work extends object = ThreadWork> {
   private thread: Worker | undefined
   private readonly waiting = new Map<number, Waiting>()
   private orders = 0
-  private readonly places = new FairSemaphore({
-    places_max: 1,
-    wait_ms_max: WAIT_MS_MAX,
-    refusal: tooMuchWork,
-  })
+  private readonly places: FairSemaphore
 
-  constructor(private readonly body_bytes_max: number) {}
+  /** @param here the same work on this thread, for what is little */
+  constructor(
+    private readonly options: ThreadOptions,
+    private readonly here?: Work,
+  ) {
+    const places = { places_max: options.jobs_max, wait_ms_max: WAIT_MS_MAX, refusal: tooMuchWork }
+    this.places = new FairSemaphore(places)
+  }
 
   /** Runs a job for an owner, which is a project; bytes are gone after it. @throws AnnalsError overloaded */
-  run<Name extends WorkName>(
+  run<Name extends WorkName<Work>>(
     owner: string,
     name: Name,
-    ...values: WorkArguments<Name>
-  ): Promise<WorkResult<Name>> {
-    return this.places.run(owner, () => this.order<WorkResult<Name>>(name, values))
+    ...values: WorkArguments<Name, Work>
+  ): Promise<WorkResult<Name, Work>> {
+    return this.places.run(owner, () => this.order(name, values))
   }
 
-  endConversation(conversation: number): void {
-    if (this.thread) this.order('endConversation', [conversation]).catch(() => {})
+  /** The same for a job that asks this side for something while it runs. */
+  runWith<Name extends WorkName<Work>>(
+    owner: string,
+    call: Call,
+    name: Name,
+    ...values: WorkArguments<Name, Work>
+  ): Promise<WorkResult<Name, Work>> {
+    return this.places.run(owner, () => this.order(name, values, call))
   }
 
-  endList(list: number): void {
-    if (this.thread) this.order('endList', [list]).catch(() => {})
+  /** Does it on this thread. */
+  runHere<Name extends WorkName<Work>>(
+    name: Name,
+    ...values: WorkArguments<Name, Work>
+  ): WorkResult<Name, Work> | Promise<WorkResult<Name, Work>> {
+    return (this.here![name] as (...values: unknown[]) => WorkResult<Name, Work>)(...values)
+  }
+
+  /** Tells the thread something, if it runs, without waiting for a turn. */
+  tell<Name extends WorkName<Work>>(name: Name, ...values: WorkArguments<Name, Work>): void {
+    if (this.thread) this.order(name, values).catch(() => {})
   }
 
   async close(): Promise<void> {
     await this.thread?.terminate()
   }
 
-  private order<Result>(name: WorkName, values: unknown[]): Promise<Result> {
+  private order<Result>(name: string, values: unknown[], call?: Call): Promise<Result> {
     this.thread ??= this.start()
     const { thread } = this
     const number = ++this.orders
     return new Promise((resolve, reject) => {
-      this.waiting.set(number, { resolve, reject })
+      this.waiting.set(number, { resolve, reject, call })
       // Bytes are handed over instead of copied: a large body would hold the event loop.
       const bytes = values.filter((value) => value instanceof Uint8Array && value.length > SMALL_BYTES)
       thread.postMessage(
@@ -85,22 +140,41 @@ export class WorkThread {
   }
 
   private start(): Worker {
-    const body_megabytes = Math.ceil(this.body_bytes_max / MEGABYTE)
-    const heap_megabytes = HEAP_MEGABYTES_MIN + HEAP_MEGABYTES_PER_BODY_MEGABYTE * body_megabytes
-    const thread = startThread('./thread.js', heap_megabytes)
-    thread.on('message', (report: WorkReport) => {
-      const waiting = this.waiting.get(report.number)
-      // A thread that failed may still report what was given up with it.
-      if (!waiting) return
-      const { resolve, reject } = waiting
-      this.waiting.delete(report.number)
-      if ('fault' in report) reject(new Error(`on the work thread: ${report.fault}`))
-      else resolve(report.result as never)
+    const { file, heap_megabytes, data } = this.options
+    // Where the process was given this option for its own heap, which is fixed by now, V8 prefers it to the limits below.
+    setFlagsFromString(`--max-old-space-size=${heap_megabytes}`)
+    const thread = new Worker(new URL(file, import.meta.url), {
+      workerData: data,
+      resourceLimits: {
+        maxOldGenerationSizeMb: heap_megabytes,
+        maxYoungGenerationSizeMb: YOUNG_MEGABYTES_MAX,
+      },
     })
+    // It does not keep the process running.
+    thread.unref()
+    thread.on('message', (report: WorkReport) => this.take(thread, report))
     // For example out of memory. The next job starts another thread.
     thread.on('error', (error) => this.fail(thread, error))
     thread.on('exit', () => this.fail(thread, new Error('the work thread ended')))
     return thread
+  }
+
+  private take(thread: Worker, report: WorkReport): void {
+    const waiting = this.waiting.get(report.number)
+    // A thread that failed may still report what was given up with it.
+    if (!waiting) return
+    if ('call' in report) {
+      const { call } = report
+      const post = (outcome: CallOutcome) => thread.postMessage(outcome)
+      waiting.call!(...(report.values as never[])).then(
+        (result) => post({ call, result }),
+        () => post({ call, failed: true }),
+      )
+      return
+    }
+    this.waiting.delete(report.number)
+    if ('fault' in report) waiting.reject(new Error(`on the work thread: ${report.fault}`))
+    else waiting.resolve(report.result as never)
   }
 
   private fail(thread: Worker, error: unknown): void {
@@ -113,22 +187,7 @@ export class WorkThread {
   }
 }
 
-/** Starts a thread with a bound to its heap, which does not keep the process running. */
-export function startThread(file: string, heap_megabytes: number, workerData?: unknown): Worker {
-  // Where the process was given this option for its own heap, which is fixed by now, V8 prefers it to the limits below.
-  setFlagsFromString(`--max-old-space-size=${heap_megabytes}`)
-  const thread = new Worker(new URL(file, import.meta.url), {
-    workerData,
-    resourceLimits: {
-      maxOldGenerationSizeMb: heap_megabytes,
-      maxYoungGenerationSizeMb: YOUNG_MEGABYTES_MAX,
-    },
-  })
-  thread.unref()
-  return thread
-}
-
-export function tooMuchWork(): AnnalsError {
+function tooMuchWork(): AnnalsError {
   return new AnnalsError(
     'overloaded',
     'The service has too many large requests in progress. Nothing was done; retry shortly.',

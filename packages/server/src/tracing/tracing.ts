@@ -11,7 +11,6 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
-import type { PendingAppend } from '../log/append/append_request.js'
 import { VERSION } from '../version.js'
 
 const NAME = 'annals'
@@ -23,6 +22,15 @@ export interface RequestTrace {
   enter(next: () => void): void
   /** `status` is undefined if the connection ended without an answer. Call once. */
   end(outcome: { status: number | undefined; project_id: string | undefined }): void
+}
+
+/** An append that waits for its commit. */
+interface TracedAppend {
+  /** The context in which it came. */
+  readonly origin?: unknown
+  readonly enqueued_at: number
+  readonly followers: readonly TracedAppend[]
+  readonly request: { project_id: string; entries: readonly unknown[] }
 }
 
 const UNTRACED: RequestTrace = { enter: (next) => next(), end: () => {} }
@@ -79,7 +87,7 @@ export class Tracing {
   }
 
   /** Runs the flush of `taken`; each `origin` is a context. */
-  async flush(taken: readonly PendingAppend[], run: () => Promise<void>): Promise<void> {
+  async flush(taken: readonly TracedAppend[], run: () => Promise<void>): Promise<void> {
     const traced = taken
       .flatMap((pending) => [pending, ...pending.followers])
       .filter(({ origin }) => trace.getSpan(origin as Context)?.isRecording())
@@ -92,7 +100,7 @@ export class Tracing {
     }
   }
 
-  private startCommit(taken: readonly PendingAppend[], traced: readonly PendingAppend[]): Span {
+  private startCommit(taken: readonly TracedAppend[], traced: readonly TracedAppend[]): Span {
     const began = performance.now()
     const origins = traced.map(({ origin }) => origin as Context)
     const commit = this.tracer.startSpan(

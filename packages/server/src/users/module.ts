@@ -3,7 +3,7 @@ import type { Module } from '../module.js'
 /** Users, who come to be with the first thing that is theirs. */
 export const USERS_MODULE: Module = {
   name: 'users',
-  routes: async () => (await import('./user_routes.js')).USER_ROUTES,
+  open: (kits) => ({ routes: async () => (await import('./user_routes.js')).userRoutes(kits) }),
   tables: [
     {
       name: 'users',

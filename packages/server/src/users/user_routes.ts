@@ -1,9 +1,9 @@
 import Type from '#typebox'
 import { PageOf } from '../contract/schema.js'
 import { answerPage, answerWholeList, type PagePosition, readListCursor } from '../http/answer/page_answer.js'
-import { allOf, type Operation, operationsOf } from '../http/operation.js'
+import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
-import type { ModuleRoutes } from '../module.js'
+import type { Kits, ModuleRoutes } from '../module.js'
 import { ErasedUser, ListUsersQuery, ResourceCounts, User } from './user_schema.js'
 import { countedOfUser, countResources, findUsers } from './users.js'
 
@@ -12,11 +12,12 @@ const USER_JSON_BYTES_MAX = 2_048
 
 const operation = operationsOf('Users')
 
-const userRoutes: Operation = (app, parts) => {
-  const { longWork, erasure, registry } = parts
+type UserParts = Pick<Kits, 'longWork' | 'erasure' | 'registry'>
+
+export function userRoutes({ longWork, erasure, registry }: UserParts): ModuleRoutes {
   const counted = countedOfUser(registry.tables)
   const names = counted.map(({ name }) => name)
-  allOf(
+  const project = allOf(
     operation({
       call: 'GET /user/ls',
       id: 'listUsers',
@@ -64,7 +65,6 @@ const userRoutes: Operation = (app, parts) => {
         return JSON.stringify({ deleted, ...(objects > 0 && { pending: { objects } }) })
       },
     }),
-  )(app, parts)
+  )
+  return { project, schemas: [User] }
 }
-
-export const USER_ROUTES: ModuleRoutes = { project: userRoutes, schemas: [User] }

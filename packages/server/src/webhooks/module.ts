@@ -1,10 +1,24 @@
 import type { Module } from '../module.js'
+import { Deliveries } from './deliveries.js'
 import { DELIVERIES_WAIT } from './webhook_queries.js'
+import { webhookConsumer } from './webhooks.js'
 
 /** Where projects are told of new entries. Exports have no webhooks: their secrets stay here. */
 export const WEBHOOKS_MODULE: Module = {
   name: 'webhooks',
-  routes: async () => (await import('./webhook_routes.js')).WEBHOOK_ROUTES,
+  open: (kits) => {
+    const { config, background, logger } = kits
+    let deliveries: Deliveries | undefined
+    return {
+      routes: async () => (await import('./webhook_routes.js')).webhookRoutes(kits),
+      consumers: [webhookConsumer((...added) => deliveries?.added(...added))],
+      background: () => {
+        const to_private = config.webhooks_to_private === 'true'
+        deliveries = new Deliveries({ ...background, logger, to_private })
+        return deliveries
+      },
+    }
+  },
   tables: [
     {
       name: 'webhooks',

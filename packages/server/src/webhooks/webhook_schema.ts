@@ -1,5 +1,6 @@
 import Type from '#typebox'
 import { Count, Nullable, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import { whole } from '../http/request/taken_body.js'
 import { EVENT_TYPE_LENGTH_MAX } from '../limits.js'
 
 const EVENT_PREFIX = 'event.'
@@ -58,3 +59,6 @@ export const CreateWebhookBody = Strict({
     }),
   ),
 })
+
+/** By operation: how its body is checked, and what is taken from it. */
+export const WEBHOOK_BODIES = { createWebhook: whole(CreateWebhookBody) } as const

@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fastify from 'fastify'
 import { afterAll, expect, it } from 'vitest'
-import { consoleRoutes } from '../../src/console_api/console_routes.js'
+import { type ConsoleParts, consoleRoutes } from '../../src/console_api/console_routes.js'
 import type { AppServer } from '../../src/http/app_server.ts'
-import type { AppParts } from '../../src/service/service_context.js'
 
 const directory = mkdtempSync(join(tmpdir(), 'annals-console-page-'))
 afterAll(() => rmSync(directory, { recursive: true }))
@@ -24,7 +23,7 @@ it('the console of a clone that is built while the service runs is what was buil
   build('index-1.js')
   const app = fastify()
   const parts = { config: {}, tokens: {}, database: { of: () => ({}) } }
-  await consoleRoutes(app as unknown as AppServer, parts as unknown as AppParts, `${CONSOLE}/`)
+  await consoleRoutes(app as unknown as AppServer, parts as unknown as ConsoleParts, `${CONSOLE}/`)
   const page = () => app.inject('/console/sessions')
   expect((await page()).body).toContain('index-1.js')
   rmSync(CONSOLE, { recursive: true })

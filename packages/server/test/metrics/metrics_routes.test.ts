@@ -3,13 +3,12 @@ import { expect, it, vi } from 'vitest'
 import type { AppServer } from '../../src/http/app_server.ts'
 import { Metrics } from '../../src/metrics/metrics.ts'
 import { metricsRoutes } from '../../src/metrics/metrics_routes.ts'
-import type { AppParts } from '../../src/service/service_context.js'
 
 it('/metrics is made a few times for many who ask at once, and anew for who asks later', async () => {
   const metrics = new Metrics()
   const render = vi.spyOn(metrics.registry, 'metrics')
   const app = fastify()
-  metricsRoutes(app as unknown as AppServer, { metrics } as AppParts)
+  metricsRoutes(app as unknown as AppServer, { metrics })
   await app.ready()
   const ask = () => app.inject({ method: 'GET', url: '/metrics' })
 

@@ -1,19 +1,22 @@
 import { pino } from 'pino'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { readConfig } from '../../src/configuration/config.js'
 import { memoryBudget } from '../../src/fairness/memory_budget.js'
 import type { AppServer } from '../../src/http/app_server.js'
 import { Erasure } from '../../src/lifecycle/erase/erasure.js'
 import { registryOf } from '../../src/lifecycle/registry.js'
+import { Feed } from '../../src/log/follow/feed.js'
+import { LOG_MODULE } from '../../src/log/module.js'
 import { Metrics } from '../../src/metrics/metrics.js'
+import type { Kits } from '../../src/module.js'
 import { DatabaseAway, type Row } from '../../src/postgres/database.js'
-import { AdminSessions } from '../../src/projects/tokens/admin_sessions.js'
+import { PROJECTS_MODULE } from '../../src/projects/module.js'
 import type { Grant } from '../../src/projects/tokens/key_look_ups.js'
 import { buildApp } from '../../src/service/app.js'
-import { MODULES } from '../../src/service/modules.js'
+import { MODULES, openModules } from '../../src/service/modules.js'
 import { loadRoutes } from '../../src/service/service.js'
-import type { AppParts } from '../../src/service/service_context.js'
-import { ThreadWork, type WorkArguments, type WorkName } from '../../src/service/thread_work.js'
+import { THREAD_WORK } from '../../src/service/thread_work.js'
+import type { WorkArguments, WorkName } from '../../src/threads/work_thread.js'
 
 const ADMIN_TOKEN = 'a'.repeat(32)
 const SESSION = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
@@ -40,56 +43,56 @@ beforeEach(async () => {
     has_consumers: false,
     unmarked_until: 0,
   })
-  app = await buildApp(fakeParts(), await loadRoutes(MODULES))
+  const kits = fakeKits()
+  const { all, opened } = openModules(MODULES, kits)
+  vi.spyOn(Feed.prototype, 'subscribe').mockImplementation(() => {
+    subscriptions += 1
+    return ENDLESS as never
+  })
+  const tokens = { find: () => findToken() } as never
+  const { adminSessions } = opened(PROJECTS_MODULE)
+  const { appender } = opened(LOG_MODULE)
+  app = await buildApp(kits, await loadRoutes(all), { tokens, adminSessions, appender })
 })
 afterEach(() => app.close())
 
 /** The work of the other thread, on this one: it is started from what was built, which is not what is tested here. */
 function inlineThread() {
-  const work = new ThreadWork()
   const run = async <Name extends WorkName>(_owner: string, name: Name, ...values: WorkArguments<Name>) =>
-    (work[name] as (...values: unknown[]) => unknown)(...values)
+    (THREAD_WORK[name] as (...values: unknown[]) => unknown)(...values)
   return { run }
 }
 
-/** A service in front of a database that has one empty session and nothing else. */
-function fakeParts(): AppParts {
+const ENDLESS = {
+  ended: false,
+  seen_seq: 0,
+  end: () => {},
+  close: () => {},
+  changed: () => new Promise(() => {}),
+}
+
+/** Of a service in front of a database that has one empty session and nothing else. */
+function fakeKits(): Kits {
   const rows: Row[] = [{ last_seq: '0' }]
   const query = async ({ name }: { name: string }) => (name === 'read_head' ? rows : [])
   const database = { query, transaction: async (work: (connection: object) => unknown) => work({ query }) }
-  const feed = {
-    close: () => {},
-    subscribe: () => {
-      subscriptions += 1
-      return {
-        ended: false,
-        seen_seq: 0,
-        end: () => {},
-        close: () => {},
-        changed: () => new Promise(() => {}),
-      }
-    },
-  }
   const parts = {
     config: readConfig({ ANNALS_ADMIN_TOKEN: ADMIN_TOKEN }),
     logger: pino({ level: 'silent' }),
     database: { of: () => database },
+    appends: { of: () => database },
     reserved: database,
+    background: { database },
     registry: registryOf(MODULES),
     erasure: new Erasure(registryOf(MODULES).tables),
     longWork: { run: (_project_id: string, work: () => unknown) => work() },
-    appender: {},
     thread: inlineThread(),
-    tokens: { find: () => findToken() },
-    feed,
     metrics: new Metrics(),
     memory: memoryBudget(100_000_000),
-    heartbeat: { add: () => () => {} },
     isReady: () => true,
     isServing: () => true,
-    adminSessions: new AdminSessions(database as never, ADMIN_TOKEN),
   }
-  return parts as unknown as AppParts
+  return parts as unknown as Kits
 }
 
 async function send(method: string, url: string, headers: Record<string, string> = {}, payload?: string) {

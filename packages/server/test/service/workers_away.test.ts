@@ -1,9 +1,9 @@
 import Fastify from 'fastify'
 import { expect, it, onTestFinished } from 'vitest'
 import type { AppServer } from '../../src/http/app_server.js'
+import type { Kits } from '../../src/module.js'
 import { schemaVersion } from '../../src/postgres/migrations.js'
 import { operationRoutes } from '../../src/service/operation_routes.js'
-import type { AppParts } from '../../src/service/service_context.js'
 
 it('asks a cluster that hangs for its workers once at a time, so that a connection for keys stays free', async () => {
   const asked: string[] = []
@@ -16,7 +16,7 @@ it('asks a cluster that hangs for its workers once at a time, so that a connecti
   }
   const app = Fastify() as unknown as AppServer
   onTestFinished(() => app.close())
-  operationRoutes(app, { reserved, isReady: () => true } as unknown as AppParts)
+  operationRoutes(app, { reserved, isReady: () => true } as unknown as Kits)
   const answers = await Promise.all([1, 2, 3].map(() => app.inject('/ready')))
   for (const answer of answers)
     expect(answer.json()).toEqual({ status: 'ready', workers_away: ['a worker that does not answer'] })

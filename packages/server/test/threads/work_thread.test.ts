@@ -9,7 +9,7 @@ const SCRIPT = `
   // The thread alone keeps no process going.
   const alive = setInterval(() => {}, 1_000)
   import(${JSON.stringify(BUILT)}).then(async ({ WorkThread }) => {
-    const thread = new WorkThread(0)
+    const thread = new WorkThread({ file: '../service/thread.js', heap_megabytes: 32, jobs_max: 1 })
     const body = Buffer.from(${JSON.stringify(COSTLY_BODY)})
     console.log(await thread.run('', 'takeBody', 'addMessage', body).then(({ stage }) => stage, ({ error }) => error))
     await thread.close()
@@ -26,7 +26,7 @@ it('The thread for large bodies keeps its own bound where the heap of the proces
 const LATE_REPORT = `
   const alive = setInterval(() => {}, 1_000)
   import(${JSON.stringify(BUILT)}).then(async ({ WorkThread }) => {
-    const work = new WorkThread(1_048_576)
+    const work = new WorkThread({ file: '../service/thread.js', heap_megabytes: 128, jobs_max: 1 })
     const running = work.run('', 'takeBody', 'addEvent', Buffer.from('{}')).catch(({ message }) => message)
     const { thread } = work
     thread.emit('error', new Error('it failed'))

@@ -1,9 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { admitConsoleRequest } from '../../console_api/console_requests.js'
+import type { Logger } from 'pino'
 import { AnnalsError } from '../../errors.js'
-import { bearerToken } from '../../projects/authenticate.js'
-import type { TokenDirectory } from '../../projects/tokens/token_directory.js'
-import type { AppParts } from '../../service/service_context.js'
+import type { MemoryBudget } from '../../fairness/memory_budget.js'
 import { errorText } from '../answer/answer.js'
 import { SECURITY_HEADERS } from '../answer/security_headers.js'
 import type { AppServer } from '../app_server.js'
@@ -17,9 +15,6 @@ import { holdSentAhead } from './request_memory.js'
 export const TAKEN_AT_ONCE = new Set(['/health', '/ready', '/metrics'])
 /** Most monitoring requests per turn of the event loop: no monitor needs more, and anybody may ask. */
 const TAKEN_AT_ONCE_MAX = 8
-/** Number of waiting appends, over all projects, from which on it pays to ask whose they are. */
-const CROWDED = 250
-const APPEND = /\/(?:events|messages|entries)$/
 /** How often the log reports the number of refusals. */
 const TOLD_MS = 1_000
 
@@ -31,7 +26,22 @@ interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   /** The caller, once somebody has asked. */
-  caller?: { project_id: string | undefined }
+  caller?: { name: string | undefined }
+}
+
+/** What admission asks of those who know the callers. */
+export interface Admission {
+  logger: Logger
+  memory: MemoryBudget
+  /** Whom a request is from, as far as that is known without asking the database. */
+  callerOf(request: IncomingMessage): string | undefined
+  /** Whether the service is behind with what a request asks for, so that it need not be read. */
+  isLate(request: IncomingMessage, callerOf: () => string | undefined): boolean
+  /** Rewrites a request as it comes in. */
+  enter(request: IncomingMessage): void
+  addressOf: AddressOf
+  /** Called with a number of refusals. */
+  refused(count: number): void
 }
 
 /**
@@ -39,15 +49,15 @@ interface Exchange {
  * process's capacity, for a fraction of a request's cost and without a log line each. This includes appends that
  * `projects/rate_limit.ts` would refuse.
  */
-export function admitRequests(app: AppServer, parts: AppParts, addressOf: AddressOf): void {
-  const { tokens, appender, memory } = parts
+export function admitRequests(app: AppServer, admission: Admission): void {
+  const { memory, addressOf } = admission
   const [framework] = app.server.listeners('request') as RequestListener[]
   /**
    * Answered when the turn ends. A caller answered at once would send its next request into the same turn, which
    * would then hardly end, and everything that waits for its end would wait on.
    */
   let refused: Exchange[] = []
-  const tell = refusalTeller(parts)
+  const tell = refusalTeller(admission)
   let isTurn = false
   let takenAtOnce = 0
   /**
@@ -56,7 +66,10 @@ export function admitRequests(app: AppServer, parts: AppParts, addressOf: Addres
    */
   let hasConnected = false
 
-  const callerOf = (exchange: Exchange) => projectOf(exchange, tokens)
+  const callerOf = (exchange: Exchange) => {
+    exchange.caller ??= { name: admission.callerOf(exchange.request) }
+    return exchange.caller.name
+  }
   const intake = new Intake<Exchange>({
     // A caller who left meanwhile cannot be answered.
     take: ({ request, response }) => request.socket.destroyed || framework!(request, response),
@@ -64,13 +77,6 @@ export function admitRequests(app: AppServer, parts: AppParts, addressOf: Addres
     addressOf: ({ request }) => addressOf(request),
     now: () => performance.now(),
   })
-
-  const isLate = (exchange: Exchange) => {
-    const { method, url } = exchange.request
-    if (method !== 'POST' || !APPEND.test(url!)) return false
-    const project_id = callerOf(exchange)
-    return project_id !== undefined && appender.isBehind(project_id)
-  }
 
   const endTurn = () => {
     takenAtOnce = 0
@@ -90,7 +96,7 @@ export function admitRequests(app: AppServer, parts: AppParts, addressOf: Addres
   app.server.on('request', (request, response) => {
     // The parser continues with what arrived on a connection that was closed meanwhile.
     if (request.socket.destroyed) return
-    if (request.url!.startsWith('/console/')) admitConsoleRequest(request)
+    admission.enter(request)
     if (!isTurn) setImmediate(endTurn)
     isTurn = true
     if (TAKEN_AT_ONCE.has(request.url!) && takenAtOnce < TAKEN_AT_ONCE_MAX) {
@@ -101,17 +107,17 @@ export function admitRequests(app: AppServer, parts: AppParts, addressOf: Addres
     // A connection is counted with one request. This tells whether another one is ahead of this.
     if (response.socket === null && !holdSentAhead(memory, request, response, callerOf(exchange)))
       return closeConnection(request.socket)
-    const isCrowded = appender.waitingRequests >= CROWDED
-    if ((isCrowded && isLate(exchange)) || !intake.offer(exchange)) refused.push(exchange)
+    const isLate = admission.isLate(request, () => callerOf(exchange))
+    if (isLate || !intake.offer(exchange)) refused.push(exchange)
   })
 }
 
 /** Counts refusals, and logs how many there were since the last line. */
-function refusalTeller({ logger, metrics }: AppParts): (count: number) => void {
+function refusalTeller({ logger, refused }: Admission): (count: number) => void {
   let untold = 0
   let told_at = Number.NEGATIVE_INFINITY
   return (count) => {
-    metrics.shed(count)
+    refused(count)
     untold += count
     const now = performance.now()
     if (now - told_at < TOLD_MS) return
@@ -131,14 +137,4 @@ function refuse({ request, response }: Exchange): void {
       'retry-after': '1',
     })
     .end(REFUSAL.text)
-}
-
-function projectOf(exchange: Exchange, tokens: TokenDirectory): string | undefined {
-  if (!exchange.caller) {
-    const { request } = exchange
-    const token = bearerToken(request)
-    const project_id = token === undefined ? undefined : tokens.projectOf(token, request.socket)
-    exchange.caller = { project_id }
-  }
-  return exchange.caller.project_id
 }

@@ -37,14 +37,6 @@ export function errorText({ error, message }: AnnalsError): { status: number; te
   return { status, text: JSON.stringify({ code: status, error, msg }) }
 }
 
-/**
- * The answer to a change: the resource, for a key that may read it; otherwise what the caller sent, in the same
- * shape, with only ids and times added by the service.
- */
-export function mayRead(request: FastifyRequest): boolean {
-  return request.grant!.scopes.has('read')
-}
-
 /** The JSON text of a field of the body; `otherwise` if it was not sent. */
 export function sentField(request: FastifyRequest, name: string, otherwise: string): string {
   const text = memberTexts(request.bodyText).get(name) ?? 'null'

@@ -66,7 +66,7 @@ async function* whileAuthorized(
   let written = 0
   for await (const text of texts) {
     for (const piece of typeof text === 'string' ? answerPieces(text) : bytePieces(text)) {
-      if (request.grant && !(await request.isStillAuthorized()))
+      if (request.isStillAuthorized && !(await request.isStillAuthorized()))
         throw new Error('the key of the request was revoked')
       yield piece
       written += 1

@@ -1,6 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { AnnalsError, type ErrorName, invalidRequest } from '../../errors.js'
-import { AppendInDoubt } from '../../log/append/append_request.js'
+import { AnnalsError, AppendInDoubt, type ErrorName, invalidRequest } from '../../errors.js'
 import { DatabaseAway } from '../../postgres/database.js'
 import { describeError, isUnstorable } from '../../postgres/database_errors.js'
 import type { AppServer } from '../app_server.js'

@@ -1,13 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { answerEntries } from '../../blobs/blob_bytes.js'
 import { jsonList } from '../../json/json_list.js'
-import { ENTRY_PAGE_LIMIT_DEFAULT, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../limits.js'
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../limits.js'
 import { type FilteredList, filteredList } from '../../lists/filtered_list_queries.js'
 import type { ListPosition } from '../../lists/keyset_queries.js'
 import { type Listed, PIECE_READ_BYTES, pagesOf, readList } from '../../lists/listed.js'
-import type { ReadEntry } from '../../log/read/entry_columns.js'
-import { type LogPosition, readPosition, writePosition } from '../../log/read/log_position.js'
-import { LogReader, type ReadPage, UNLIMITED } from '../../log/read/read_log.js'
 import { listReadBytes } from '../admission/request_memory.js'
 import { Cursors } from '../request/cursor.js'
 import { answer } from './answer.js'
@@ -16,8 +12,6 @@ import { sendChunks } from './answer_chunks.js'
 const SEPARATOR = '|'
 /** Characters of items that are joined at once. */
 const JOINED_LENGTH_MAX = 256 * 1024
-/** The same of entries: with commas and what stands around them, they are a piece of the answer. */
-const JOINED_ENTRIES_LENGTH_MAX = 60 * 1024
 
 /** Reads the position in a list out of a cursor. */
 export function readListCursor(
@@ -53,31 +47,8 @@ export function cursorsOfList(
   return new Cursors(list.order?.name ?? list.list.table, project_id, time_desc, user, document, ...parents)
 }
 
-/** The seqs that a page of a log is of, and up to where its reader has seen the log. */
-export interface PageRange {
-  range: { above_seq: number; below_seq: number }
-  seen: LogPosition
-}
-
-/**
- * The range of a page that begins behind the position in its cursor, in the page's direction, and behind `after_seq`.
- * @throws AnnalsError invalid_cursor
- */
-export function readPageRange(
-  cursors: Cursors,
-  { cursor, after_seq = 0, time_desc }: { cursor?: string; time_desc?: boolean; after_seq?: number },
-): PageRange {
-  if (cursor === undefined)
-    return { range: { above_seq: after_seq, below_seq: UNLIMITED }, seen: { seq: after_seq } }
-  const position = readPosition(cursors.read(cursor))
-  const range = time_desc
-    ? { above_seq: after_seq, below_seq: position.seq }
-    : { above_seq: position.seq, below_seq: UNLIMITED }
-  return { range, seen: position.seq < after_seq ? { seq: after_seq } : position }
-}
-
 /** Which page of a list is asked for. */
-interface PageQuery {
+export interface PageQuery {
   cursor?: string
   limit?: number
   time_desc?: boolean
@@ -139,81 +110,4 @@ export async function answerWholeList(
   const next = (after: PagePosition['after']) => find({ after, limit: PAGE_LIMIT_MAX })
   const pages = pagesOf(next, PAGE_LIMIT_MAX + 1, after)
   return sendChunks(reply, jsonList('{"items":[', pages, '],"has_more":false,"next_cursor":""}'))
-}
-
-/** The log of the session that the path names, which is read as long as the caller waits for it. */
-export function logOfPath(reply: FastifyReply, seen?: LogPosition): LogReader {
-  const { database, project_id, params } = reply.request
-  const { session_id } = params as { session_id: string }
-  return new LogReader(database, { project_id, session_id }, seen, () => !reply.raw.destroyed)
-}
-
-/** Answers with a page of the log that the path names, in order of seq. */
-export function answerLogPage(
-  reply: FastifyReply,
-  view: 'event' | 'item',
-  cursors: Cursors,
-  query: PageQuery & Pick<ReadPage, 'kind' | 'type'> & { after_seq?: number },
-): Promise<FastifyReply> {
-  const { type, limit = ENTRY_PAGE_LIMIT_DEFAULT, time_desc = false } = query
-  const kind = view === 'event' ? view : query.kind
-  const { range, seen } = readPageRange(cursors, query)
-  const entries = logOfPath(reply, seen).read(view, { kind, type, ...range, time_desc, limit: limit + 1 })
-  return answerEntriesPage(reply, entries, limit, (last) => cursors.write(writePosition(last)))
-}
-
-/** Answers with a page of entries: see entriesPage. */
-export function answerEntriesPage(
-  reply: FastifyReply,
-  ...page: Parameters<typeof entriesPage>
-): Promise<FastifyReply> {
-  return answerEntries(reply, entriesPage(...page))
-}
-
-/**
- * A page of a log as JSON, given its pieces with one entry more than `limit` where another page follows, in texts that
- * are not much longer than a piece of an answer. `cursorOf` gives the cursor behind an entry.
- *
- * A request that has waited for the database lies in V8's old generation, where what it held last stays long after its
- * end. So nothing here holds on to an entry's JSON, and the pieces are emptied.
- */
-async function* entriesPage(
-  pieces: AsyncGenerator<ReadEntry[]>,
-  limit: number,
-  cursorOf: (last: ReadEntry) => string,
-): AsyncGenerator<string> {
-  let shown = 0
-  let last: ReadEntry | undefined
-  let has_more = false
-  for await (const entries of pieces) {
-    const count = Math.min(entries.length, limit - shown)
-    has_more = count < entries.length
-    if (count === 0) break
-    last = entries[count - 1]!
-    for (let at = 0; at < count; ) {
-      const { text, to } = joinedFrom(entries, at, count, shown + at === 0 ? '{"items":[' : ',')
-      yield text
-      at = to
-    }
-    shown += count
-    last.json = ''
-    entries.length = 0
-  }
-  const next_cursor = has_more ? cursorOf(last!) : ''
-  yield `${shown === 0 ? '{"items":[' : ''}],"has_more":${has_more},"next_cursor":"${next_cursor}"}`
-}
-
-/** The JSON of as many entries as make a piece of an answer, and the place behind them. */
-function joinedFrom(entries: ReadEntry[], from: number, end: number, begin: string) {
-  const texts: string[] = []
-  let length = 0
-  let to = from
-  for (; to < end; to++) {
-    const { json } = entries[to]!
-    if (length > 0 && length + json.length > JOINED_ENTRIES_LENGTH_MAX) break
-    // Joined with the first: adding to the text later would copy it.
-    texts.push(to === from ? begin + json : json)
-    length += json.length
-  }
-  return { text: texts.join(','), to }
 }

@@ -1,10 +1,10 @@
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import Fastify, { type RouteOptions } from 'fastify'
+import type { TSchema } from '#typebox'
 import { ErrorAnswer } from '../../contract/responses.js'
-import type { ModuleRoutes } from '../../module.js'
 import { VERSION } from '../../version.js'
 import type { AppServer } from '../app_server.js'
-import { addLinks, type LinkedOperation } from './openapi_links.js'
+import { addLinks, type LinkedOperation, type OperationLinks } from './openapi_links.js'
 
 const INTRODUCTION = `Each run of an agent is a **session**: an append-only log of messages and events, numbered 1, 2, 3, … in the order in which they were stored.
 
@@ -71,13 +71,25 @@ const DOCUMENT: NonNullable<FastifyDynamicSwaggerOptions['openapi']> = {
   },
 }
 
+/** What the description says beyond the operations. */
+export interface Described {
+  /** Schemas that answers refer to by their `$id`. */
+  schemas?: readonly TSchema[]
+  /** Operations whose bodies are bytes. */
+  byte_bodies?: readonly string[]
+  /** The forms that operations take. */
+  form_bodies?: Readonly<Record<string, TSchema>>
+  /** Where the answers of operations lead: which other operations take an id that is in them. */
+  links?: Readonly<Record<string, OperationLinks>>
+}
+
 /**
  * The operations as OpenAPI 3.1, from the schemas that validate them. Only the build does this: it takes longer than the
  * event loop of a service may stand.
  */
 export async function describeOperations(
   operations: RouteOptions[],
-  modules: readonly ModuleRoutes[],
+  modules: readonly Described[],
 ): Promise<object> {
   const unused = (() => () => () => true) as never
   const compilersFactory = { buildValidator: unused, buildSerializer: unused }

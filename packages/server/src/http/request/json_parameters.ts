@@ -2,6 +2,7 @@ import { isJsonObject, isRefusal, parseJson, writeJson } from '@annals/messages/
 import { AnnalsError, invalidRequest } from '../../errors.js'
 import { readJson } from '../../json/read_json.js'
 import { OBJECT_BYTES_MAX } from '../../limits.js'
+import type { TakeBody } from './taken_body.js'
 
 /**
  * Reads a containment filter from the query string: a JSON object, as text for PostgreSQL. An empty object
@@ -71,3 +72,7 @@ export function timeInUtc(place: string, text: string): string {
   const micros = (FRACTION.exec(text)?.[1] ?? '').padEnd(6, '0')
   return `${time.toISOString().slice(0, 19)}.${micros}Z`
 }
+
+/** Of a body whose only content is a `meta`, which passes through as text. */
+export const checkMeta: TakeBody<{ meta: object }, void> = ({ meta }, text) =>
+  checkObjectBytes('/meta', meta, text)

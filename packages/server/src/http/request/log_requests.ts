@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import type { FastifyBaseLogger } from 'fastify'
+import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 import { AnnalsError, invalidRequest } from '../../errors.js'
 import { newId } from '../../ids.js'
-import type { AppParts } from '../../service/service_context.js'
 import type { RequestTrace, Tracing } from '../../tracing/tracing.js'
 import type { answersUnrouted } from '../admission/method_not_allowed.js'
 import { releaseMemory } from '../admission/request_memory.js'
@@ -21,7 +20,7 @@ export function sameLog(log: FastifyBaseLogger): FastifyBaseLogger {
  */
 export function logRequests(
   app: AppServer,
-  { metrics, changes }: Pick<AppParts, 'metrics' | 'changes'>,
+  { answered }: { answered(request: FastifyRequest, route: string, status: number, ms: number): void },
   answerUnrouted: ReturnType<typeof answersUnrouted>,
 ): void {
   app.decorateRequest('project_id', '')
@@ -50,10 +49,8 @@ export function logRequests(
     const { elapsedTime: ms, statusCode: status } = reply
     const project_id = request.project_id || undefined
     const route = request.routeOptions.url ?? 'unknown'
-    metrics.answered(route, method, status, ms)
+    answered(request, route, status, ms)
     if (request.memoryShare) releaseMemory(request)
-    // Whatever it was, the consumers of changes look for what it left: that is committed by now.
-    if (request.grant?.has_consumers && method !== 'GET') changes.touched(project_id!)
     const duration_ms = Math.round(ms * 1000) / 1000
     request.log.info({ request_id, project_id, method, route, status, duration_ms }, 'request')
     done()

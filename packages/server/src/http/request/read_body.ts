@@ -1,12 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { AnnalsError, invalidRequest } from '../../errors.js'
-import type { AppParts } from '../../service/service_context.js'
-import type { FormOperation } from '../../service/thread_work.js'
 import type { WorkThread } from '../../threads/work_thread.js'
 import { SMALL_BYTES } from '../admission/request_memory.js'
 import type { AppServer } from '../app_server.js'
-import { BODIES, type BodyOperation } from './bodies.js'
 import type { TakenBytes } from './take_out_bytes.js'
 import {
   type AttachmentLimits,
@@ -19,15 +16,8 @@ import {
 
 /** Longer bodies are processed on the work thread: the worst of this length takes a few ms on the event loop. */
 const INLINE_BYTES_MAX = 32 * 1024
-/** The same for messages: in some languages, counting tokens takes a thousand times as long as parsing JSON. */
-const INLINE_MESSAGE_BYTES_MAX = 8 * 1024
-const WITH_MESSAGES = new Set<string | undefined>([
-  'addMessage',
-  'appendEntries',
-  'appendToSessions',
-  'retractEntries',
-  'compactSession',
-])
+/** The same where texts are counted: in some languages, counting tokens takes a thousand times as long as parsing JSON. */
+const INLINE_COUNTED_BYTES_MAX = 8 * 1024
 /** Bytes of attachments in one body at most, and their length in base64. */
 const ATTACHMENT_BYTES_MAX = 25 * 1024 * 1024
 const BASE64_FACTOR = 4 / 3
@@ -37,10 +27,18 @@ const BODY_FACTOR = 3
 const NOTHING = Buffer.alloc(0)
 const GROWTH = 4
 
-type BodyParts = Pick<AppParts, 'config' | 'thread'>
+export interface BodyReader {
+  config: { body_bytes_max: number; blob_bytes_max: number }
+  /** For bodies that would hold the event loop too long. */
+  thread: Pick<WorkThread, 'run'>
+}
 type Done = (error: Error | null, value?: unknown) => void
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The fields of its body in which attachments may be, as base64, and text whose tokens are counted. */
+    attaches_in?: string
+  }
   interface FastifyRequest {
     /** The body as it was sent, checked to be storable JSON; `{}` if there was none. */
     bodyText: string
@@ -52,14 +50,14 @@ declare module 'fastify' {
 }
 
 /** Reads JSON bodies: the value for checking, the text for storing. Everything else is 415. */
-export function readBodies(app: AppServer, { config, thread }: BodyParts): void {
+export function readBodies(app: AppServer, { config, thread }: BodyReader): void {
   const limits = limitsOf(config)
   const attached_max = Math.ceil(BASE64_FACTOR * Math.min(ATTACHMENT_BYTES_MAX, limits.blob_bytes_max))
   app.decorateRequest('bodyText', '{}')
   app.decorateRequest('bodyBytes', 2)
   app.decorateRequest('attachments', null)
   app.addHook('onRoute', (route) => {
-    if (WITH_MESSAGES.has(route.schema?.operationId)) route.bodyLimit = limits.rest_bytes_max + attached_max
+    if (route.config?.attaches_in) route.bodyLimit = limits.rest_bytes_max + attached_max
     // An absent body counts as an empty object. This must happen here, because the framework shows a validator null for
     // both.
     if (route.schema?.body)
@@ -89,7 +87,7 @@ export function readBodies(app: AppServer, { config, thread }: BodyParts): void 
   })
 }
 
-export function readForms(scope: AppServer, { config, thread }: BodyParts, operation: FormOperation): void {
+export function readForms(scope: AppServer, { config, thread }: BodyReader, operation: string): void {
   const limits = limitsOf(config)
   scope.addContentTypeParser('multipart/form-data', (request, payload, done) => {
     receiveBody(request, payload, (error, body) => {
@@ -107,7 +105,7 @@ export function readForms(scope: AppServer, { config, thread }: BodyParts, opera
   })
 }
 
-function limitsOf({ body_bytes_max, blob_bytes_max }: BodyParts['config']): AttachmentLimits {
+function limitsOf({ body_bytes_max, blob_bytes_max }: BodyReader['config']): AttachmentLimits {
   return { rest_bytes_max: body_bytes_max, blob_bytes_max }
 }
 
@@ -115,12 +113,12 @@ function limitsOf({ body_bytes_max, blob_bytes_max }: BodyParts['config']): Atta
 function takeIn(
   request: FastifyRequest,
   body: Buffer,
-  thread: WorkThread,
+  thread: BodyReader['thread'],
   limits: AttachmentLimits,
   done: Done,
 ) {
   if (body.length === 0) return done(null, undefined)
-  if (body.length > INLINE_MESSAGE_BYTES_MAX) {
+  if (body.length > INLINE_COUNTED_BYTES_MAX) {
     const order = orderFor(request, body, thread, limits)
     if (order) return takeOutcome(request, order, done)
   }
@@ -135,20 +133,20 @@ function takeIn(
 function orderFor(
   { routeOptions, project_id = '' }: FastifyRequest,
   body: Buffer,
-  thread: WorkThread,
+  thread: BodyReader['thread'],
   limits: AttachmentLimits,
 ): Promise<BodyOutcome> | undefined {
-  const { operationId = '' } = routeOptions.schema ?? {}
-  const takesMessages = WITH_MESSAGES.has(operationId)
-  const isInline = body.length <= INLINE_BYTES_MAX && !(takesMessages && mayHoldMessage(body))
-  if (isInline || !Object.hasOwn(BODIES, operationId)) return undefined
-  const takeOut = takesMessages ? limits : undefined
-  return thread.run(project_id, 'takeBody', operationId as BodyOperation, body, takeOut)
+  const { takes_body, attaches_in } = routeOptions.config
+  const isCounted = attaches_in !== undefined && mayHold(attaches_in, body)
+  const isInline = body.length <= INLINE_BYTES_MAX && !isCounted
+  if (isInline || !takes_body) return undefined
+  const takeOut = attaches_in === undefined ? undefined : limits
+  return thread.run(project_id, 'takeBody', routeOptions.schema!.operationId!, body, takeOut)
 }
 
-/** Whether there is a key `blob`, or a letter that is escaped, as one of that key may be. */
-function mayHoldMessage(body: Buffer): boolean {
-  return body.includes('"blob"') || body.includes('\\u006')
+/** Whether there is a key of this name, or a letter that is escaped, as one of that key may be. */
+function mayHold(name: string, body: Buffer): boolean {
+  return body.includes(`"${name}"`) || body.includes('\\u006') || body.includes('\\u007')
 }
 
 function takeOutcome(request: FastifyRequest, order: Promise<BodyOutcome>, done: Done): void {

@@ -1,5 +1,6 @@
 import type { FactsOf } from '@annals/messages'
 import { isRefusal } from '@annals/messages/json'
+import type { Static, TSchema } from '#typebox'
 import { AnnalsError, invalidRequest } from '../../errors.js'
 import { readJson } from '../../json/read_json.js'
 import type { TakenBytes } from './take_out_bytes.js'
@@ -52,7 +53,7 @@ export function bodyTooLarge(bytes_max: number): AnnalsError {
 
 /**
  * What each operation takes from its body, from the checked value and the text. All work that grows with a body is in
- * here, and the result holds texts and numbers, no trees, so it can run on another thread (work_thread/). `bytes`: of
+ * here, and the result holds texts and numbers, no trees, so it can run on another thread (threads/). `bytes`: of
  * the text as PostgreSQL will write it. `factsOf`: of the attachments that were taken out of it.
  */
 export type TakeBody<Body, Taken> = (body: Body, text: string, bytes: number, factsOf?: FactsOf) => Taken
@@ -70,4 +71,12 @@ export function takeBody<Body, Taken>(
   if (!(body instanceof TakenBody)) return take(body as Body, request.bodyText, request.bodyBytes)
   if (body.outcome.stage === 'taken') return body.outcome.taken as Taken
   throw revived(body.outcome.error)
+}
+
+/** How the body of an operation is checked, and what is taken from it. */
+export type BodyParts = readonly [schema: TSchema, take: TakeBody<never, unknown>]
+
+/** For a body whose schema limits all of its content. */
+export function whole<Schema extends TSchema>(schema: Schema) {
+  return [schema, (body: Static<Schema>) => body] as const
 }

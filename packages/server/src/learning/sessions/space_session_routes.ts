@@ -1,7 +1,9 @@
 import Type from '#typebox'
 import { answerChunks } from '../../http/answer/answer_chunks.js'
 import { allOf, operationsOf } from '../../http/operation.js'
+import type { Kits } from '../../module.js'
 import { refuseWithoutTokens } from '../../projects/within_quotas.js'
+import { LEARNING_BODIES } from '../learning_bodies.js'
 import { SpaceUsage, SpaceUsageQuery } from './space_session_schema.js'
 import {
   attachSession,
@@ -14,79 +16,82 @@ import {
 
 const operation = operationsOf('Learning spaces')
 
-export const spaceSessionRoutes = allOf(
-  operation({
-    call: 'POST /learning_spaces/:learning_space_id/learn',
-    id: 'learnFromSession',
-    summary: 'Learn from a session',
-    description:
-      'The space reads the session from its beginning, and goes on reading as it grows. A session may be in any number of spaces. If learning from it has failed, this tries again; with `now`, the model takes a known session at once.',
-    status: 201,
-    returns: 'The session in the space.',
-    data: Type.Ref('SpaceSession'),
-    errors: ['session_not_found', 'session_in_space', 'user_mismatch', 'quota_exceeded'],
-    json: async (request, _reply, { changes, config }, body) => {
-      const { project_id, params } = request
-      if (body.now) await refuseWithoutTokens(request, config.model_tokens_per_day_max)
-      const record = await attachSession(request, params.learning_space_id, body)
-      changes.touched(project_id)
-      return record
-    },
-  }),
+export const spaceSessionRoutes = ({ changes, config }: Pick<Kits, 'changes' | 'config'>) =>
+  allOf(
+    operation({
+      call: 'POST /learning_spaces/:learning_space_id/learn',
+      id: 'learnFromSession',
+      body: LEARNING_BODIES.learnFromSession,
+      summary: 'Learn from a session',
+      description:
+        'The space reads the session from its beginning, and goes on reading as it grows. A session may be in any number of spaces. If learning from it has failed, this tries again; with `now`, the model takes a known session at once.',
+      status: 201,
+      returns: 'The session in the space.',
+      data: Type.Ref('SpaceSession'),
+      errors: ['session_not_found', 'session_in_space', 'user_mismatch', 'quota_exceeded'],
+      json: async (request, _reply, body) => {
+        const { project_id, params } = request
+        if (body.now) await refuseWithoutTokens(request, config.model_tokens_per_day_max)
+        const record = await attachSession(request, params.learning_space_id, body)
+        changes.touched(project_id)
+        return record
+      },
+    }),
 
-  operation({
-    call: 'GET /learning_spaces/:learning_space_id/sessions',
-    id: 'listSpaceSessions',
-    summary: 'List the sessions of a learning space',
-    description: 'All of them, in the order in which they were given to the space.',
-    returns: 'The sessions.',
-    data: Type.Array(Type.Ref('SpaceSession')),
-    handle: async (request, reply) =>
-      answerChunks(reply, listSpaceSessions(request, request.params.learning_space_id)),
-  }),
+    operation({
+      call: 'GET /learning_spaces/:learning_space_id/sessions',
+      id: 'listSpaceSessions',
+      summary: 'List the sessions of a learning space',
+      description: 'All of them, in the order in which they were given to the space.',
+      returns: 'The sessions.',
+      data: Type.Array(Type.Ref('SpaceSession')),
+      handle: async (request, reply) =>
+        answerChunks(reply, listSpaceSessions(request, request.params.learning_space_id)),
+    }),
 
-  operation({
-    call: 'GET /learning_spaces/:learning_space_id/sessions/:session_id',
-    id: 'getSpaceSession',
-    summary: 'Read how far a learning space is with a session',
-    returns: 'The session in the space.',
-    data: Type.Ref('SpaceSession'),
-    errors: ['space_session_not_found'],
-    json: async (request) =>
-      readSpaceSession(request, request.params.learning_space_id, request.params.session_id),
-  }),
+    operation({
+      call: 'GET /learning_spaces/:learning_space_id/sessions/:session_id',
+      id: 'getSpaceSession',
+      summary: 'Read how far a learning space is with a session',
+      returns: 'The session in the space.',
+      data: Type.Ref('SpaceSession'),
+      errors: ['space_session_not_found'],
+      json: async (request) =>
+        readSpaceSession(request, request.params.learning_space_id, request.params.session_id),
+    }),
 
-  operation({
-    call: 'GET /learning_spaces/:learning_space_id/usage',
-    id: 'getSpaceUsage',
-    summary: 'Read what a learning space has used of a model',
-    description: 'Calls and tokens, by day and by what the model was asked to do.',
-    querystring: SpaceUsageQuery,
-    returns: 'The usage.',
-    data: SpaceUsage,
-    json: async (request) => readSpaceUsage(request, request.params.learning_space_id, request.query.days),
-  }),
+    operation({
+      call: 'GET /learning_spaces/:learning_space_id/usage',
+      id: 'getSpaceUsage',
+      summary: 'Read what a learning space has used of a model',
+      description: 'Calls and tokens, by day and by what the model was asked to do.',
+      querystring: SpaceUsageQuery,
+      returns: 'The usage.',
+      data: SpaceUsage,
+      json: async (request) => readSpaceUsage(request, request.params.learning_space_id, request.query.days),
+    }),
 
-  operation({
-    call: 'GET /learning_spaces/:learning_space_id/policy',
-    id: 'getSpacePolicy',
-    summary: 'Read how a learning space learns',
-    returns: 'The policy.',
-    data: Type.Ref('SpacePolicy'),
-    json: async (request) => readPolicy(request, request.params.learning_space_id),
-  }),
+    operation({
+      call: 'GET /learning_spaces/:learning_space_id/policy',
+      id: 'getSpacePolicy',
+      summary: 'Read how a learning space learns',
+      returns: 'The policy.',
+      data: Type.Ref('SpacePolicy'),
+      json: async (request) => readPolicy(request, request.params.learning_space_id),
+    }),
 
-  operation({
-    call: 'PUT /learning_spaces/:learning_space_id/policy',
-    id: 'setSpacePolicy',
-    summary: 'Set how a learning space learns',
-    description: 'Replaces the policy. Sessions of the space are read again under it as far as it matters.',
-    returns: 'The policy.',
-    data: Type.Ref('SpacePolicy'),
-    json: async (request) => {
-      const { params, bodyText } = request
-      await setPolicy(request, params.learning_space_id, bodyText)
-      return await readPolicy(request, params.learning_space_id)
-    },
-  }),
-)
+    operation({
+      call: 'PUT /learning_spaces/:learning_space_id/policy',
+      id: 'setSpacePolicy',
+      body: LEARNING_BODIES.setSpacePolicy,
+      summary: 'Set how a learning space learns',
+      description: 'Replaces the policy. Sessions of the space are read again under it as far as it matters.',
+      returns: 'The policy.',
+      data: Type.Ref('SpacePolicy'),
+      json: async (request) => {
+        const { params, bodyText } = request
+        await setPolicy(request, params.learning_space_id, bodyText)
+        return await readPolicy(request, params.learning_space_id)
+      },
+    }),
+  )

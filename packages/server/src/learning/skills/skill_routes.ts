@@ -1,22 +1,25 @@
 import { Readable } from 'node:stream'
 import Type from '#typebox'
 import { READ_BYTES, STORE_BYTES } from '../../blobs/blob_store.js'
-import { publicUrl } from '../../blobs/public_urls.js'
+import { type PublicUrlMaker, publicUrl } from '../../blobs/public_urls.js'
+import { storeBlobWithinQuota } from '../../blobs/store_within_quota.js'
 import { byteResponses } from '../../contract/responses.js'
 import { PageOf } from '../../contract/schema.js'
 import { AnnalsError, invalidRequest, notFound } from '../../errors.js'
-import { answer, mayRead, withFields } from '../../http/answer/answer.js'
+import { answer, withFields } from '../../http/answer/answer.js'
 import { answerChunks, sendChunks } from '../../http/answer/answer_chunks.js'
 import { piecesStream } from '../../http/answer/answer_pieces.js'
 import { answerPage } from '../../http/answer/page_answer.js'
 import type { AppServer } from '../../http/app_server.js'
 import { allOf, type Operation, operationsOf } from '../../http/operation.js'
-import { takeSkill } from '../../http/request/bodies.js'
 import { Cursors } from '../../http/request/cursor.js'
-import { readForms } from '../../http/request/read_body.js'
+import { type BodyReader, readForms } from '../../http/request/read_body.js'
 import { takeBody } from '../../http/request/taken_body.js'
-import { storeBlobWithinQuota } from '../../projects/within_quotas.js'
+import type { Erasure } from '../../lifecycle/erase/erasure.js'
+import { mayRead } from '../../projects/authenticate.js'
+import type { UsageDirectory } from '../../projects/usage.js'
 import type { WorkThread } from '../../threads/work_thread.js'
+import { LEARNING_BODIES, takeSkill } from '../learning_bodies.js'
 import {
   ListSkillsQuery,
   SKILL_FIELD_BYTES_MAX,
@@ -37,59 +40,73 @@ import {
   skillFiles,
 } from './skills.js'
 
+/** What the operations on skills work with. */
+export interface SkillParts extends BodyReader {
+  thread: WorkThread
+  usage: UsageDirectory
+  urls: PublicUrlMaker
+  erasure: Erasure
+}
+
 const operation = operationsOf('Skills')
 const inSpace = operationsOf('Learning spaces')
 
-const postSkill = operation({
-  call: 'POST /agent_skills',
-  id: 'createSkill',
-  takes_form: true,
-  body_bytes_max: ZIP_BYTES_MAX + SKILL_FIELD_BYTES_MAX,
-  summary: 'Upload a skill',
-  description:
-    'A zip in the Agent Skills format: SKILL.md at its top level or in its only folder, with a name and a description in front matter, and at most 200 files. It is the skill of a user, who is created on first use, or of the project; each has one skill of a name. The same skill again is not stored twice.',
-  status: 201,
-  returns: 'The skill was stored.',
-  data: Type.Ref('Skill'),
-  also: { 200: 'It was there already.' },
-  errors: [
-    'quota_exceeded',
-    'skill_exists',
-    'payload_too_large',
-    'unsupported_media_type',
-    'request_timeout',
-  ],
-  handle: async (request, reply, { thread, usage }) => {
-    const { database, project_id, memory } = request
-    const [file] = request.attachments ?? []
-    if (request.body === undefined) throw invalidRequest('The body must be a form.')
-    const { user, meta } = takeBody(request, takeSkill)
-    const { buffer, byteOffset, length } = file!.bytes
-    const zip = Buffer.from(buffer, byteOffset, length)
-    const files = await readSkillZip(zip, (bytes) => memory.hold(zip.length + 2 * bytes + STORE_BYTES))
-    const head = await readHead(thread, project_id, files)
-    const store = ({ sha256, bytes }: SkillFile) =>
-      storeBlobWithinQuota(usage, request, sha256, [bytes], bytes.length, bytes.length)
-    const { json, known } = await createSkill({ database, project_id }, { user, meta, files, ...head }, store)
-    return answer(reply, mayRead(request) ? json : withFields(json, { user_id: 'null' }), known ? 200 : 201)
-  },
-})
+const postSkill = ({ thread, usage }: SkillParts) =>
+  operation({
+    call: 'POST /agent_skills',
+    id: 'createSkill',
+    body_bytes_max: ZIP_BYTES_MAX + SKILL_FIELD_BYTES_MAX,
+    summary: 'Upload a skill',
+    description:
+      'A zip in the Agent Skills format: SKILL.md at its top level or in its only folder, with a name and a description in front matter, and at most 200 files. It is the skill of a user, who is created on first use, or of the project; each has one skill of a name. The same skill again is not stored twice.',
+    status: 201,
+    returns: 'The skill was stored.',
+    data: Type.Ref('Skill'),
+    also: { 200: 'It was there already.' },
+    errors: [
+      'quota_exceeded',
+      'skill_exists',
+      'payload_too_large',
+      'unsupported_media_type',
+      'request_timeout',
+    ],
+    handle: async (request, reply) => {
+      const { database, project_id, memory } = request
+      const [file] = request.attachments ?? []
+      if (request.body === undefined) throw invalidRequest('The body must be a form.')
+      const { user, meta } = takeBody(request, takeSkill)
+      const { buffer, byteOffset, length } = file!.bytes
+      const zip = Buffer.from(buffer, byteOffset, length)
+      const files = await readSkillZip(zip, (bytes) => memory.hold(zip.length + 2 * bytes + STORE_BYTES))
+      const head = await readHead(thread, project_id, files)
+      const store = ({ sha256, bytes }: SkillFile) =>
+        storeBlobWithinQuota(usage, request, sha256, [bytes], bytes.length, bytes.length)
+      const { json, known } = await createSkill(
+        { database, project_id },
+        { user, meta, files, ...head },
+        store,
+      )
+      return answer(reply, mayRead(request) ? json : withFields(json, { user_id: 'null' }), known ? 200 : 201)
+    },
+  })
 
 /** The upload of a skill. Forms are taken nowhere else, hence the scope. */
-const uploadSkillRoute: Operation = (app, parts) =>
-  app.register(async (scope: AppServer) => {
-    scope.removeAllContentTypeParsers()
-    readForms(scope, parts, 'createSkill')
-    scope.addContentTypeParser('*', (_request, _payload, done) =>
-      done(
-        new AnnalsError(
-          'unsupported_media_type',
-          'The body must be a form, with Content-Type: multipart/form-data.',
+const uploadSkillRoute =
+  (parts: SkillParts): Operation =>
+  (app) =>
+    app.register(async (scope: AppServer) => {
+      scope.removeAllContentTypeParsers()
+      readForms(scope, parts, 'createSkill')
+      scope.addContentTypeParser('*', (_request, _payload, done) =>
+        done(
+          new AnnalsError(
+            'unsupported_media_type',
+            'The body must be a form, with Content-Type: multipart/form-data.',
+          ),
         ),
-      ),
-    )
-    postSkill(scope, parts)
-  })
+      )
+      postSkill(parts)(scope)
+    })
 
 async function readHead(thread: WorkThread, project_id: string, files: readonly SkillFile[]) {
   const { path, bytes, is_text } = files.find((file) => isSkillMd(file.path))!
@@ -99,129 +116,131 @@ async function readHead(thread: WorkThread, project_id: string, files: readonly 
   return head
 }
 
-export const skillRoutes = allOf(
-  uploadSkillRoute,
+export const skillRoutes = (parts: SkillParts) =>
+  allOf(
+    uploadSkillRoute(parts),
 
-  operation({
-    call: 'GET /agent_skills',
-    id: 'listSkills',
-    summary: "List the project's skills",
-    description:
-      'Written ones, and learnt ones of which a statement is active; in order of `created_at`, without their files.',
-    querystring: ListSkillsQuery,
-    returns: 'A page of skills.',
-    data: PageOf(Type.Ref('ListedSkill')),
-    handle: async (request, reply) => {
-      const { user, time_desc = false } = request.query
-      const cursors = new Cursors('skills', request.project_id, time_desc, user)
-      return answerPage(reply, cursors, request.query, (position) => findSkills(request, user, position))
-    },
-  }),
+    operation({
+      call: 'GET /agent_skills',
+      id: 'listSkills',
+      summary: "List the project's skills",
+      description:
+        'Written ones, and learnt ones of which a statement is active; in order of `created_at`, without their files.',
+      querystring: ListSkillsQuery,
+      returns: 'A page of skills.',
+      data: PageOf(Type.Ref('ListedSkill')),
+      handle: async (request, reply) => {
+        const { user, time_desc = false } = request.query
+        const cursors = new Cursors('skills', request.project_id, time_desc, user)
+        return answerPage(reply, cursors, request.query, (position) => findSkills(request, user, position))
+      },
+    }),
 
-  operation({
-    call: 'GET /agent_skills/:skill_id/file',
-    id: 'getSkillFile',
-    summary: 'Read a file of a skill',
-    description:
-      'UTF-8 text comes as `content`. Any other file comes as a `url` that serves its bytes without an API key for some minutes, until the skill is deleted.',
-    querystring: SkillFileQuery,
-    returns: 'The file.',
-    data: SkillFileContent,
-    errors: ['skill_file_not_found'],
-    handle: async (request, reply, parts) => {
-      const { project_id, params, query } = request
-      const [file] = await skillFiles(request, params.skill_id, query.file_path)
-      const asset = { project_id, owner_id: params.skill_id, sha256: file!.sha256! }
-      const signed = file!.is_text ? undefined : await publicUrl(parts, request, asset, query.expire)
-      await request.memory.hold(READ_BYTES)
-      return sendChunks(reply, contentOf(file!, signed?.url))
-    },
-  }),
+    operation({
+      call: 'GET /agent_skills/:skill_id/file',
+      id: 'getSkillFile',
+      summary: 'Read a file of a skill',
+      description:
+        'UTF-8 text comes as `content`. Any other file comes as a `url` that serves its bytes without an API key for some minutes, until the skill is deleted.',
+      querystring: SkillFileQuery,
+      returns: 'The file.',
+      data: SkillFileContent,
+      errors: ['skill_file_not_found'],
+      handle: async (request, reply) => {
+        const { project_id, params, query } = request
+        const [file] = await skillFiles(request, params.skill_id, query.file_path)
+        const asset = { project_id, owner_id: params.skill_id, sha256: file!.sha256! }
+        const signed = file!.is_text ? undefined : await publicUrl(parts.urls, request, asset, query.expire)
+        await request.memory.hold(READ_BYTES)
+        return sendChunks(reply, contentOf(file!, signed?.url))
+      },
+    }),
 
-  operation({
-    call: 'GET /agent_skills/:skill_id/download_zip',
-    id: 'downloadSkill',
-    summary: 'Download a skill',
-    description: 'All of its files as a zip.',
-    returns: 'The zip.',
-    extend: (documented) => byteResponses(documented, { 200: 'The zip.' }, 'application/zip'),
-    handle: async (request, reply) => {
-      const { params } = request
-      const { name, created_at } = await readSkill(request, params.skill_id)
-      const files = await skillFiles(request, params.skill_id)
-      await request.memory.hold(READ_BYTES)
-      reply.header('content-type', 'application/zip')
-      reply.header('content-disposition', `attachment; filename="${name}.zip"`)
-      if (request.method === 'HEAD') return reply.send(Readable.from([]))
-      return reply.send(piecesStream(request, writeZip(files, new Date(created_at))))
-    },
-  }),
+    operation({
+      call: 'GET /agent_skills/:skill_id/download_zip',
+      id: 'downloadSkill',
+      summary: 'Download a skill',
+      description: 'All of its files as a zip.',
+      returns: 'The zip.',
+      extend: (documented) => byteResponses(documented, { 200: 'The zip.' }, 'application/zip'),
+      handle: async (request, reply) => {
+        const { params } = request
+        const { name, created_at } = await readSkill(request, params.skill_id)
+        const files = await skillFiles(request, params.skill_id)
+        await request.memory.hold(READ_BYTES)
+        reply.header('content-type', 'application/zip')
+        reply.header('content-disposition', `attachment; filename="${name}.zip"`)
+        if (request.method === 'HEAD') return reply.send(Readable.from([]))
+        return reply.send(piecesStream(request, writeZip(files, new Date(created_at))))
+      },
+    }),
 
-  operation({
-    call: 'GET /agent_skills/:skill_id',
-    id: 'getSkill',
-    summary: 'Read a skill',
-    description: 'With the index of its files.',
-    returns: 'The skill.',
-    data: Type.Ref('Skill'),
-    json: async (request) => (await readSkill(request, request.params.skill_id)).json,
-  }),
+    operation({
+      call: 'GET /agent_skills/:skill_id',
+      id: 'getSkill',
+      summary: 'Read a skill',
+      description: 'With the index of its files.',
+      returns: 'The skill.',
+      data: Type.Ref('Skill'),
+      json: async (request) => (await readSkill(request, request.params.skill_id)).json,
+    }),
 
-  operation({
-    call: 'DELETE /agent_skills/:skill_id',
-    id: 'deleteSkill',
-    summary: 'Delete a skill',
-    description: 'Its files go with it, and it leaves all learning spaces.',
-    returns: 'It was deleted.',
-    errors: ['skill_is_learnt'],
-    json: async (request, _reply, { erasure }) => {
-      await requireWritten(request, request.params.skill_id)
-      const erased = await erasure.erase(request, 'skill', [request.params.skill_id])
-      if (!erased.skills) throw notFound('skill')
-    },
-  }),
+    operation({
+      call: 'DELETE /agent_skills/:skill_id',
+      id: 'deleteSkill',
+      summary: 'Delete a skill',
+      description: 'Its files go with it, and it leaves all learning spaces.',
+      returns: 'It was deleted.',
+      errors: ['skill_is_learnt'],
+      json: async (request) => {
+        await requireWritten(request, request.params.skill_id)
+        const erased = await parts.erasure.erase(request, 'skill', [request.params.skill_id])
+        if (!erased.skills) throw notFound('skill')
+      },
+    }),
 
-  inSpace({
-    call: 'POST /learning_spaces/:learning_space_id/skills',
-    id: 'includeSkill',
-    summary: 'Include a skill in a learning space',
-    description:
-      'A skill that somebody wrote, in any number of spaces. The space of a user takes skills of that user and of the project.',
-    status: 201,
-    returns: 'The skill in the space.',
-    data: Type.Ref('SpaceSkill'),
-    also: { 200: 'It was there already.' },
-    errors: ['skill_not_found', 'skill_is_learnt', 'user_mismatch', 'quota_exceeded'],
-    handle: async (request, reply, _parts, { skill_id }) => {
-      const { json, known } = await includeSkill(request, request.params.learning_space_id, skill_id)
-      return answer(reply, json, known ? 200 : 201)
-    },
-  }),
+    inSpace({
+      call: 'POST /learning_spaces/:learning_space_id/skills',
+      id: 'includeSkill',
+      body: LEARNING_BODIES.includeSkill,
+      summary: 'Include a skill in a learning space',
+      description:
+        'A skill that somebody wrote, in any number of spaces. The space of a user takes skills of that user and of the project.',
+      status: 201,
+      returns: 'The skill in the space.',
+      data: Type.Ref('SpaceSkill'),
+      also: { 200: 'It was there already.' },
+      errors: ['skill_not_found', 'skill_is_learnt', 'user_mismatch', 'quota_exceeded'],
+      handle: async (request, reply, { skill_id }) => {
+        const { json, known } = await includeSkill(request, request.params.learning_space_id, skill_id)
+        return answer(reply, json, known ? 200 : 201)
+      },
+    }),
 
-  inSpace({
-    call: 'GET /learning_spaces/:learning_space_id/skills',
-    id: 'listSpaceSkills',
-    summary: 'List the skills of a learning space',
-    description:
-      'All that were included, and those that it has learnt and of which a statement is active, in order of their `created_at`.',
-    returns: 'The skills.',
-    data: Type.Array(Type.Ref('Skill')),
-    handle: async (request, reply) =>
-      answerChunks(reply, listSpaceSkills(request, request.params.learning_space_id)),
-  }),
+    inSpace({
+      call: 'GET /learning_spaces/:learning_space_id/skills',
+      id: 'listSpaceSkills',
+      summary: 'List the skills of a learning space',
+      description:
+        'All that were included, and those that it has learnt and of which a statement is active, in order of their `created_at`.',
+      returns: 'The skills.',
+      data: Type.Array(Type.Ref('Skill')),
+      handle: async (request, reply) =>
+        answerChunks(reply, listSpaceSkills(request, request.params.learning_space_id)),
+    }),
 
-  inSpace({
-    call: 'DELETE /learning_spaces/:learning_space_id/skills/:skill_id',
-    id: 'excludeSkill',
-    summary: 'Take a skill out of a learning space',
-    description: 'If it is in it. The skill itself stays.',
-    returns: 'It is not in the space.',
-    errors: ['skill_is_learnt'],
-    json: async (request) => {
-      await excludeSkill(request, request.params.learning_space_id, request.params.skill_id)
-    },
-  }),
-)
+    inSpace({
+      call: 'DELETE /learning_spaces/:learning_space_id/skills/:skill_id',
+      id: 'excludeSkill',
+      summary: 'Take a skill out of a learning space',
+      description: 'If it is in it. The skill itself stays.',
+      returns: 'It is not in the space.',
+      errors: ['skill_is_learnt'],
+      json: async (request) => {
+        await excludeSkill(request, request.params.learning_space_id, request.params.skill_id)
+      },
+    }),
+  )
 
 const PROSE = /(^|\/)[^./]+$|\.(md|txt|rst)$/i
 

@@ -128,15 +128,6 @@ export function storedOf({ entries }: AppendRequest, bytes: number, { known }: A
   return { entries: entries.length - (known?.entries ?? 0), bytes: bytes - (known?.bytes ?? 0) }
 }
 
-/**
- * The connection was lost during a commit, and the database did not come back in time: the request may or may not be
- * stored. No status is true, so the caller's connection is closed without an answer, as if the server had died. A
- * retry with an idempotency key resolves it.
- */
-export class AppendInDoubt extends Error {
-  override readonly name = 'AppendInDoubt'
-}
-
 /** A request that waits for its answer. */
 export interface PendingAppend {
   readonly request: AppendRequest

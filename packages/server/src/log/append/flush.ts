@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AnnalsError, invalidRequest } from '../../errors.js'
+import { AnnalsError, AppendInDoubt, invalidRequest } from '../../errors.js'
 import { type Database, DatabaseAway } from '../../postgres/database.js'
 import {
   isForeignKeyViolation,
@@ -7,7 +7,7 @@ import {
   isUniqueViolation,
   isUnstorable,
 } from '../../postgres/database_errors.js'
-import { AppendInDoubt, fail, hasGivenIds, type PendingAppend } from './append_request.js'
+import { fail, hasGivenIds, type PendingAppend } from './append_request.js'
 import { NONE_KNOWN, type Unsettled } from './flush_parts.js'
 import { planFlush } from './flush_plan.js'
 import type { Turn } from './flush_turns.js'

@@ -1,9 +1,8 @@
-import { notFound } from '../../errors.js'
+import { AppendInDoubt, notFound } from '../../errors.js'
 import type { Database, Row } from '../../postgres/database.js'
 import { entryJson } from '../entry_json.js'
 import {
   type AppendAnswer,
-  AppendInDoubt,
   type AppendOutcome,
   type AppendRequest,
   appendsOf,

@@ -6,15 +6,15 @@ import { lacksBytes, withBlobBytes } from '../../blobs/blob_bytes.js'
 import { AnnalsError } from '../../errors.js'
 import { logReadBytes } from '../../http/admission/request_memory.js'
 import { answerPieces, PIECE_LENGTH_MAX } from '../../http/answer/answer_pieces.js'
-import type { Heartbeat } from '../../http/answer/heartbeat.js'
 import { logOf } from '../../http/request/log_of.js'
+import { type LogPosition, writePosition } from '../../lists/log_position.js'
 import type { Queryable } from '../../postgres/database.js'
 import { describeError } from '../../postgres/database_errors.js'
 import type { ReadEntry } from '../read/entry_columns.js'
-import { type LogPosition, writePosition } from '../read/log_position.js'
 import { LogReader, UNLIMITED } from '../read/read_log.js'
 import type { EntryPage } from '../read/read_queries.js'
 import type { Feed, Subscription } from './feed.js'
+import type { Heartbeat } from './heartbeat.js'
 
 const RETRY_PAUSE_MS = 500
 
@@ -46,7 +46,7 @@ export async function streamTail(
       if (raw.writableLength === 0) raw.write(': heartbeat\n\n')
     },
     check: async () => {
-      if (!(await request.isStillAuthorized())) subscription.end()
+      if (!(await request.isStillAuthorized!())) subscription.end()
     },
   })
   raw.on('close', () => subscription.end())

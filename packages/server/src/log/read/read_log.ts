@@ -1,5 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { AnnalsError, notFound } from '../../errors.js'
+import { PIECE_BYTES_MAX } from '../../limits.js'
+import { divergedAt, type LogPosition, seqToCheck } from '../../lists/log_position.js'
 import { plainArray } from '../../postgres/array_literal.js'
 import type { Queryable, Row } from '../../postgres/database.js'
 import type { ShownLog } from '../entry_json.js'
@@ -11,12 +13,9 @@ import {
   type ReadCompaction,
   type ReadEntry,
 } from './entry_columns.js'
-import { type LogPosition, seqToCheck } from './log_position.js'
 import { READ_LATEST, READ_LATEST_OF_KEY, READ_SEQS } from './place_queries.js'
 import { type EntryPage, type EntryView, NTH_NEWEST_MESSAGE, READ_HEAD, readEntries } from './read_queries.js'
 
-/** Bytes of JSON that one statement reads at most, a larger entry aside: what a reader holds at a time. */
-export const PIECE_BYTES_MAX = 1024 * 1024
 /** Entries that one statement gives at most: the largest page, with the entry that tells whether another follows. */
 const PIECE_ENTRIES_MAX = 1_001
 /** As many entries as there are, and a seq behind all. */
@@ -259,13 +258,6 @@ function reachingSeq(row: Row, { seq, created_at }: LogPosition): number {
     )
   if (created_at !== undefined && row.seen_at !== created_at) throw divergedAt(seq)
   return last_seq
-}
-
-export function divergedAt(seq: number): AnnalsError {
-  return new AnnalsError(
-    'log_diverged',
-    `Entry ${seq} is no longer the one that was read before: the log was replaced, for example by a restore. Read it again from its beginning.`,
-  )
 }
 
 function shownLog(

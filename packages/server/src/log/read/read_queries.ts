@@ -1,8 +1,8 @@
+import { type LogPosition, seqToCheck } from '../../lists/log_position.js'
 import { timestampText } from '../../lists/resource_json.js'
 import { aggregated, type Column, inUtc } from '../../postgres/column_aggregates.js'
 import type { Parameter } from '../../postgres/database.js'
 import { composedOnce, prepared, type Statement } from '../../postgres/statement.js'
-import { type LogPosition, seqToCheck } from './log_position.js'
 
 /** Which entries of a session a page shows, and from where on. */
 export interface EntryPage {

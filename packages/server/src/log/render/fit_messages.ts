@@ -47,6 +47,6 @@ async function fitOnThread(
       await thread.run(project_id, 'addToList', list, format, options, piece)
     return await thread.run(project_id, 'finishList', list)
   } finally {
-    thread.endList(list)
+    thread.tell('endList', list)
   }
 }

@@ -50,7 +50,7 @@ export class PageRenderer {
 
   /** Call it after the last message, however the page ended. */
   close(): void {
-    if (this.conversation !== undefined) this.thread.endConversation(this.conversation)
+    if (this.conversation !== undefined) this.thread.tell('endConversation', this.conversation)
   }
 }
 

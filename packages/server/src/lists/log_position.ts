@@ -1,3 +1,4 @@
+import { AnnalsError } from '../errors.js'
 /**
  * How far a reader has seen a log. The seq alone does not tell whether it is still the same log: after a restore from a
  * backup, a failover to a replica that was behind, or the deletion of a session that is created again, another entry may
@@ -24,4 +25,11 @@ export function writePosition({ seq, created_at }: LogPosition): string {
 export function readPosition(text: string): LogPosition {
   const [seq, created_at] = text.split(SEPARATOR)
   return { seq: Number(seq), created_at }
+}
+
+export function divergedAt(seq: number): AnnalsError {
+  return new AnnalsError(
+    'log_diverged',
+    `Entry ${seq} is no longer the one that was read before: the log was replaced, for example by a restore. Read it again from its beginning.`,
+  )
 }

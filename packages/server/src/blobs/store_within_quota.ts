@@ -1,0 +1,28 @@
+import type { FastifyRequest } from 'fastify'
+import type { UsageDirectory } from '../projects/usage.js'
+import { type Source, type StoredBlob, storeBlob } from './blob_store.js'
+
+/** Stores a blob of up to so many bytes if there is room for them. @throws AnnalsError quota_exceeded, and as storeBlob */
+export async function storeBlobWithinQuota(
+  usage: UsageDirectory,
+  request: FastifyRequest,
+  sha256: string,
+  source: Source,
+  bytes_max: number,
+  length?: number,
+): Promise<StoredBlob> {
+  const { grant, project_id } = request
+  const max = grant!.quotas.max_blob_bytes
+  const room = max === undefined ? undefined : await usage.reserve(project_id, 'blob_bytes', bytes_max, max)
+  let used = 0
+  try {
+    const stored = await storeBlob(request, sha256, source, bytes_max, length)
+    if (!stored.known) {
+      used = stored.bytes
+      usage.days.add(project_id, { blobs: 1, blob_bytes: used })
+    }
+    return stored
+  } finally {
+    room?.settle(used)
+  }
+}

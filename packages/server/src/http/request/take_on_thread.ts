@@ -1,0 +1,91 @@
+import { type FactsOf, mediaFacts } from '@annals/messages'
+import { AnnalsError } from '../../errors.js'
+import { type TakenBytes, takeOutBytes } from './take_out_bytes.js'
+import {
+  type AttachmentLimits,
+  type BodyOutcome,
+  type BodyParts,
+  bodyTooLarge,
+  readBodyJson,
+  type TakeBody,
+} from './taken_body.js'
+import { bodyValidator, type Validate } from './validate.js'
+
+/** The JSON of a request that was sent as a form, and its files. */
+export interface FormBody {
+  body: Buffer
+  taken: TakenBytes[]
+}
+
+/** How an operation's form is read. With `attaches`, its JSON may have bytes in it, as a body that is JSON may. */
+export interface FormParts {
+  read(content_type: string, body: Buffer, blob_bytes_max: number): Promise<FormBody | AnnalsError>
+  attaches?: true
+}
+
+declare module '../../threads/work_thread.js' {
+  interface ThreadWork extends BodyWork {}
+}
+
+export interface BodyWork {
+  /**
+   * Processes a body as on the event loop: the same functions in the same order. With `limits`, the bytes of attachments
+   * are taken out of it first.
+   */
+  takeBody(operation: string, bytes: Uint8Array, limits?: AttachmentLimits): BodyOutcome
+  /** The same for what was sent as a form. */
+  takeForm(
+    operation: string,
+    content_type: string,
+    bytes: Uint8Array,
+    limits: AttachmentLimits,
+  ): Promise<BodyOutcome>
+}
+
+/** Takes bodies and forms on the second thread, by the ids of operations. */
+export function bodyWork(
+  bodies: Readonly<Record<string, BodyParts>>,
+  forms: Readonly<Record<string, FormParts>>,
+): BodyWork {
+  const validators = new Map<string, Validate>()
+  const takeBody: BodyWork['takeBody'] = (operation, bytes, limits) => {
+    const [schema, take] = bodies[operation]!
+    const sent = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    const { rest_bytes_max = Number.POSITIVE_INFINITY, blob_bytes_max = 0 } = limits ?? {}
+    const { body, taken: attachments } = takeOutBytes(sent, rest_bytes_max, blob_bytes_max)
+    if (body.length > rest_bytes_max) return { stage: 'reading', error: bodyTooLarge(rest_bytes_max) }
+    const json = readBodyJson(body)
+    if (json instanceof AnnalsError) return { stage: 'reading', error: json }
+    let validate = validators.get(operation)
+    if (!validate) {
+      validate = bodyValidator(schema)
+      validators.set(operation, validate)
+    }
+    const { error, value } = validate(json.value)
+    if (error) return { stage: 'validation', error }
+    try {
+      const taken = (take as TakeBody<unknown, unknown>)(value, json.text, json.bytes, factsIn(attachments))
+      return { stage: 'taken', text: json.text, taken, attachments }
+    } catch (error) {
+      if (error instanceof AnnalsError) return { stage: 'taking', error }
+      throw error
+    }
+  }
+  const takeForm: BodyWork['takeForm'] = async (operation, content_type, bytes, limits) => {
+    const { read, attaches } = forms[operation]!
+    const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    const form = await read(content_type, body, limits.blob_bytes_max)
+    if (form instanceof AnnalsError) return { stage: 'reading', error: form }
+    const files = form.taken.map(({ sha256, bytes }) => ({ sha256, bytes }))
+    const outcome = takeBody(operation, form.body, attaches && limits)
+    return outcome.stage === 'taken'
+      ? { ...outcome, attachments: [...files, ...outcome.attachments] }
+      : outcome
+  }
+  return { takeBody, takeForm }
+}
+
+function factsIn(attachments: readonly TakenBytes[]): FactsOf {
+  const known = new Map(attachments.map(({ sha256, bytes }) => [sha256, mediaFacts(bytes)]))
+  return (sha256) => known.get(sha256)
+}

@@ -1,0 +1,77 @@
+import {
+  type MediaFacts,
+  type MessageFormat,
+  mediaFacts,
+  StoredRenderer,
+  type StoredText,
+} from '@annals/messages'
+import { type ContextMessage, contextMessage, joinedMessage, type StoredSeq } from '@annals/messages/context'
+import { type FitMessage, type FitOptions, FitToSend } from '@annals/messages/fit'
+import { storedPartsJson, storedTokens } from './append/message_entry.js'
+import { type FittedList, inStep } from './render/fitted_list.js'
+
+const lists = new Map<number, FitToSend>()
+const renderers = new Map<number, StoredRenderer>()
+
+/** What grows with what is stored in a log. */
+export const LOG_WORK = {
+  messageParts: storedPartsJson,
+  mediaFacts,
+
+  /** The items that each message becomes. A conversation continues from call to call under one number. */
+  renderMessages(conversation: number, format: MessageFormat, messages: StoredText[]): string[][] {
+    let renderer = renderers.get(conversation)
+    if (!renderer) {
+      renderer = new StoredRenderer(format)
+      renderers.set(conversation, renderer)
+    }
+    return messages.map((message) => renderer.render(message))
+  },
+
+  endConversation(conversation: number): void {
+    renderers.delete(conversation)
+  },
+
+  /** The tokens of stored messages, by what is known of the blobs in them. */
+  storedTokens(
+    messages: Array<{ format: MessageFormat; data: string }>,
+    facts: Array<[sha256: string, facts: MediaFacts]>,
+  ): number[] {
+    const known = new Map(facts)
+    return messages.map(({ format, data }) => storedTokens(format, data, (sha256) => known.get(sha256)))
+  },
+
+  /** The next messages of a list that is made fit to be sent. */
+  addToList(list: number, format: MessageFormat, options: FitOptions, messages: FitMessage[]): void {
+    let fit = lists.get(list)
+    if (!fit) {
+      fit = new FitToSend(format, options)
+      lists.set(list, fit)
+    }
+    for (const message of messages) fit.add(message)
+  },
+
+  finishList(list: number): FittedList {
+    return inStep(lists.get(list)!)
+  },
+
+  endList(list: number): void {
+    lists.delete(list)
+  },
+
+  contextMessages(messages: StoredSeq[]): ContextMessage[] {
+    return messages.map(contextMessage)
+  },
+
+  /** A message that is stored in parts, and its tokens. */
+  joinedMessage(format: MessageFormat, parts: string[]): { blob: string; tokens: number } | undefined {
+    const blob = joinedMessage(format, parts)
+    return blob === undefined ? undefined : { blob, tokens: storedTokens(format, blob, () => undefined) }
+  },
+}
+
+type LogWork = typeof LOG_WORK
+
+declare module '../threads/work_thread.js' {
+  interface ThreadWork extends LogWork {}
+}

@@ -1,0 +1,13 @@
+import type { Module } from '../module.js'
+
+/** The Model Context Protocol, over the operations of the other modules. */
+export const MCP_MODULE: Module = {
+  name: 'mcp',
+  tables: [],
+  open: ({ config }) => ({
+    routes: async () => {
+      const { mcpRoutes } = await import('./mcp_routes.js')
+      return { keyed: (app) => mcpRoutes(app, config.cors_origins) }
+    },
+  }),
+}

@@ -1,0 +1,4 @@
+import { serveWork } from '../threads/serve_work.js'
+import { THREAD_WORK } from './thread_work.js'
+
+serveWork(() => THREAD_WORK)
