@@ -179,6 +179,66 @@ export interface paths {
         patch: operations["mergeConfigs"];
         trace?: never;
     };
+    "/api/v1/session/{session_id}/observing_status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count the messages by extraction of tasks
+         * @description This service extracts no tasks from sessions: there are none, and none are under way.
+         */
+        get: operations["getObservingStatus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/{session_id}/task": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a session's tasks
+         * @description This service extracts no tasks from sessions: there are none, and none are under way.
+         */
+        get: operations["listTasks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/{session_id}/flush": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Wait for the extraction of tasks
+         * @description This service extracts no tasks from sessions: there are none, and none are under way.
+         */
+        post: operations["flushSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session/{session_id}/events": {
         parameters: {
             query?: never;
@@ -401,66 +461,6 @@ export interface paths {
          * @description Appends an event of type `annals.compaction`. From then on, contexts begin with the summary, the messages of `except`, and what follows `to_seq`; the log itself stays whole. It is valid until an entry in its range is retracted, and is then retracted by the same event; so the next context does without it. It may not part a tool call from its result, and must cover what earlier ones cover. To take it back, retract it.
          */
         post: operations["compactSession"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/session/{session_id}/observing_status": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Count the messages by extraction of tasks
-         * @description This service extracts no tasks from sessions: there are none, and none are under way.
-         */
-        get: operations["getObservingStatus"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/session/{session_id}/task": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List a session's tasks
-         * @description This service extracts no tasks from sessions: there are none, and none are under way.
-         */
-        get: operations["listTasks"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/session/{session_id}/flush": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Wait for the extraction of tasks
-         * @description This service extracts no tasks from sessions: there are none, and none are under way.
-         */
-        post: operations["flushSession"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3229,6 +3229,172 @@ export interface operations {
             503: components["responses"]["unavailable-or-overloaded"];
         };
     };
+    getObservingStatus: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Count the messages by extraction of tasks */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            /** @enum {number} */
+                            observed: 0;
+                            /** @enum {number} */
+                            in_process: 0;
+                            /** @enum {number} */
+                            pending: 0;
+                            /**
+                             * Format: date-time
+                             * @description When anything in the session last changed.
+                             * @example 2026-11-21T09:30:00.123456Z
+                             */
+                            updated_at: string;
+                        };
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    listTasks: {
+        parameters: {
+            query?: {
+                /** @description Most items per page. It may change between pages. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
+                cursor?: string;
+                /** @description true: newest first. false: oldest first. */
+                time_desc?: boolean;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List a session's tasks */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            items: Record<string, never>[];
+                            /** @description Whether another page follows. */
+                            has_more: boolean;
+                            /** @description The `cursor` of the next page; empty on the last page. */
+                            next_cursor: string;
+                        };
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    flushSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description Wait for the extraction of tasks */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            /** @enum {number} */
+                            status: 0;
+                            /** @enum {string} */
+                            errmsg: "";
+                        };
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
     listEvents: {
         parameters: {
             query?: {
@@ -4544,172 +4710,6 @@ export interface operations {
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             422: components["responses"]["idempotency_key_reused"];
-            429: components["responses"]["rate_limited"];
-            431: components["responses"]["headers_too_large"];
-            500: components["responses"]["internal_error"];
-            503: components["responses"]["unavailable-or-overloaded"];
-        };
-    };
-    getObservingStatus: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /**
-                 * @description The session.
-                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
-                 */
-                session_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Count the messages by extraction of tasks */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @enum {number} */
-                        code: 0;
-                        /** @enum {string} */
-                        error: "";
-                        /** @enum {string} */
-                        msg: "ok";
-                        data: {
-                            /** @enum {number} */
-                            observed: 0;
-                            /** @enum {number} */
-                            in_process: 0;
-                            /** @enum {number} */
-                            pending: 0;
-                            /**
-                             * Format: date-time
-                             * @description When anything in the session last changed.
-                             * @example 2026-11-21T09:30:00.123456Z
-                             */
-                            updated_at: string;
-                        };
-                    };
-                };
-            };
-            400: components["responses"]["invalid_request"];
-            401: components["responses"]["unauthorized"];
-            403: components["responses"]["insufficient_scope"];
-            404: components["responses"]["session_not_found"];
-            429: components["responses"]["rate_limited"];
-            431: components["responses"]["headers_too_large"];
-            500: components["responses"]["internal_error"];
-            503: components["responses"]["unavailable-or-overloaded"];
-        };
-    };
-    listTasks: {
-        parameters: {
-            query?: {
-                /** @description Most items per page. It may change between pages. */
-                limit?: number;
-                /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
-                cursor?: string;
-                /** @description true: newest first. false: oldest first. */
-                time_desc?: boolean;
-            };
-            header?: never;
-            path: {
-                /**
-                 * @description The session.
-                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
-                 */
-                session_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description List a session's tasks */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @enum {number} */
-                        code: 0;
-                        /** @enum {string} */
-                        error: "";
-                        /** @enum {string} */
-                        msg: "ok";
-                        data: {
-                            items: Record<string, never>[];
-                            /** @description Whether another page follows. */
-                            has_more: boolean;
-                            /** @description The `cursor` of the next page; empty on the last page. */
-                            next_cursor: string;
-                        };
-                    };
-                };
-            };
-            400: components["responses"]["invalid_request-or-invalid_cursor"];
-            401: components["responses"]["unauthorized"];
-            403: components["responses"]["insufficient_scope"];
-            404: components["responses"]["session_not_found"];
-            429: components["responses"]["rate_limited"];
-            431: components["responses"]["headers_too_large"];
-            500: components["responses"]["internal_error"];
-            503: components["responses"]["unavailable-or-overloaded"];
-        };
-    };
-    flushSession: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /**
-                 * @description The session.
-                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
-                 */
-                session_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": Record<string, never>;
-            };
-        };
-        responses: {
-            /** @description Wait for the extraction of tasks */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @enum {number} */
-                        code: 0;
-                        /** @enum {string} */
-                        error: "";
-                        /** @enum {string} */
-                        msg: "ok";
-                        data: {
-                            /** @enum {number} */
-                            status: 0;
-                            /** @enum {string} */
-                            errmsg: "";
-                        };
-                    };
-                };
-            };
-            400: components["responses"]["invalid_request-or-invalid_json"];
-            401: components["responses"]["unauthorized"];
-            403: components["responses"]["insufficient_scope"];
-            404: components["responses"]["session_not_found"];
-            413: components["responses"]["payload_too_large"];
-            415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["headers_too_large"];
             500: components["responses"]["internal_error"];

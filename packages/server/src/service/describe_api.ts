@@ -6,9 +6,12 @@ import { openPools, type Undo } from './kits.js'
 import { MODULES } from './modules.js'
 import { openApp, undoAll } from './service.js'
 
-/** The API's OpenAPI description, for the build. Its pools connect to nothing, as nobody sends a request. */
+/**
+ * The API's OpenAPI description, for the build: what projects use, without the operator's API. Its pools connect to
+ * nothing, as nobody sends a request.
+ */
 export async function describeApi(): Promise<object> {
-  const config = readConfig({ ANNALS_ADMIN_TOKEN: 'x'.repeat(32) })
+  const config = readConfig({})
   const logger = pino({ level: 'silent' })
   const undo: Undo = []
   const target = { target: { connectionString: 'postgresql://nowhere.invalid' }, listening: undefined }
