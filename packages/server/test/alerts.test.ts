@@ -16,11 +16,13 @@ it.each(Object.entries(asking))('%s asks for metrics and errors that there are',
   const reserved = Object.assign(new FakeDatabase(), { renew: () => {}, stalls: false })
   const shared = { usage: () => ({ total: 0, idle: 0, waiting: 0, waits: 0, refusals: 0 }) }
   metrics.watch({
-    appender: { load: () => ({ requests: 0, bytes: 0, flushes: 0 }) },
-    feed: { load: () => ({ sessions: 0, subscriptions: 0 }) },
     memory: { taken: 0, places_max: 1, counts: { waits: 0, refusals: 0 } },
     pools: { requests: shared, appends: shared, reserved, changes: shared },
   })
+  metrics.watchLog(
+    { load: () => ({ requests: 0, bytes: 0, flushes: 0 }) },
+    { load: () => ({ subscriptions: 0 }) },
+  )
   watchChanges(metrics.registry, { load: () => new Map() })
   const there = all(await metrics.registry.metrics(), /^# TYPE (\w+)/gm)
   const asked = all(text, /\b((?:annals|nodejs|process)_\w+)/g).map((name) =>

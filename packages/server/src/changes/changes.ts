@@ -32,6 +32,7 @@ export interface ChangesOptions {
   settle_s: number
   poll_ms?: number
   round_ms?: number
+  ready_ms?: number
   lease_s?: number
 }
 
@@ -62,6 +63,7 @@ interface Task {
 export class Changes {
   private readonly tasks = new Map<string, Task>()
   private readonly running = new Map<string, Promise<void>>()
+  /** Consumers that were ready, and performance.now() until which they are taken for it. */
   private readonly ready = new Map<string, number>()
   /** Whose sessions are to be looked through, also while there always are some that have changed. */
   private readonly scans = new Set<string>()
@@ -90,6 +92,11 @@ export class Changes {
     for (const consumer of this.options.consumers) this.plan(project_id, consumer, this.roundMs)
   }
 
+  /** How many consumers of projects it takes for ready. */
+  get readyConsumers(): number {
+    return this.ready.size
+  }
+
   load(): ReadonlyMap<string, Readonly<ConsumerLoad>> {
     return this.loads
   }
@@ -108,7 +115,7 @@ export class Changes {
       const { is_ready, sessions_scanned } = await useConsumer(tenant, name)
       const now = performance.now()
       if (is_ready) {
-        this.ready.set(key, now + READY_MS)
+        this.ready.set(key, now + (this.options.ready_ms ?? READY_MS))
         return
       }
       this.scans.add(key)
@@ -208,8 +215,10 @@ export class Changes {
     }
   }
 
-  /** Finds what there is to do that nobody has told this node of. */
+  /** Finds what there is to do that nobody has told this node of, and forgets who was ready long ago. */
   private async poll(): Promise<void> {
+    const now = performance.now()
+    for (const [key, until] of this.ready) if (until < now) this.ready.delete(key)
     if ((await this.options.database.query(HAS_CONSUMERS, [])).length > 0) await this.look()
   }
 

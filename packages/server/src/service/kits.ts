@@ -16,7 +16,7 @@ import { SharedPool } from '../postgres/shared_pool.js'
 import { straightToWorkers } from '../postgres/citus/worker_pools.js'
 import { bodyThread } from '../threads/work_thread.js'
 import { findTracing } from '../tracing/find_tracing.js'
-import { THREAD_WORK } from './thread_work.js'
+import { BODIES, THREAD_WORK } from './thread_work.js'
 
 /** Share of the wait for the database after which one that does not answer counts as unavailable. */
 const PROBE_SHARE = 0.8
@@ -162,7 +162,7 @@ export async function openKits(
   const registry = registryOf(modules)
   const tracing = await findTracing()
   undo.push(() => tracing?.close())
-  const thread = bodyThread(config.body_bytes_max, THREAD_WORK)
+  const thread = bodyThread(config.body_bytes_max, THREAD_WORK, new Set(Object.keys(BODIES)))
   undo.push(() => thread.close())
   const memory = memoryBudget(config.memory_bytes_max || defaultMemoryBytes())
   metrics.watch({ memory, pools: { ...pools, changes: pools.changes.database } })

@@ -51,6 +51,8 @@ export interface ThreadOptions {
   file: string
   heap_megabytes: number
   jobs_max: number
+  /** Whose bodies it takes; those of others are short. */
+  operations?: ReadonlySet<string>
   /** What its file finds as `workerData`. */
   data?: unknown
 }
@@ -62,10 +64,14 @@ interface Waiting {
 }
 
 /** The thread for bodies and conversions beyond a few KB. */
-export function bodyThread(body_bytes_max: number, here: ThreadWork): WorkThread {
+export function bodyThread(
+  body_bytes_max: number,
+  here: ThreadWork,
+  operations: ReadonlySet<string>,
+): WorkThread {
   const heap_megabytes =
     HEAP_MEGABYTES_MIN + HEAP_MEGABYTES_PER_BODY_MEGABYTE * Math.ceil(body_bytes_max / MEGABYTE)
-  return new WorkThread({ file: './thread.js', heap_megabytes, jobs_max: 1 }, here)
+  return new WorkThread({ file: './thread.js', heap_megabytes, jobs_max: 1, operations }, here)
 }
 
 /**
@@ -105,6 +111,11 @@ export class WorkThread<Work extends object = ThreadWork> {
     ...values: WorkArguments<Name, Work>
   ): Promise<WorkResult<Name, Work>> {
     return this.places.run(owner, () => this.order(name, values, call))
+  }
+
+  /** Whether it takes the body of an operation. */
+  takes(operation: string | undefined): boolean {
+    return operation !== undefined && (this.options.operations?.has(operation) ?? false)
   }
 
   /** Does it on this thread. */

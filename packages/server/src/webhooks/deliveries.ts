@@ -39,6 +39,10 @@ export interface DeliveriesOptions {
   /** Whether deliveries may go to any address. */
   to_private: boolean
   poll_ms?: number
+  /** Attempts at once at this node. */
+  attempts_max?: number
+  /** Longest wait of an attempt for its place. */
+  place_ms_max?: number
 }
 
 interface Target {
@@ -64,14 +68,12 @@ interface Turn extends Target {
 export class Deliveries {
   private readonly running = new Map<string, { again: boolean; ended: Promise<void> }>()
   private readonly polling: Promise<void>
-  private readonly places = new FairSemaphore({
-    places_max: ATTEMPTS_MAX,
-    wait_ms_max: PLACE_MS_MAX,
-    refusal: () => new NoPlace(),
-  })
+  private readonly places: FairSemaphore
 
   constructor(private readonly options: DeliveriesOptions) {
-    const { signal, poll_ms = POLL_MS } = options
+    const { signal, poll_ms = POLL_MS, attempts_max = ATTEMPTS_MAX, place_ms_max = PLACE_MS_MAX } = options
+    const refusal = () => new NoPlace()
+    this.places = new FairSemaphore({ places_max: attempts_max, wait_ms_max: place_ms_max, refusal })
     this.polling = repeat(
       () => this.poll(),
       poll_ms,
@@ -175,7 +177,11 @@ export class Deliveries {
       return true
     } catch (error) {
       if (signal.aborted) return false
-      if (error instanceof NoPlace) await this.release(turn, RETRY_S.first)
+      if (error instanceof NoPlace) {
+        // Nothing is wrong: its turn comes later.
+        await this.release(turn, RETRY_S.first)
+        return false
+      }
       if (!(error instanceof DeliveryFailed)) {
         this.warn(error, { project_id: turn.project_id, webhook_id: turn.webhook_id })
         return false

@@ -35,3 +35,24 @@ it('a consumer that cannot be taken apart in one project keeps no other from bei
   await vi.waitFor(() => expect([...begun]).toEqual(['sound']))
   await changes.stop()
 })
+
+it('projects whose consumers were asked for once are forgotten, however many there were', async () => {
+  const query = async ({ name }: Statement) =>
+    name === 'has_consumers' || name === 'find_scans' || name === 'find_marks'
+      ? []
+      : [{ is_ready: 't', ready: 't', sessions_scanned: '0' }]
+  const database = { query } as unknown as Database
+  const changes = new Changes({
+    database,
+    abort: new AbortController(),
+    consumers: [consumer],
+    logger: pino({ enabled: false }),
+    settle_s: 1,
+    poll_ms: 10,
+    ready_ms: 50,
+  })
+  for (let project = 0; project < 100; project += 1)
+    await changes.prepare({ database, project_id: `project ${project}` }, 'test')
+  await vi.waitFor(() => expect(changes.readyConsumers).toBe(0))
+  await changes.stop()
+})

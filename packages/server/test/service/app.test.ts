@@ -60,7 +60,7 @@ afterEach(() => app.close())
 function inlineThread() {
   const run = async <Name extends WorkName>(_owner: string, name: Name, ...values: WorkArguments<Name>) =>
     (THREAD_WORK[name] as (...values: unknown[]) => unknown)(...values)
-  return { run }
+  return { run, takes: () => true }
 }
 
 const ENDLESS = {

@@ -30,7 +30,7 @@ const GROWTH = 4
 export interface BodyReader {
   config: { body_bytes_max: number; blob_bytes_max: number }
   /** For bodies that would hold the event loop too long. */
-  thread: Pick<WorkThread, 'run'>
+  thread: Pick<WorkThread, 'run' | 'takes'>
 }
 type Done = (error: Error | null, value?: unknown) => void
 
@@ -57,6 +57,10 @@ export function readBodies(app: AppServer, { config, thread }: BodyReader): void
   app.decorateRequest('bodyBytes', 2)
   app.decorateRequest('attachments', null)
   app.addHook('onRoute', (route) => {
+    if (route.config?.takes_body && !thread.takes(route.schema?.operationId)) {
+      route.config.takes_body = false
+      route.bodyLimit = INLINE_BYTES_MAX
+    }
     if (route.config?.attaches_in) route.bodyLimit = limits.rest_bytes_max + attached_max
     // An absent body counts as an empty object. This must happen here, because the framework shows a validator null for
     // both.

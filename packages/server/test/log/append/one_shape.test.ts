@@ -17,7 +17,7 @@ const SCRIPT = `
   const { buildApp } = await load('service/app.js')
   const { Appender } = await load('log/append/appender.js')
   const { Metrics } = await load('metrics/metrics.js')
-  const routes = [await load('log/event_routes.js'), await load('log/message_routes.js'), await load('log/timeline_routes.js')]
+  const { logRoutes } = await load('log/all_log_routes.js')
   const { readConfig } = await load('configuration/config.js')
   const { memoryBudget } = await load('fairness/memory_budget.js')
   const query = async (_statement, parameters, onSending) => {
@@ -32,10 +32,10 @@ const SCRIPT = `
   for (const level of ['fatal', 'error', 'warn', 'info', 'debug', 'trace']) log[level] = () => {}
   const parts = {
     config: readConfig({}), logger: log, metrics: new Metrics(), memory: memoryBudget(1e8), database, appender, usage: {},
-    thread: {}, feed: { close() {} }, tokens: { find: () => grant, projectOf: () => '${ID}' },
+    thread: { takes: () => true }, feed: { close() {} },
   }
-  const project = (app) => Object.values(Object.assign({}, ...routes)).forEach((add) => add(app, parts))
-  const app = await buildApp(parts, [{ project }])
+  const tokens = { find: () => grant, projectOf: () => '${ID}' }
+  const app = await buildApp(parts, [logRoutes(parts)], { tokens, appender })
   const headers = { authorization: 'Bearer key', 'content-type': 'application/json' }
   const event = { type: 'a', data: { b: 1 } }
   const message = { blob: { role: 'user', content: 'Where is my flight?' } }

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, expect, it, vi } from 'vitest'
-import { Heartbeat } from '../../../src/http/answer/heartbeat.ts'
 import { Feed } from '../../../src/log/follow/feed.ts'
+import { Heartbeat } from '../../../src/log/follow/heartbeat.ts'
 import { SILENT_BELL } from '../../../src/postgres/postgres_bell.ts'
 
 const TAILS = 1_000
