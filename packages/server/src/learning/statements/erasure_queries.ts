@@ -44,7 +44,7 @@ BEGIN
   -- Of a rule's statement, the error stays: other sessions had the same.
   WITH mended AS (
     UPDATE statements AS s SET origins = NULL,
-      text = CASE WHEN s.author = 'rule' THEN concat(split_part(s.text, '”. ', 1), CASE WHEN s.text LIKE '%”. %' THEN '”.' END) ELSE s.text END
+      text = CASE WHEN s.author = 'rule' THEN split_part(s.text, '”. ', 1) || CASE WHEN s.text LIKE '%”. %' THEN '”.' ELSE '' END ELSE s.text END
     WHERE s.project_id = p_project AND s.id = ANY (worded) RETURNING s.id, s.author
   )
   SELECT coalesce(array_agg(m.id), '{}') INTO reworded FROM mended m WHERE m.author = 'rule';
