@@ -16,6 +16,7 @@ COPY packages/client/package.json packages/client/
 COPY packages/console/package.json packages/console/
 COPY packages/embedded-postgres/package.json packages/embedded-postgres/
 COPY packages/learning/package.json packages/learning/
+COPY packages/recall/package.json packages/recall/
 COPY packages/messages/package.json packages/messages/
 COPY packages/server/package.json packages/server/
 

@@ -7,5 +7,12 @@ export {
   type SearchCondition,
   searchCondition,
 } from './indexed_words.js'
-export { InvalidQuery, parseSearchQuery, QUERY_WORDS_MAX, type SearchTerm } from './search_query.js'
+export {
+  chunksOf,
+  InvalidQuery,
+  parseSearchQuery,
+  QUERY_WORDS_MAX,
+  type SearchTerm,
+  termOf,
+} from './search_query.js'
 export { type Word, wordsOf } from './words.js'

@@ -43,13 +43,15 @@ export function parseSearchQuery(query: string): SearchTerm[] {
   return terms
 }
 
-interface Chunk {
+/** A part of a query between spaces, or in quotes. */
+export interface QueryChunk {
   text: string
   is_quoted: boolean
   is_excluded: boolean
 }
 
-function* chunksOf(query: string): Generator<Chunk> {
+/** The parts of a query, in order. */
+export function* chunksOf(query: string): Generator<QueryChunk> {
   let at = 0
   while (at < query.length) {
     if (query[at]!.trim() === '') {
@@ -67,7 +69,8 @@ function* chunksOf(query: string): Generator<Chunk> {
   }
 }
 
-function termOf(text: string, is_quoted: boolean, is_excluded: boolean): SearchTerm | undefined {
+/** What a part of a query looks for; undefined if it has no word. */
+export function termOf(text: string, is_quoted: boolean, is_excluded: boolean): SearchTerm | undefined {
   const words = wordsOf(text)
   const last = words.at(-1)
   if (!last) return undefined

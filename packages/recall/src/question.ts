@@ -1,0 +1,68 @@
+import { chunksOf, InvalidQuery, QUERY_WORDS_MAX, type SearchTerm, termOf } from '@annals/messages/search'
+import { isStopWord, languageOfWords, stemsOfAsked } from './languages.js'
+import { STEM_SIGN } from './line.js'
+
+/** A word of a question: an entry may have it as it stands, or another form of it. */
+export interface AskedWord {
+  word: string
+  is_prefix: boolean
+  /** Stems of it, as words, besides itself. */
+  stems: string[]
+}
+
+/** What a question asks for: entries that have many of its words, all that it has in quotes, and nothing excluded. */
+export interface Question {
+  words: AskedWord[]
+  /** What was in quotes. */
+  required: SearchTerm[]
+  excluded: SearchTerm[]
+}
+
+/**
+ * Reads a question in plain words. Stop words are left out if others remain. `"quotes"` and `-without` mean what they mean
+ * in a search by words; AND means nothing.
+ * @throws InvalidQuery
+ */
+export function readQuestion(query: string): Question {
+  const asked: Omit<AskedWord, 'stems'>[] = []
+  const required: SearchTerm[] = []
+  const excluded: SearchTerm[] = []
+  for (const { text, is_quoted, is_excluded } of chunksOf(query)) {
+    const term = termOf(text, is_quoted, is_excluded)
+    if (!term) continue
+    if (is_excluded) excluded.push(term)
+    else if (is_quoted) required.push(term)
+    if (is_excluded) continue
+    const last = term.words.length - 1
+    for (const [index, word] of term.words.entries())
+      asked.push({ word, is_prefix: term.is_prefix && index === last })
+  }
+  const language = languageOfWords(asked.map(({ word }) => word))
+  const telling = asked.filter(({ word, is_prefix }) => is_prefix || !isStopWord(word, language))
+  const words = new Map<string, AskedWord>()
+  for (const one of telling.length > 0 ? telling : asked) {
+    const stems = one.is_prefix ? [] : stemsOfAsked(one.word, language)
+    words.set(`${one.word}${one.is_prefix ? '*' : ''}`, { ...one, stems })
+  }
+  if (words.size === 0)
+    throw new InvalidQuery(
+      excluded.length === 0
+        ? 'must have at least one word'
+        : 'must have at least one word to look for, beside those to be without',
+    )
+  const count = words.size + [...required, ...excluded].reduce((sum, term) => sum + term.words.length, 0)
+  if (count > 2 * QUERY_WORDS_MAX || words.size > QUERY_WORDS_MAX)
+    throw new InvalidQuery(`has more than ${QUERY_WORDS_MAX} words that say what is asked for`)
+  return { words: [...words.values()], required, excluded }
+}
+
+/** How a word may stand in the line of an entry: as itself, or as one of its stems. */
+export function formsOf({ word, stems }: AskedWord): { form: string; is_exact: boolean }[] {
+  return [
+    { form: word, is_exact: true },
+    ...stems.flatMap((stem) => [
+      ...(stem === word ? [] : [{ form: stem, is_exact: false }]),
+      { form: STEM_SIGN + stem, is_exact: false },
+    ]),
+  ]
+}
