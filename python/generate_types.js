@@ -83,7 +83,7 @@ const NAMES = {
   'getSpaceUsage.data.tokens': 'SpaceTokens',
   'getSpaceUsage.data.days': 'SpaceUsageDay',
   'search.query': 'SearchQuery',
-  'search.data': 'FoundPage',
+  'search.data': 'Found',
 }
 
 const PREAMBLE = `\
@@ -137,7 +137,7 @@ class Types {
     if (body && Object.keys(body.properties ?? {}).length > 0) this.#typeOf(body, `${operationId}.body`, true)
     const answer = (responses[200] ?? responses[201])?.content['application/json']?.schema
     const data = answer?.properties?.data
-    if (data && (data.$ref || Object.keys(data.properties ?? {}).length > 0))
+    if (data && (data.$ref || data.anyOf || Object.keys(data.properties ?? {}).length > 0))
       this.#typeOf(data, `${operationId}.data`, false)
     const query = parameters.filter((parameter) => parameter.in === 'query')
     if (query.length === 0) return

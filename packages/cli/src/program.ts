@@ -7,7 +7,7 @@ import { latestCommand } from './client/latest.js'
 import { loginCommand, logoutCommand } from './client/login.js'
 import { mcpCommand } from './client/mcp.js'
 import { retractCommand } from './client/retract.js'
-import { searchCommand } from './client/search.js'
+import { askCommand, searchCommand } from './client/search.js'
 import { sessionsCommand } from './client/sessions.js'
 import { showCommand } from './client/show.js'
 import { spacesCommand } from './client/spaces.js'
@@ -52,6 +52,7 @@ export function annalsProgram(): Command {
     .addCommand(retractCommand())
     .addCommand(compactCommand())
     .addCommand(latestCommand())
+    .addCommand(askCommand())
     .addCommand(searchCommand())
     .addCommand(toolsCommand())
     .addCommand(spacesCommand())

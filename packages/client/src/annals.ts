@@ -5,7 +5,15 @@ import type { AnnalsOptions, CallOptions } from './options.js'
 import { Sessions } from './sessions.js'
 import { Skills } from './skills.js'
 import { Transport } from './transport.js'
-import type { FoundEntry, FoundPage, OwnKey, SearchQuery, Usage } from './types.js'
+import type {
+  FoundEntry,
+  FoundPage,
+  FoundSessions,
+  OwnKey,
+  RecallQuery,
+  SearchQuery,
+  Usage,
+} from './types.js'
 import { Users } from './users.js'
 import { Webhooks } from './webhooks.js'
 
@@ -50,6 +58,18 @@ export class Annals {
         { method: 'GET', path: ['search'], query: { ...query, q, ...(cursor && { cursor }) } },
         options,
       ),
+    )
+  }
+
+  /**
+   * The sessions that answer a question in plain words best, each with its best entries and those around them. Not all
+   * words need to be there, and other forms of them count.
+   * @throws AnnalsError search_off, until the project's operator switches it on
+   */
+  recall(q: string, query: RecallQuery = {}, options?: CallOptions): Promise<FoundSessions> {
+    return this.#transport.call(
+      { method: 'GET', path: ['search'], query: { ...query, q, mode: 'recall', group: 'session' } },
+      options,
     )
   }
 

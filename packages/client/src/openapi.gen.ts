@@ -1044,7 +1044,7 @@ export interface components {
              */
             type?: string;
             /**
-             * @description Of a message: who says it.
+             * @description Of a message: who says it; `tool` where it has results of tools alone, whoever it was sent as.
              * @example assistant
              */
             role?: string;
@@ -1070,6 +1070,176 @@ export interface components {
                  *     ]
                  */
                 hits: number[][];
+            };
+            /**
+             * @description With `mode=recall`: how well it answers. Comparable within an answer.
+             * @example 8.1
+             */
+            score?: number;
+            /** @description With `mode=recall`: the entry right before it. */
+            before?: {
+                /**
+                 * @description The entry's number in its session: 1, 2, 3, … without gaps, in commit order.
+                 * @example 7
+                 */
+                seq: number;
+                kind: "message" | "event";
+                /**
+                 * @description The kind of event, named by the caller.
+                 * @example tool_call
+                 */
+                type?: string;
+                /**
+                 * @description Of a message: who says it; `tool` where it has results of tools alone, whoever it was sent as.
+                 * @example assistant
+                 */
+                role?: string;
+                /**
+                 * Format: date-time
+                 * @description When it was stored.
+                 * @example 2026-11-21T09:30:00.123456Z
+                 */
+                created_at: string;
+                snippet: {
+                    /**
+                     * @description Up to 200 characters of the entry's text, around what was found.
+                     * @example …your refund failed, because the card has expired
+                     */
+                    text: string;
+                    /**
+                     * @description Where in it what was looked for begins and ends, in UTF-16 code units.
+                     * @example [
+                     *       [
+                     *         6,
+                     *         12
+                     *       ]
+                     *     ]
+                     */
+                    hits: number[][];
+                };
+            };
+            /** @description With `mode=recall`: the entry right after it. */
+            after?: {
+                /**
+                 * @description The entry's number in its session: 1, 2, 3, … without gaps, in commit order.
+                 * @example 7
+                 */
+                seq: number;
+                kind: "message" | "event";
+                /**
+                 * @description The kind of event, named by the caller.
+                 * @example tool_call
+                 */
+                type?: string;
+                /**
+                 * @description Of a message: who says it; `tool` where it has results of tools alone, whoever it was sent as.
+                 * @example assistant
+                 */
+                role?: string;
+                /**
+                 * Format: date-time
+                 * @description When it was stored.
+                 * @example 2026-11-21T09:30:00.123456Z
+                 */
+                created_at: string;
+                snippet: {
+                    /**
+                     * @description Up to 200 characters of the entry's text, around what was found.
+                     * @example …your refund failed, because the card has expired
+                     */
+                    text: string;
+                    /**
+                     * @description Where in it what was looked for begins and ends, in UTF-16 code units.
+                     * @example [
+                     *       [
+                     *         6,
+                     *         12
+                     *       ]
+                     *     ]
+                     */
+                    hits: number[][];
+                };
+            };
+        };
+        /** @description With `group=entry`. */
+        FoundPage: {
+            items: components["schemas"]["FoundEntry"][];
+            /** @description Whether another page follows. Where little is found, a page may be short, or empty, though more follows. A question is answered with one page. */
+            has_more: boolean;
+            /** @description The `cursor` of the next page; empty on the last page. */
+            next_cursor: string;
+            /**
+             * @description With `mode=recall`: the words of the question that were looked for.
+             * @example [
+             *       "omar",
+             *       "complain",
+             *       "refund"
+             *     ]
+             */
+            terms?: string[];
+            /** @description With `mode=recall`: whether all entries that have any of the words were considered. Otherwise, of the frequent words only the newest were. */
+            complete?: boolean;
+            indexed_through: string | null;
+            indexing: {
+                sessions_done: number;
+                sessions: number;
+            } | null;
+            /** @description With `mode=recall`, while the index that an older version made is written anew: of the other entries, only exact words are found. */
+            refilling?: {
+                entries_done: number;
+                entries: number;
+            };
+        };
+        FoundSession: {
+            /**
+             * Format: uuid
+             * @description The session.
+             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+             */
+            session_id: string;
+            /**
+             * @description With `mode=recall`: how well it answers. Comparable within an answer.
+             * @example 12.4
+             */
+            score?: number;
+            title: string | null;
+            /**
+             * Format: date-time
+             * @description When the session was created.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            created_at: string;
+            /** @description With `mode=recall`: up to three entries, the best first. */
+            entries: components["schemas"]["FoundEntry"][];
+        };
+        /** @description With `group=session`. */
+        FoundSessions: {
+            /** @description With `mode=words`, a session has those of its entries that are on this page. */
+            items: components["schemas"]["FoundSession"][];
+            /** @description Whether another page follows. Where little is found, a page may be short, or empty, though more follows. A question is answered with one page. */
+            has_more: boolean;
+            /** @description The `cursor` of the next page; empty on the last page. */
+            next_cursor: string;
+            /**
+             * @description With `mode=recall`: the words of the question that were looked for.
+             * @example [
+             *       "omar",
+             *       "complain",
+             *       "refund"
+             *     ]
+             */
+            terms?: string[];
+            /** @description With `mode=recall`: whether all entries that have any of the words were considered. Otherwise, of the frequent words only the newest were. */
+            complete?: boolean;
+            indexed_through: string | null;
+            indexing: {
+                sessions_done: number;
+                sessions: number;
+            } | null;
+            /** @description With `mode=recall`, while the index that an older version made is written anew: of the other entries, only exact words are found. */
+            refilling?: {
+                entries_done: number;
+                entries: number;
             };
         };
         Session: {
@@ -2600,6 +2770,10 @@ export interface operations {
                  * @example refund -paid
                  */
                 q: string;
+                /** @description `words`: entries that have all that `q` names. `recall`: those that answer a question in plain words best, in any form of its words; not all need to be there. */
+                mode?: "words" | "recall";
+                /** @description What the items are: entries, or sessions with their entries. By default sessions with `mode=recall`, and entries otherwise. */
+                group?: "session" | "entry";
                 /**
                  * @description The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use.
                  * @example omar_davis_3817
@@ -2664,18 +2838,7 @@ export interface operations {
                         error: "";
                         /** @enum {string} */
                         msg: "ok";
-                        data: {
-                            items: components["schemas"]["FoundEntry"][];
-                            /** @description Whether another page follows. Where little is found, a page may be short, or empty, though more follows. */
-                            has_more: boolean;
-                            /** @description The `cursor` of the next page; empty on the last page. */
-                            next_cursor: string;
-                            indexed_through: string | null;
-                            indexing: {
-                                sessions_done: number;
-                                sessions: number;
-                            } | null;
-                        };
+                        data: components["schemas"]["FoundPage"] | components["schemas"]["FoundSessions"];
                     };
                 };
             };

@@ -19,6 +19,8 @@ export type ListedSkill = Schemas['ListedSkill']
 export type SpaceSkill = Schemas['SpaceSkill']
 /** An entry that a search found. */
 export type FoundEntry = Schemas['FoundEntry']
+/** A session that answers a question, with its best entries. */
+export type FoundSession = Schemas['FoundSession']
 /** An API key, as it is told of itself. */
 export type OwnKey = Schemas['OwnKey']
 /** A project's usage; `max` is null if there is no quota. */
@@ -94,7 +96,11 @@ export type UserResources = DataOf<UserResourcesOf['get']>
 export type ErasedUser = DataOf<OneUser['delete']>
 
 export type SessionsQuery = WithFilter<QueryOf<Sessions['get']>, 'filter_by_configs'>
-export type SearchQuery = Omit<WithFilter<QueryOf<SearchOf['get']>, 'filter_by_configs'>, 'q'>
+export type SearchQuery = Omit<
+  WithFilter<QueryOf<SearchOf['get']>, 'filter_by_configs'>,
+  'q' | 'mode' | 'group'
+>
+export type RecallQuery = Omit<SearchQuery, 'order' | 'cursor'>
 export type EventsQuery = QueryOf<Events['get']>
 export type MessagesQuery = QueryOf<Messages['get']>
 export type ContextQuery = QueryOf<ContextOf['get']>
@@ -119,7 +125,9 @@ export type SkillVersion = DataOf<HistoryOf['get']>['items'][number]
 export type UsersQuery = QueryOf<Users['get']>
 
 /** A page of a search, and how far the index is. */
-export type FoundPage = DataOf<SearchOf['get']>
+export type FoundPage = Schemas['FoundPage']
+/** The answer to a question. */
+export type FoundSessions = Schemas['FoundSessions']
 
 /** A page of messages; `items`, `ids` and `metas` are parallel. */
 export type MessagePage<Item = JsonObject> = Omit<DataOf<Messages['get']>, 'items'> & { items: Item[] }

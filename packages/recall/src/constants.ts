@@ -1,12 +1,26 @@
+/**
+ * What scores are made with. `npm run bench -- recall` measures what a change of one does to questions whose answers are
+ * known; docs/search.md has the figures. Most of them change little between half and double of what they are.
+ */
 export const SCORE = {
+  /** BM25: how soon another occurrence counts for less, and how much for long entries. */
   k1: 0.9,
   b: 0.25,
+  /** A word as it was asked for, beside another form of it. */
   exact: 1.2,
+  /** Of the score of each entry beside it, and of those further away. */
   beside: [0.35, 0.2, 0.1],
+  /** How much the frequency of a word among what was found counts, beside that in the project. */
   local: 0.5,
+  /** Results of tools are long lists; what people and models say is about something. */
   label: { tool: 0.8, event: 0.8 },
-  session: [1, 0.3],
-  own: [0],
+  /** Of a session: its best entries with their neighbours and alone, and what all of its entries say together. */
+  session: [1],
+  own: [1],
   together: 0.5,
   together_k: 1,
+  /** What an entry gains whose words stand right behind each other, as they were asked for. */
+  near: 0.2,
+  /** What the oldest entry loses beside the newest one. */
+  old: 0.03,
 }

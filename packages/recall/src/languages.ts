@@ -104,5 +104,7 @@ export function stemsOfAsked(word: string, latin: Language): string[] {
 
 /** Whether a word of a question says nothing about what is asked for. */
 export function isStopWord(word: string, latin: Language): boolean {
-  return word.length === 1 && word < '\x7f' ? !/\d/.test(word) : latin.stops.has(word) || RUSSIAN.stops.has(word)
+  return word.length === 1 && word < '\x7f'
+    ? !/\d/.test(word)
+    : latin.stops.has(word) || RUSSIAN.stops.has(word)
 }

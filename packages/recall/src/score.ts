@@ -1,6 +1,6 @@
 import { SCORE } from './constants.js'
 import { STEM_SIGN, STEP_SIGN } from './line.js'
-import { type AskedWord, formsOf } from './question.js'
+import { type AskedWord, formsOf, type Question } from './question.js'
 
 /** Entries of a session that follow each other: a line of each, which begins with the entry's label. */
 export interface Lines {
@@ -37,20 +37,30 @@ interface Hit {
 
 /**
  * The entries among lines that have any word of a question, best first: BM25, with a part of what the entries beside them
- * have. `weights`: how much each word tells; what most of the lines have tells less than that.
+ * have. `weights`: how much each word tells; what most of the lines have tells less than that. `labels`: what a line must
+ * begin with. Lines without what is in quotes, or with a word that is excluded, are left out.
  */
 export function scoreLines(
   runs: readonly Lines[],
-  words: readonly AskedWord[],
+  { words, required, excluded }: Question,
   weights: readonly number[],
+  labels: readonly string[] = [],
 ): { entries: ScoredEntry[]; sessions: ScoredSession[] } {
   const hits = new Map<string, Map<number, Hit>>()
+  const needed = required.flatMap(({ words, is_prefix }) => (is_prefix ? words.slice(0, -1) : words))
+  const unwanted = excluded.flatMap(({ words, is_prefix }) => (words.length === 1 && !is_prefix ? words : []))
+  const isFit = (line: string) =>
+    labels.every((label) => line.startsWith(label)) &&
+    needed.every((word) => hasWord(line, word)) &&
+    !unwanted.some((word) => hasWord(line, word))
   let lines = 0
   for (const run of runs) {
     const ofSession = hits.get(run.session_id) ?? new Map<number, Hit>()
     hits.set(run.session_id, ofSession)
     lines += findHits(run, words, ofSession)
   }
+  for (const ofSession of hits.values())
+    for (const [seq, { line }] of ofSession) if (!isFit(line)) ofSession.delete(seq)
   const all = [...hits.values()].flatMap((ofSession) => [...ofSession.values()])
   const usual = all.reduce((sum, { length }) => sum + length, 0) / Math.max(all.length, 1)
   const told = words.map((_word, index) => weightHere(all, index, lines, weights[index]!))
@@ -61,13 +71,18 @@ export function scoreLines(
     const scored: ScoredEntry[] = []
     for (const seq of ofSession.keys()) {
       const beside = SCORE.beside.reduce(
-        (sum, part, index) => sum + part * ((own.get(seq - index - 1) ?? 0) + (own.get(seq + index + 1) ?? 0)),
+        (sum, part, index) =>
+          sum + part * ((own.get(seq - index - 1) ?? 0) + (own.get(seq + index + 1) ?? 0)),
         0,
       )
       scored.push({ session_id, seq, score: own.get(seq)! + beside })
     }
     scored.sort((a, b) => b.score - a.score)
-    sessions.push({ session_id, score: scoreOfSession(scored, [...own.values()], [...ofSession.values()], told), entries: scored })
+    sessions.push({
+      session_id,
+      score: scoreOfSession(scored, [...own.values()], [...ofSession.values()], told),
+      entries: scored,
+    })
     entries.push(...scored)
   }
   return {
@@ -77,7 +92,12 @@ export function scoreLines(
 }
 
 /** What its best entries have, and what all of them say together. */
-function scoreOfSession(scored: readonly ScoredEntry[], own: number[], hits: readonly Hit[], told: readonly number[]): number {
+function scoreOfSession(
+  scored: readonly ScoredEntry[],
+  own: number[],
+  hits: readonly Hit[],
+  told: readonly number[],
+): number {
   let score = SCORE.session.reduce((sum, part, index) => sum + part * (scored[index]?.score ?? 0), 0)
   own.sort((a, b) => b - a)
   score += SCORE.own.reduce((sum, part, index) => sum + part * (own[index] ?? 0), 0)
@@ -113,7 +133,11 @@ function weightOfLabel(line: string): number {
 }
 
 /** Finds the words of a question in lines. Returns how many lines there are. */
-function findHits({ session_id, seq, words }: Lines, asked: readonly AskedWord[], hits: Map<number, Hit>): number {
+function findHits(
+  { session_id, seq, words }: Lines,
+  asked: readonly AskedWord[],
+  hits: Map<number, Hit>,
+): number {
   const starts = [0]
   for (let at = words.indexOf('\n'); at >= 0; at = words.indexOf('\n', at + 1)) starts.push(at + 1)
   const hitOf = (line: number): Hit => {
@@ -139,6 +163,10 @@ function findHits({ session_id, seq, words }: Lines, asked: readonly AskedWord[]
     }
   }
   return starts.length
+}
+
+function hasWord(line: string, word: string): boolean {
+  return `${line} `.includes(` ${word} `)
 }
 
 function isEnd(text: string, at: number): boolean {

@@ -186,6 +186,7 @@ METHODS: list[tuple[str, Method, object, bool]] = [
     ),
     (f"GET /learning_spaces/{ID}/history", lambda annals: annals.learning_spaces.history(ID).page(), None, UNKEYED),
     ("GET /search?q=refund", lambda annals: annals.search(q="refund").page(), None, UNKEYED),
+    ("GET /search?q=refund&mode=recall&group=session", lambda annals: annals.recall(q="refund"), None, UNKEYED),
     ("GET /user/ls?limit=200", lambda annals: annals.users.list().page(), None, UNKEYED),
     ("GET /user/ada/resources", lambda annals: annals.users.resources("ada"), None, UNKEYED),
     ("DELETE /user/ada", lambda annals: annals.users.erase("ada"), None, UNKEYED),

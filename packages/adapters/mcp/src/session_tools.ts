@@ -61,6 +61,7 @@ export function addSessionTools(server: McpServer, annals: Annals): void {
   })
   addContextTool(server, annals)
   addToolCallTool(server, annals)
+  addAskTool(server, annals)
   addSearchTool(server, annals)
 }
 
@@ -85,12 +86,42 @@ function addContextTool(server: McpServer, annals: Annals): void {
   })
 }
 
+function addAskTool(server: McpServer, annals: Annals): void {
+  addTool(server, {
+    name: 'ask',
+    title: 'Find the sessions that answer a question',
+    description:
+      'The sessions that are about a question in plain words, the best first, each with its best entries and what was said right before and after. Not all words need to be there, and other forms of them count. Use search instead to find every entry that has certain words.',
+    input: {
+      q: z.string().min(1).max(1_000).describe('A question; "words in this order"; -without'),
+      session_id: SessionId.optional(),
+      user: User.optional(),
+      limit: z.int().min(1).max(20).default(5).describe('Sessions'),
+    },
+    work: async ({ q, ...query }) => {
+      const { items, terms, complete, indexed_through } = await annals.recall(q, query)
+      const room = new Room(ANSWER_LENGTH_MAX)
+      const textOf = (entry?: { snippet: { text: string } }) => entry && room.value(entry.snippet.text)
+      const sessions = items.map(({ entries, ...session }) => ({
+        ...session,
+        entries: entries.map(({ session_id: _same, snippet, before, after, ...entry }) => ({
+          ...entry,
+          text: room.value(snippet.text),
+          before: textOf(before),
+          after: textOf(after),
+        })),
+      }))
+      return { sessions, terms, complete, indexed_through }
+    },
+  })
+}
+
 function addSearchTool(server: McpServer, annals: Annals): void {
   addTool(server, {
     name: 'search',
     title: 'Search all sessions',
     description:
-      'Entries of all sessions that have the words, newest first, each with where it is and what is around the words. Where next_cursor is not null, there is more to look at, even if nothing was found yet.',
+      'Entries of all sessions that have all the words as they stand, newest first, each with where it is and what is around the words. Where next_cursor is not null, there is more to look at, even if nothing was found yet.',
     input: {
       q: z.string().min(1).max(1_000).describe('Words; "words in this order"; -without; begin*'),
       session_id: SessionId.optional(),

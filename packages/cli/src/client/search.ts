@@ -9,7 +9,7 @@ import { type ConnectionOptions, connect, withService } from './connection.js'
 import { openConsole, type WebOption, withWeb } from './open_console.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
 
-interface SearchOptions extends ListOptions, ConnectionOptions, WebOption {
+interface FilterOptions {
   user?: string
   configs?: Record<string, unknown>
   session?: string
@@ -18,23 +18,22 @@ interface SearchOptions extends ListOptions, ConnectionOptions, WebOption {
   role?: string
   from?: number
   to?: number
+}
+
+interface SearchOptions extends FilterOptions, ListOptions, ConnectionOptions, WebOption {
   relevance?: boolean
   show?: number
 }
 
+interface AskOptions extends FilterOptions, ConnectionOptions {
+  limit: number
+}
+
 /** annals search */
 export function searchCommand(): Command {
-  const command = takingHyphens(new Command('search'))
+  const command = withFilters(takingHyphens(new Command('search')))
     .description('Find entries of all sessions by what is said in them, newest first.')
     .argument('<query...>', 'words, "words in this order", -without, begin*')
-    .option('--user <identifier>', "only this user's sessions")
-    .option('--configs <json or key=value>', 'only sessions whose configs contain this', parseObject)
-    .option('--session <session>', 'only this session', parseUuid)
-    .addOption(new Option('--kind <kind>', 'only entries of this kind').choices(['message', 'event']))
-    .option('--type <type>', 'only events of this type')
-    .option('--role <role>', 'only messages with this role')
-    .option('--from <time>', 'only what was stored since: a duration such as 2d, or a time', parseMoment)
-    .option('--to <time>', 'only what was stored until then', parseMoment)
     .option('--relevance', 'of the newest 200 that match, the best ones first')
     .option('--show <number>', 'show the session from this hit on, 1 for the first one', parseCount)
   return withService(withWeb(withLimit(command, { ordered: false })))
@@ -69,6 +68,54 @@ Examples:
     })
 }
 
+/** annals ask */
+export function askCommand(): Command {
+  const command = withFilters(takingHyphens(new Command('ask')))
+    .description('Find the sessions that answer a question in plain words, the best first.')
+    .argument('<question...>', 'a question; not all of its words need to be there')
+    .addOption(
+      new Option('--limit <count>', 'show at most this many sessions, up to 50')
+        .argParser(parseCount)
+        .default(5),
+    )
+  return withService(command)
+    .addHelpText(
+      'after',
+      `
+The operator switches search on for a project: \`annals project set <name> --search on\`.
+
+Examples:
+  annals ask 'When did Omar last complain about a refund?'
+  annals ask 'which tool timed out' --role tool --from 7d`,
+    )
+    .action(async (words: string[], options: AskOptions) => {
+      const { annals, output } = await connect(options)
+      const query = { ...filtersOf(options), limit: options.limit }
+      const { items, indexing } = await annals.recall(words.join(' '), query)
+      if (output.json) for (const item of items) output.value(item)
+      else if (items.length > 0) {
+        const { tableLines } = await import('../terminal/table.js')
+        const entries = items.flatMap((item) => item.entries)
+        output.lines(tableLines(COLUMNS, entries, output.width, output.paint))
+        const [{ session_id, seq }] = entries as [FoundEntry]
+        tell(`To read on: ${commandLine(['show', session_id, '--from-seq', String(seq)])}`)
+      }
+      if (items.length === 0 && (!output.json || process.stderr.isTTY)) tell(nothingOf(indexing))
+    })
+}
+
+function withFilters(command: Command): Command {
+  return command
+    .option('--user <identifier>', "only this user's sessions")
+    .option('--configs <json or key=value>', 'only sessions whose configs contain this', parseObject)
+    .option('--session <session>', 'only this session', parseUuid)
+    .addOption(new Option('--kind <kind>', 'only entries of this kind').choices(['message', 'event']))
+    .option('--type <type>', 'only events of this type')
+    .option('--role <role>', 'only messages with this role')
+    .option('--from <time>', 'only what was stored since: a duration such as 2d, or a time', parseMoment)
+    .option('--to <time>', 'only what was stored until then', parseMoment)
+}
+
 /** A query may begin with a word to leave out, such as -paid: what is no option with two hyphens belongs to the query. */
 function takingHyphens(command: Command): Command {
   const checked = command as unknown as { unknownOption(flag: string): void }
@@ -80,14 +127,17 @@ function takingHyphens(command: Command): Command {
 }
 
 function queryOf(options: SearchOptions) {
-  const { user, configs, session, kind, type, role, from, to, relevance } = options
+  const order = options.relevance ? ('relevance' as const) : undefined
+  return { ...filtersOf(options), limit: pageQuery(options).limit, order }
+}
+
+function filtersOf({ user, configs, session, kind, type, role, from, to }: FilterOptions) {
   return {
-    ...{ user, kind, type, role, limit: pageQuery(options).limit },
+    ...{ user, kind, type, role },
     session_id: session,
     filter_by_configs: configs,
     from: from === undefined ? undefined : new Date(from).toISOString(),
     to: to === undefined ? undefined : new Date(to).toISOString(),
-    order: relevance ? ('relevance' as const) : undefined,
   }
 }
 

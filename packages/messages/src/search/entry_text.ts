@@ -19,23 +19,34 @@ export interface SearchedEntry {
  * What a search looks at: of a message its text, and the names, arguments and results of its tools; of an event its type
  * and the values in its data. A line each, of values in JSON as well; names of fields are left out.
  */
-export function entryText({ type, format, data: stored }: SearchedEntry): string {
+export function entryText(entry: SearchedEntry): string {
+  return readEntry(entry).text
+}
+
+/** Of a message: whether it has results of tools alone, which some formats send as a user's. */
+export interface Told {
+  is_tool_result: boolean
+}
+
+/** The same, and who told it. */
+export function readEntry({ type, format, data: stored }: SearchedEntry): Told & { text: string } {
   const text = new LimitedText()
   const data = withoutEscapes(stored)
   if (type !== null) text.add(type)
+  let is_tool_result = false
   if (format === null) text.addValues(parseJson(data))
-  else addMessage(text, format, parseStored(format, data))
-  return text.lines.join('\n')
+  else is_tool_result = addMessage(text, format, parseStored(format, data))
+  return { text: text.lines.join('\n'), is_tool_result }
 }
 
-function addMessage(text: LimitedText, format: MessageFormat, blob: unknown): void {
+function addMessage(text: LimitedText, format: MessageFormat, blob: unknown): boolean {
   let parts: Part[]
   try {
     parts = readMessage(format, blob).parts
   } catch {
     // Stored before the format had this rule: its values are still worth finding.
     text.addValues(blob)
-    return
+    return false
   }
   for (const part of parts) {
     if (part.filename) text.add(part.filename)
@@ -46,6 +57,7 @@ function addMessage(text: LimitedText, format: MessageFormat, blob: unknown): vo
     else if (part.type === 'data') text.addValues(part.meta)
     else if (part.text) text.add(part.text)
   }
+  return parts.length > 0 && parts.every(({ type }) => type === 'tool-result')
 }
 
 /** Lines up to a length; what comes behind is dropped. */

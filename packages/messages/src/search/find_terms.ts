@@ -24,7 +24,8 @@ export interface Match {
   score: number
 }
 
-interface Hit {
+/** Where a text has something that is looked for. */
+export interface Hit {
   term: number
   start: number
   end: number
@@ -78,7 +79,7 @@ function placesAmong(
 }
 
 /** The stretch that has the most different terms, and of such the most hits; the first one of the best. */
-function cutSnippet(text: string, hits: readonly Hit[]): Snippet {
+export function cutSnippet(text: string, hits: readonly Hit[]): Snippet {
   const counts = new Map<number, number>()
   let best = { from: 0, to: 0, terms: 0 }
   let from = 0

@@ -1,5 +1,12 @@
-export { entryText, SEARCHED_LENGTH_MAX, type SearchedEntry } from './entry_text.js'
-export { type Match, matchTerms, placesOfTerms, SNIPPET_LENGTH_MAX, type Snippet } from './find_terms.js'
+export { entryText, readEntry, SEARCHED_LENGTH_MAX, type SearchedEntry, type Told } from './entry_text.js'
+export {
+  cutSnippet,
+  type Match,
+  matchTerms,
+  placesOfTerms,
+  SNIPPET_LENGTH_MAX,
+  type Snippet,
+} from './find_terms.js'
 export {
   indexedLabel,
   indexedWords,

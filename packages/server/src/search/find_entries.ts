@@ -4,6 +4,7 @@ import {
   type SearchedEntry,
   type SearchTerm,
   searchCondition,
+  type Told,
 } from '@annals/messages/search'
 import { plainArray, textArray } from '../postgres/array_literal.js'
 import type { Queryable } from '../postgres/database.js'
@@ -40,7 +41,7 @@ export interface Candidate extends FoundPlace {
   bytes: number
 }
 
-export interface FoundEntry extends Candidate, Match {
+export interface FoundEntry extends Candidate, Match, Told {
   kind: 'event' | 'message'
   type: string | null
   role: string | null
@@ -51,7 +52,7 @@ export type MatchesOf = (
   project_id: string,
   terms: SearchTerm[],
   entries: SearchedEntry[],
-) => Promise<Array<Match | null>>
+) => Promise<Array<(Match & Told) | null>>
 
 /** What a page is made with. */
 export interface Finding {
@@ -68,9 +69,9 @@ const STATEMENT_MS = 150
 const PIECE_BYTES = 1024 * 1024
 
 /** What narrows a search inside the index; undefined if nothing can match. */
-async function scopesOf(
+export async function scopesOf(
   database: Queryable,
-  { project_id, user, configs, session_id }: Search,
+  { project_id, user, configs, session_id }: Omit<Search, 'terms'>,
   { user_id }: SearchState,
 ): Promise<{ scopes: string | null; sessions: string | null; configs: string | null } | undefined> {
   if (user !== undefined && user_id === null) return undefined

@@ -4,7 +4,7 @@ import { storedFunction } from '../postgres/stored_function.js'
 import { SEGMENT_ENTRIES } from './search_queries.js'
 
 /** What narrows a search inside the index: must be what the index is made of, to the letter. */
-const SCOPES = `ARRAY[c.project_id::text || ' ' || c.segment::text, 's' || c.session_id::text, 'u' || c.user_id::text]`
+export const SCOPES = `ARRAY[c.project_id::text || ' ' || c.segment::text, 's' || c.session_id::text, 'u' || c.user_id::text]`
 
 /**
  * Runs, planned each time that they are looked for: with a plan from when there were few it would read all of a project.

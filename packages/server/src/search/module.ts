@@ -1,6 +1,8 @@
 import { ODD, ORPHAN } from '../lifecycle/check.js'
 import type { Module } from '../module.js'
 import { FIND_ENTRIES } from './find_entries_queries.js'
+import { FIND_RUNS_TO_RECALL } from './recall/recall_queries.js'
+import { Refill } from './recall/refill.js'
 import { searchConsumer } from './search_consumer.js'
 import { wordsOnThread } from './search_work.js'
 
@@ -12,8 +14,9 @@ export const SEARCH_MODULE: Module = {
   open: (kits) => ({
     routes: async () => (await import('./search_routes.js')).searchRoutes(kits),
     consumers: [searchConsumer(wordsOnThread(kits.thread))],
+    background: () => new Refill({ ...kits.background, logger: kits.logger }, wordsOnThread(kits.thread)),
   }),
-  functions: [FIND_ENTRIES],
+  functions: [FIND_ENTRIES, FIND_RUNS_TO_RECALL],
   tables: [
     {
       ...DERIVED,
@@ -56,6 +59,15 @@ export const SEARCH_MODULE: Module = {
       kind: 'search_segment',
       key: ['segment'],
       columns: { segment: 'integer', begins_at: 'time' },
+      erased_with: 'project',
+      checks: {},
+    },
+    {
+      ...DERIVED,
+      name: 'search_refills',
+      kind: 'search_refill',
+      key: ['session_id'],
+      columns: { session_id: 'uuid' },
       erased_with: 'project',
       checks: {},
     },

@@ -20,13 +20,18 @@ export function searchConsumer(wordsOf: WordsOf): Consumer {
       if (entries.length === 0) return undefined
       const words = await wordsOf(work.project_id, entries.map(searchedEntry))
       const runs = entries.map(({ session_id, seq, created_at, type, role }, index) => {
-        const line = `${indexedLabel(type, role)} ${words[index]}`
+        const line = indexedLine({ type, role }, words[index]!)
         const [first_at, last_at] = [created_at, created_at]
         return { session_id, seq, last_seq: seq, segment: 0, first_at, last_at, words: line }
       })
       return (connection) => indexRuns(connection, work, runs)
     },
   }
+}
+
+/** The line of an entry: its label, and its words. */
+export function indexedLine({ type, role }: Pick<ChangedEntry, 'type' | 'role'>, words: string): string {
+  return `${indexedLabel(type, role)} ${words}`
 }
 
 function searchedEntry({ type, format, data }: ChangedEntry): SearchedEntry {

@@ -1,4 +1,7 @@
-import { InvalidQuery, parseSearchQuery, type SearchTerm } from '@annals/messages/search'
+import { InvalidQuery, parseSearchQuery, type SearchedEntry } from '@annals/messages/search'
+import { readQuestion } from '@annals/recall'
+import type { FastifyRequest } from 'fastify'
+import Type from '#typebox'
 import { AnnalsError, invalidRequest } from '../errors.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
 import { operationsOf } from '../http/operation.js'
@@ -7,11 +10,16 @@ import { parseFilter, timeInUtc } from '../http/request/json_parameters.js'
 import { parseId } from '../ids.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import type { Kits, ModuleRoutes } from '../module.js'
+import { plainArray } from '../postgres/array_literal.js'
+import type { WorkThread } from '../threads/work_thread.js'
 import type { Finding, FoundEntry as Found, FoundPlace, Search } from './find_entries.js'
+import { type RecalledEntry, recall, type ShownEntry } from './recall/recall.js'
+import { READ_TITLES, REFILL } from './recall/recall_queries.js'
+import { FoundSession, RECALL_LIMIT } from './recall/recall_schema.js'
 import { findNewest, findRelevant, type FoundPage as Page, type RankedPlace } from './search.js'
-import { FoundEntry, FoundPage, SearchQuery } from './search_schema.js'
+import { FoundEntry, FoundPage, FoundSessions, SearchQuery } from './search_schema.js'
 import { readSearchState } from './search_state.js'
-import { matchesOnThread } from './search_work.js'
+import { matchesOnThread, recalledTextsOnThread, scoresOnThread } from './search_work.js'
 
 /** Entries of all sessions, by what is said in them. */
 const search = ({ thread, changes }: Pick<Kits, 'thread' | 'changes'>) =>
@@ -23,11 +31,12 @@ const search = ({ thread, changes }: Pick<Kits, 'thread' | 'changes'>) =>
       "Finds messages by their text and by the names, arguments and results of their tools, and events by their type and the values in their data: of each entry the first 64 KiB of text. Entries that were retracted or deleted are not found. An entry is found a second or two after it was stored. Search is off until the project's operator switches it on.",
     querystring: SearchQuery,
     returns: 'A page of entries.',
-    data: FoundPage,
+    data: Type.Union([Type.Ref('FoundPage'), Type.Ref('FoundSessions')]),
     errors: ['search_off'],
     json: async (request) => {
+      if (request.query.mode === 'recall') return answerQuestion(request, thread)
       const search = searchOf(request.project_id, request.query)
-      const { order = 'newest', limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
+      const { order = 'newest', group = 'entry', limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
       const { terms: _read, ...filters } = search
       const cursors = new Cursors('search', order, request.query.q, JSON.stringify(filters))
       const position = cursor === undefined ? undefined : cursors.read(cursor)
@@ -44,18 +53,22 @@ const search = ({ thread, changes }: Pick<Kits, 'thread' | 'changes'>) =>
       const { indexed_through, indexing } = state
       const next_cursor = page.next ? cursors.write(JSON.stringify(placeOf(page.next))) : ''
       const has_more = next_cursor !== ''
-      const items = page.items.map(foundItem)
+      const found = page.items.map((entry) => ({ session_id: entry.session_id, ...foundItem(entry) }))
+      const items = group === 'session' ? await bySession(request, thread, found) : found
       return JSON.stringify({ items, has_more, next_cursor, indexed_through, indexing })
     },
   })
 
-export const searchRoutes = (kits: Kits): ModuleRoutes => ({ project: search(kits), schemas: [FoundEntry] })
+export const searchRoutes = (kits: Kits): ModuleRoutes => ({ project: search(kits), schemas: [FoundEntry, FoundPage, FoundSession, FoundSessions] })
 
 function searchOf(project_id: string, query: SearchQuery): Search {
-  const { q, user, session_id, kind, type, role, from, to } = query
+  return { ...filtersOf(project_id, query), terms: termsOf(() => parseSearchQuery(query.q)) }
+}
+
+function filtersOf(project_id: string, query: SearchQuery): Omit<Search, 'terms'> {
+  const { user, session_id, kind, type, role, from, to } = query
   return {
     project_id,
-    terms: termsOf(q),
     user,
     configs: parseFilter('filter_by_configs', query.filter_by_configs),
     session_id,
@@ -67,9 +80,10 @@ function searchOf(project_id: string, query: SearchQuery): Search {
   }
 }
 
-function termsOf(q: string): SearchTerm[] {
+/** Reads q. @throws AnnalsError invalid_request */
+function termsOf<Terms>(read: () => Terms): Terms {
   try {
-    return parseSearchQuery(q)
+    return read()
   } catch (error) {
     if (!(error instanceof InvalidQuery)) throw error
     throw invalidRequest(`Query parameter q ${error.message}.`)
@@ -106,14 +120,139 @@ function placeOf(place: FoundPlace | RankedPlace): FoundPlace | RankedPlace {
   return { created_at, session_id, seq }
 }
 
-function foundItem({ session_id, seq, kind, type, role, created_at, snippet }: Found): object {
+function foundItem({
+  seq,
+  kind,
+  type,
+  role,
+  is_tool_result,
+  created_at,
+  snippet,
+}: Found | ShownEntry): object {
   return {
-    session_id,
     seq,
     kind,
     ...(type !== null && { type }),
-    ...(role !== null && { role }),
+    ...(role !== null && { role: is_tool_result ? 'tool' : role }),
     created_at,
     snippet,
   }
+}
+
+type SearchRequest = Parameters<typeof logReadBytes>[0] & FastifyRequest<{ Querystring: SearchQuery }>
+
+/** The answer to a question in plain words. */
+async function answerQuestion(request: SearchRequest, thread: WorkThread): Promise<string> {
+  const { project_id, database, query } = request
+  const { group = 'session', limit = RECALL_LIMIT.default } = query
+  for (const name of ['order', 'cursor'] as const)
+    if (query[name] !== undefined)
+      throw invalidRequest(
+        `Query parameter ${name} goes with mode=words. A question is answered with one page.`,
+      )
+  if (limit > RECALL_LIMIT.most)
+    throw invalidRequest(`Query parameter limit must be at most ${RECALL_LIMIT.most} with mode=recall.`)
+  const question = termsOf(() => readQuestion(query.q))
+  const search = filtersOf(project_id, query)
+  const state = await readSearchState(database, project_id, search.user)
+  await request.memory.hold(logReadBytes(request))
+  const textsOf = recalledTextsOnThread(thread)
+  const asking = {
+    database,
+    search,
+    state,
+    limit,
+    question,
+    group,
+    textsOf,
+    scoreRuns: scoresOnThread(thread),
+  }
+  const { complete, entries, sessions } = await recall(asking)
+  const items =
+    group === 'entry'
+      ? entries.map(recalledItem)
+      : await withTitles(
+          request,
+          thread,
+          sessions.map(({ session_id, score, entries }) => ({
+            session_id,
+            score,
+            entries: entries.map(recalledItem),
+          })),
+        )
+  const { indexed_through, indexing } = state
+  const [refill] = await database.query(REFILL.progress, [project_id])
+  return JSON.stringify({
+    items,
+    has_more: false,
+    next_cursor: '',
+    terms: question.words.map(({ word }) => word),
+    complete,
+    indexed_through,
+    indexing,
+    ...(refill && {
+      refilling: { entries_done: Number(refill.entries_done), entries: Number(refill.entries) },
+    }),
+  })
+}
+
+function recalledItem({ score, before, after, ...entry }: RecalledEntry): object {
+  return {
+    session_id: entry.session_id,
+    ...foundItem(entry),
+    score: Number(score.toFixed(3)),
+    ...(before && { before: foundItem(before) }),
+    ...(after && { after: foundItem(after) }),
+  }
+}
+
+/** Entries by session, in the order of the first of each. */
+function bySession(
+  request: SearchRequest,
+  thread: WorkThread,
+  entries: readonly { session_id: string }[],
+): Promise<object[]> {
+  const sessions = new Map<string, object[]>()
+  for (const entry of entries)
+    sessions.set(entry.session_id, [...(sessions.get(entry.session_id) ?? []), entry])
+  return withTitles(
+    request,
+    thread,
+    [...sessions].map(([session_id, entries]) => ({ session_id, entries })),
+  )
+}
+
+/** Sessions as they are found, without those that were deleted meanwhile. */
+async function withTitles<Item extends { session_id: string }>(
+  { database, project_id }: SearchRequest,
+  thread: WorkThread,
+  items: readonly Item[],
+): Promise<object[]> {
+  if (items.length === 0) return []
+  const rows = await database.query(READ_TITLES, [
+    project_id,
+    plainArray(items.map(({ session_id }) => session_id)),
+  ])
+  const untitled = rows.filter(({ title, data }) => title === null && data !== null)
+  const texts = await recalledTextsOnThread(thread)(
+    project_id,
+    { words: [], required: [], excluded: [] },
+    untitled.map((row) => ({ ...(row as unknown as SearchedEntry), type: null })),
+  )
+  const said = new Map(untitled.map(({ session_id }, index) => [session_id, texts[index]!.snippet.text]))
+  const found = new Map(rows.map((row) => [row.session_id, row]))
+  return items.flatMap((item) => {
+    const row = found.get(item.session_id)
+    if (!row) return []
+    const title = shortTitle(row.title ?? said.get(item.session_id) ?? '')
+    return [{ ...item, title: title === '' ? null : title, created_at: row.created_at }]
+  })
+}
+
+/** Characters of a title. */
+const TITLE_LENGTH_MAX = 120
+
+function shortTitle(text: string): string {
+  const line = text.trim().replaceAll(/\s+/g, ' ')
+  return line.length > TITLE_LENGTH_MAX ? `${line.slice(0, TITLE_LENGTH_MAX - 1)}…` : line
 }

@@ -11,6 +11,7 @@ import {
 } from '../contract/schema.js'
 import { EVENT_TYPE_LENGTH_MAX, SEARCH_QUERY_LENGTH_MAX } from '../limits.js'
 import { EventType, Seq } from '../log/event_schema.js'
+import { ASKED } from './recall/recall_schema.js'
 
 const { time_desc: _newest_first, ...PAGE } = pageQuery()
 
@@ -47,6 +48,18 @@ export const SearchQuery = Strict({
       'The words of an entry: `words`, `"words in this order"`, `-without`, `begin*`; up to 32 words. Case does not matter. A word with signs in it, such as `get_user`, is searched as if it stood in quotes.',
     examples: ['refund -paid'],
   }),
+  mode: Type.Optional(
+    OneOf(
+      ['words', 'recall'],
+      '`words`: entries that have all that `q` names. `recall`: those that answer a question in plain words best, in any form of its words; not all need to be there.',
+    ),
+  ),
+  group: Type.Optional(
+    OneOf(
+      ['session', 'entry'],
+      'What the items are: entries, or sessions with their entries. By default sessions with `mode=recall`, and entries otherwise.',
+    ),
+  ),
   ...ONLY,
   order: Type.Optional(
     Type.Union([Type.Literal('newest'), Type.Literal('relevance')], {
@@ -59,35 +72,58 @@ export const SearchQuery = Strict({
 })
 export type SearchQuery = Static<typeof SearchQuery>
 
+const SNIPPET = Type.Object({
+  text: Type.String({
+    description: "Up to 200 characters of the entry's text, around what was found.",
+    examples: ['…your refund failed, because the card has expired'],
+  }),
+  hits: Type.Array(Type.Array(Type.Integer({ minimum: 0 }), { minItems: 2, maxItems: 2 }), {
+    description: 'Where in it what was looked for begins and ends, in UTF-16 code units.',
+    examples: [[[6, 12]]],
+  }),
+})
+
+const WHAT = {
+  seq: Seq,
+  kind: Type.Union([Type.Literal('message'), Type.Literal('event')]),
+  type: Type.Optional(EventType),
+  role: Type.Optional(
+    Type.String({
+      description:
+        'Of a message: who says it; `tool` where it has results of tools alone, whoever it was sent as.',
+      examples: ['assistant'],
+    }),
+  ),
+  created_at: Timestamp('When it was stored.'),
+  snippet: SNIPPET,
+}
+
+const beside = (which: string) =>
+  Type.Optional(Type.Object(WHAT, { description: `With \`mode=recall\`: the entry right ${which} it.` }))
+
 export const FoundEntry = Type.Object(
   {
     session_id: Uuid('The session whose log has the entry.'),
-    seq: Seq,
-    kind: Type.Union([Type.Literal('message'), Type.Literal('event')]),
-    type: Type.Optional(EventType),
-    role: Type.Optional(Type.String({ description: 'Of a message: who says it.', examples: ['assistant'] })),
-    created_at: Timestamp('When it was stored.'),
-    snippet: Type.Object({
-      text: Type.String({
-        description: "Up to 200 characters of the entry's text, around what was found.",
-        examples: ['…your refund failed, because the card has expired'],
+    ...WHAT,
+    score: Type.Optional(
+      Type.Number({
+        description: 'With `mode=recall`: how well it answers. Comparable within an answer.',
+        examples: [8.1],
       }),
-      hits: Type.Array(Type.Array(Type.Integer({ minimum: 0 }), { minItems: 2, maxItems: 2 }), {
-        description: 'Where in it what was looked for begins and ends, in UTF-16 code units.',
-        examples: [[[6, 12]]],
-      }),
-    }),
+    ),
+    before: beside('before'),
+    after: beside('after'),
   },
   { $id: 'FoundEntry' },
 )
 
-export const FoundPage = Type.Object({
-  items: Type.Array(Type.Ref('FoundEntry')),
+const PAGE_OF_ANY = {
   has_more: Type.Boolean({
     description:
-      'Whether another page follows. Where little is found, a page may be short, or empty, though more follows.',
+      'Whether another page follows. Where little is found, a page may be short, or empty, though more follows. A question is answered with one page.',
   }),
   next_cursor: Type.String({ description: 'The `cursor` of the next page; empty on the last page.' }),
+  ...ASKED,
   indexed_through: Nullable(
     Timestamp(
       'Everything that was stored before this time is found; null while what was there is being indexed.',
@@ -102,4 +138,31 @@ export const FoundPage = Type.Object({
       { description: 'How far it is with that; null when it is done.' },
     ),
   ),
-})
+  refilling: Type.Optional(
+    Type.Object(
+      {
+        entries_done: Type.Integer({ minimum: 0 }),
+        entries: Type.Integer({ minimum: 0 }),
+      },
+      {
+        description:
+          'With `mode=recall`, while the index that an older version made is written anew: of the other entries, only exact words are found.',
+      },
+    ),
+  ),
+}
+
+export const FoundPage = Type.Object(
+  { items: Type.Array(Type.Ref('FoundEntry')), ...PAGE_OF_ANY },
+  { $id: 'FoundPage', description: 'With `group=entry`.' },
+)
+
+export const FoundSessions = Type.Object(
+  {
+    items: Type.Array(Type.Ref('FoundSession'), {
+      description: 'With `mode=words`, a session has those of its entries that are on this page.',
+    }),
+    ...PAGE_OF_ANY,
+  },
+  { $id: 'FoundSessions', description: 'With `group=session`.' },
+)

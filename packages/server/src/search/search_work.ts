@@ -1,21 +1,38 @@
 import {
   entryText,
-  indexedWords,
   type Match,
   matchTerms,
+  readEntry,
   type SearchedEntry,
   type SearchTerm,
+  type Told,
 } from '@annals/messages/search'
-import { workInOrders } from '../threads/work_in_orders.js'
+import { lineOf, type Question, readText, type TextOfEntry } from '@annals/recall'
+import { workAtOnce, workInOrders } from '../threads/work_in_orders.js'
 import type { WorkThread } from '../threads/work_thread.js'
+import { scoreRuns } from './recall/score_runs.js'
 
 export const SEARCH_WORK = {
   indexedWords(entries: SearchedEntry[]): string[] {
-    return entries.map((entry) => indexedWords(entryText(entry)))
+    return entries.map((entry) => lineOf(entryText(entry)))
   },
 
-  searchMatches(entries: SearchedEntry[], terms: SearchTerm[]): Array<Match | null> {
-    return entries.map((entry) => matchTerms(entryText(entry), terms) ?? null)
+  searchMatches(entries: SearchedEntry[], terms: SearchTerm[]): Array<(Match & Told) | null> {
+    return entries.map((entry) => {
+      const { text, is_tool_result } = readEntry(entry)
+      const match = matchTerms(text, terms)
+      return match ? { ...match, is_tool_result } : null
+    })
+  },
+
+  scoreRuns,
+
+  recalledTexts(entries: SearchedEntry[], question: Question): Array<(TextOfEntry & Told) | null> {
+    return entries.map((entry) => {
+      const { text, is_tool_result } = readEntry(entry)
+      const found = readText(text, question)
+      return found ? { ...found, is_tool_result } : null
+    })
   },
 }
 
@@ -33,6 +50,24 @@ export function wordsOnThread(thread: WorkThread) {
 }
 
 export function matchesOnThread(thread: WorkThread) {
-  return (project_id: string, terms: SearchTerm[], entries: SearchedEntry[]): Promise<Array<Match | null>> =>
+  return (
+    project_id: string,
+    terms: SearchTerm[],
+    entries: SearchedEntry[],
+  ): Promise<Array<(Match & Told) | null>> =>
     workInOrders(thread, project_id, 'searchMatches', entries, lengthOf, terms)
+}
+
+export function recalledTextsOnThread(thread: WorkThread) {
+  return (
+    project_id: string,
+    question: Question,
+    entries: SearchedEntry[],
+  ): Promise<Array<(TextOfEntry & Told) | null>> =>
+    workInOrders(thread, project_id, 'recalledTexts', entries, lengthOf, question)
+}
+
+export function scoresOnThread(thread: WorkThread) {
+  return (project_id: string, answer: string, ...more: [Question, labels: string[], most: number]) =>
+    workAtOnce(thread, project_id, 'scoreRuns', answer.length, answer, ...more)
 }

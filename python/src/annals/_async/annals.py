@@ -6,7 +6,7 @@ import httpx
 from typing_extensions import Self, Unpack
 
 from .._call import URL_DEFAULT, Call, Limits, RequestMaker
-from ..types import FoundEntry, FoundPage, OwnKey, SearchQuery, Usage
+from ..types import FoundEntry, FoundPage, FoundSessions, OwnKey, SearchQuery, Usage
 from .blobs import AsyncBlobs
 from .learning_spaces import AsyncLearningSpaces
 from .list import AsyncList
@@ -95,6 +95,15 @@ class AsyncAnnals:
         project's operator switches search on.
         """
         return AsyncList(self._transport, ("search",), query)
+
+    async def recall(self, **query: Unpack[SearchQuery]) -> FoundSessions:
+        """The sessions that answer the question `q` best, each with its best entries and those around them.
+
+        Not all of its words need to be there, and other forms of them count. Raises AnnalsError with `search_off` until
+        the project's operator switches search on.
+        """
+        asked = {**query, "mode": "recall", "group": "session"}
+        return await self._transport.call(Call("GET", ("search",), query=asked))
 
     async def usage(self, *, days: int | None = None) -> Usage:
         """What the project uses, its quotas, and what it stored by day. `days`: 30, to today."""

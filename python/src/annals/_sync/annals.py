@@ -6,7 +6,7 @@ import httpx
 from typing_extensions import Self, Unpack
 
 from .._call import URL_DEFAULT, Call, Limits, RequestMaker
-from ..types import FoundEntry, FoundPage, OwnKey, SearchQuery, Usage
+from ..types import FoundEntry, FoundPage, FoundSessions, OwnKey, SearchQuery, Usage
 from .blobs import Blobs
 from .learning_spaces import LearningSpaces
 from .list import List
@@ -93,6 +93,15 @@ class Annals:
         project's operator switches search on.
         """
         return List(self._transport, ("search",), query)
+
+    def recall(self, **query: Unpack[SearchQuery]) -> FoundSessions:
+        """The sessions that answer the question `q` best, each with its best entries and those around them.
+
+        Not all of its words need to be there, and other forms of them count. Raises AnnalsError with `search_off` until
+        the project's operator switches search on.
+        """
+        asked = {**query, "mode": "recall", "group": "session"}
+        return self._transport.call(Call("GET", ("search",), query=asked))
 
     def usage(self, *, days: int | None = None) -> Usage:
         """What the project uses, its quotas, and what it stored by day. `days`: 30, to today."""

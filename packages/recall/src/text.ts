@@ -1,0 +1,66 @@
+import { cutSnippet, matchTerms, type Snippet, wordsOf } from '@annals/messages/search'
+import { languageOfWords, stemOf } from './languages.js'
+import type { Question } from './question.js'
+
+/** Places of a word that a snippet is chosen from: the first ones. */
+const PLACES_MAX = 200
+
+/** What the text of an entry has of a question. */
+export interface TextOfEntry {
+  snippet: Snippet
+  /** How near the words of the question stand to each other, in their order: 1 if each follows the one before it. */
+  nearness: number
+}
+
+/** What a text has of a question; undefined if it has not all that is in quotes, or something that is excluded. */
+export function readText(
+  text: string,
+  { words: asked, required, excluded }: Question,
+): TextOfEntry | undefined {
+  if (required.length + excluded.length > 0 && !matchTerms(text, [...required, ...excluded])) return undefined
+  const words = wordsOf(text)
+  const language = languageOfWords(words.map(({ text }) => text))
+  const forms = new Map<string, number[]>()
+  const prefixes: [prefix: string, index: number][] = []
+  for (const [index, { word, stems, is_prefix }] of asked.entries()) {
+    if (is_prefix) prefixes.push([word, index])
+    for (const form of new Set([word, ...stems])) forms.set(form, [...(forms.get(form) ?? []), index])
+  }
+  const hits: { term: number; start: number; end: number }[] = []
+  const places = asked.map((): number[] => [])
+  for (const [at, { text: word, start, end }] of words.entries()) {
+    const found = new Set([
+      ...(forms.get(word) ?? []),
+      ...(forms.get(stemOf(word, language)) ?? []),
+      ...prefixes.flatMap(([prefix, index]) => (word.startsWith(prefix) ? [index] : [])),
+    ])
+    for (const term of found) {
+      if (places[term]!.length >= PLACES_MAX) continue
+      places[term]!.push(at)
+      hits.push({ term, start, end })
+    }
+  }
+  return { snippet: cutSnippet(text, hits), nearness: nearnessOf(places) }
+}
+
+/** `places`: by word of the question, where it stands, ascending. */
+function nearnessOf(places: readonly (readonly number[])[]): number {
+  let sum = 0
+  for (let index = 1; index < places.length; index++) {
+    const gap = leastGap(places[index - 1]!, places[index]!)
+    if (gap !== undefined) sum += 1 / gap
+  }
+  return places.length > 1 ? sum / (places.length - 1) : 0
+}
+
+/** From a place of one to the next place of the other, at least. */
+function leastGap(before: readonly number[], after: readonly number[]): number | undefined {
+  let least: number | undefined
+  let from = 0
+  for (const at of after) {
+    while (from < before.length && before[from]! < at) from++
+    const last = before[from - 1]
+    if (last !== undefined && (least === undefined || at - last < least)) least = at - last
+  }
+  return least
+}

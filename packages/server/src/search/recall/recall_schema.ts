@@ -1,0 +1,44 @@
+import Type from '#typebox'
+import { Nullable, Timestamp, Uuid } from '../../contract/schema.js'
+
+/** Sessions that a question is answered with, at most, and where nothing else is asked for. */
+export const RECALL_LIMIT = { default: 10, most: 50 }
+
+/** What answers have besides where a question was asked. */
+export const ASKED = {
+  terms: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'With `mode=recall`: the words of the question that were looked for.',
+      examples: [['omar', 'complain', 'refund']],
+    }),
+  ),
+  complete: Type.Optional(
+    Type.Boolean({
+      description:
+        'With `mode=recall`: whether all entries that have any of the words were considered. Otherwise, of the frequent words only the newest were.',
+    }),
+  ),
+}
+
+export const FoundSession = Type.Object(
+  {
+    session_id: Uuid('The session.'),
+    score: Type.Optional(
+      Type.Number({
+        description: 'With `mode=recall`: how well it answers. Comparable within an answer.',
+        examples: [12.4],
+      }),
+    ),
+    title: Nullable(
+      Type.String({
+        description: "The title in its `configs`, or the beginning of a user's first message.",
+        examples: ['Where is my refund?'],
+      }),
+    ),
+    created_at: Timestamp('When the session was created.'),
+    entries: Type.Array(Type.Ref('FoundEntry'), {
+      description: 'With `mode=recall`: up to three entries, the best first.',
+    }),
+  },
+  { $id: 'FoundSession' },
+)
