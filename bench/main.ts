@@ -20,6 +20,7 @@ import { learning } from './parts/learning.ts'
 import { lists } from './parts/lists.ts'
 import { memory } from './parts/memory.ts'
 import { reads } from './parts/reads.ts'
+import { recall } from './parts/recall.ts'
 import { search } from './parts/search.ts'
 import { start } from './parts/start.ts'
 import { tail } from './parts/tail.ts'
@@ -48,6 +49,7 @@ const PARTS: Part[] = [
   foreignIds,
   learning,
   search,
+  recall,
 ]
 
 const USAGE = `Measures Annals on real PostgreSQL, over real HTTP, and prints each figure beside its yardstick.

@@ -1,0 +1,204 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { formsOf, lineOf, type Question, readQuestion, scoreLines } from '@annals/recall'
+import { BenchFailure } from '../failure.ts'
+import type { BenchContext, Figure, Part } from '../part.ts'
+import { ROOT } from '../root.ts'
+import { newProject, type SearchedProject, switchSearchOn, untilIndexed } from '../searched_project.ts'
+import { callApi } from '../sessions.ts'
+
+/** Entries in a row of the index. */
+const RUN = 16
+const SESSIONS = 5
+const TURNS = 10
+const WRITERS = 8
+
+interface Turn {
+  speaker: string
+  text: string
+  dia_id: string
+  blip_caption?: string
+}
+
+interface Conversation {
+  sample_id: string
+  conversation: Record<string, string | Turn[]>
+  qa: Array<{ question: string; category: number; evidence?: string[] }>
+}
+
+interface Sitting {
+  user: string
+  name: string
+  messages: Array<{ role: 'user' | 'assistant'; content: string; id: string }>
+}
+
+/** A question, and where what answers it was said: sessions and seqs. */
+interface Asked {
+  user: string
+  question: string
+  evidence: Array<{ session: string; seq: number }>
+}
+
+interface Answer {
+  sessions: string[]
+  entries: Array<{ session: string; seq: number }>
+}
+
+/** How often a question leads to the session and to the turn that answer it. */
+export const recall: Part = {
+  name: 'recall',
+  describe: 'questions in plain words about conversations whose answers are known (LOCOMO: their file)',
+  run: async (ctx) => {
+    const { sittings, asked } = conversations()
+    const questions = ctx.quick ? asked.slice(0, 50) : asked
+    ctx.say(`${questions.length} questions about ${sittings.length} sessions, in memory`)
+    const model = inMemory(sittings)
+    const scored = await rates(questions, async (one) => model(one))
+    ctx.say('and through the API')
+    const served = await throughApi(ctx, sittings)
+    const answered = await rates(questions, served)
+    return [...figures('in memory', scored), ...figures('API', answered)]
+  },
+}
+
+function conversations(): { sittings: Sitting[]; asked: Asked[] } {
+  const path = process.env.LOCOMO ?? `${ROOT}../shared/data/locomo/conversations.json`
+  if (!existsSync(path))
+    throw new BenchFailure(`There are no conversations at ${path}: LOCOMO names their file.`)
+  const sittings: Sitting[] = []
+  const asked: Asked[] = []
+  for (const { sample_id, conversation, qa } of JSON.parse(readFileSync(path, 'utf8')) as Conversation[]) {
+    const places = new Map<string, { session: string; seq: number }>()
+    for (const [name, turns] of Object.entries(conversation)) {
+      if (!/^session_\d+$/.test(name) || !Array.isArray(turns)) continue
+      const session = `${sample_id} ${name}`
+      const messages = turns.map((turn) => messageOf(turn, conversation.speaker_a as string))
+      sittings.push({ user: sample_id, name: session, messages })
+      for (const [index, { id }] of messages.entries()) places.set(id, { session, seq: index + 1 })
+    }
+    for (const { question, category, evidence = [] } of qa) {
+      const found = evidence.flatMap((ids) => ids.split(/[;,\s]+/)).flatMap((id) => places.get(id) ?? [])
+      if (category !== 5 && found.length > 0) asked.push({ user: sample_id, question, evidence: found })
+    }
+  }
+  return { sittings, asked }
+}
+
+function messageOf({ speaker, text, dia_id, blip_caption }: Turn, user: string): Sitting['messages'][number] {
+  const shared = blip_caption === undefined ? '' : ` [shares ${blip_caption}]`
+  return {
+    role: speaker === user ? 'user' : 'assistant',
+    content: `${speaker}: ${text}${shared}`,
+    id: dia_id,
+  }
+}
+
+/** The scoring of the service, over all lines of a user: what changes of its constants do is seen in a minute. */
+function inMemory(sittings: readonly Sitting[]): (asked: Asked) => Answer {
+  const runs = new Map<string, { session_id: string; seq: number; words: string }[]>()
+  const counts = new Map<string, number>()
+  let lines = 0
+  for (const { user, name, messages } of sittings) {
+    const texts = messages.map(({ role, content }) => `@${role} ${lineOf(content)}`)
+    lines += texts.length
+    for (const text of texts)
+      for (const word of text.split(' ')) counts.set(word, (counts.get(word) ?? 0) + 1)
+    const ofUser = runs.get(user) ?? []
+    runs.set(user, ofUser)
+    for (let at = 0; at < texts.length; at += RUN)
+      ofUser.push({ session_id: name, seq: at + 1, words: texts.slice(at, at + RUN).join('\n') })
+  }
+  const weightOf = (word: Question['words'][number]) => {
+    const count = formsOf(word).reduce((sum, { form }) => sum + (counts.get(form) ?? 0), 0)
+    return Math.log(1 + (Math.max(lines - count, 0) + 0.5) / (count + 0.5))
+  }
+  return ({ user, question: asked }) => {
+    const question = readQuestion(asked)
+    const { sessions, entries } = scoreLines(runs.get(user)!, question, question.words.map(weightOf))
+    return {
+      sessions: sessions.slice(0, SESSIONS).map(({ session_id }) => session_id),
+      entries: entries.slice(0, TURNS).map(({ session_id, seq }) => ({ session: session_id, seq })),
+    }
+  }
+}
+
+/** Stores the sittings, each as a session, and asks the service. */
+async function throughApi(
+  ctx: BenchContext,
+  sittings: readonly Sitting[],
+): Promise<(asked: Asked) => Promise<Answer>> {
+  const started = await ctx.startService(await ctx.createDatabase())
+  const project = await newProject(started, 'conversations')
+  const { service } = project
+  await switchSearchOn(project)
+  const names = new Map<string, string>()
+  const left = [...sittings]
+  const store = async () => {
+    for (let sitting = left.pop(); sitting; sitting = left.pop())
+      names.set(await storeSitting(service, sitting), sitting.name)
+  }
+  await Promise.all(Array.from({ length: WRITERS }, store))
+  await untilIndexed(project)
+  const ask = async <Item>(q: string, user: string, group: string, limit: number) => {
+    const query = new URLSearchParams({ mode: 'recall', q, user, group, limit: String(limit) })
+    return (await callApi<{ items: Item[] }>(service, { method: 'GET', path: `/api/v1/search?${query}` }))
+      .items
+  }
+  type Found = { session_id: string; seq: number }
+  return async ({ question, user }) => {
+    const [sessions, entries] = await Promise.all([
+      ask<Found>(question, user, 'session', SESSIONS),
+      ask<Found>(question, user, 'entry', TURNS),
+    ])
+    return {
+      sessions: sessions.map(({ session_id }) => names.get(session_id)!),
+      entries: entries.map(({ session_id, seq }) => ({ session: names.get(session_id)!, seq })),
+    }
+  }
+}
+
+async function storeSitting(
+  service: SearchedProject['service'],
+  { user, messages }: Sitting,
+): Promise<string> {
+  const body = JSON.stringify({ user })
+  const { id } = await callApi<{ id: string }>(service, { method: 'POST', path: '/api/v1/session', body })
+  const entries = messages.map(({ role, content }) => {
+    return { kind: 'message', format: 'openai', blob: { role, content } }
+  })
+  const path = `/api/v1/session/${id}/entries`
+  await callApi(service, { method: 'POST', path, body: JSON.stringify({ entries }) })
+  return id
+}
+
+interface Rates {
+  any: number
+  all: number
+  turn: number
+}
+
+async function rates(questions: readonly Asked[], answer: (asked: Asked) => Promise<Answer>): Promise<Rates> {
+  const counts: Rates = { any: 0, all: 0, turn: 0 }
+  for (const asked of questions) {
+    const { sessions, entries } = await answer(asked)
+    const wanted = new Set(asked.evidence.map(({ session }) => session))
+    const found = [...wanted].filter((session) => sessions.includes(session)).length
+    if (found > 0) counts.any += 1
+    if (found === wanted.size) counts.all += 1
+    const isEvidence = (entry: Answer['entries'][number]) =>
+      asked.evidence.some(({ session, seq }) => session === entry.session && seq === entry.seq)
+    if (entries.some(isEvidence)) counts.turn += 1
+  }
+  const share = (count: number) => count / questions.length
+  return { any: share(counts.any), all: share(counts.all), turn: share(counts.turn) }
+}
+
+function figures(where: string, { any, all, turn }: Rates): Figure[] {
+  const figure = (name: string, value: number, at_least: number, aim: number): Figure => {
+    return { name: `${name} (${where})`, unit: 'ratio', better: 'higher', values: [value], at_least, aim }
+  }
+  return [
+    figure('a session with evidence among the first 5', any, 0.92, 0.95),
+    figure('all sessions with evidence among the first 5', all, 0.8, 0.85),
+    figure('a turn of the evidence among the first 10', turn, 0.74, 0.8),
+  ]
+}
