@@ -10,7 +10,7 @@ import { callApi } from '../sessions.ts'
 const RUN = 16
 const SESSIONS = 5
 const TURNS = 10
-const WRITERS = 8
+const WRITERS = 2
 
 interface Turn {
   speaker: string

@@ -15,6 +15,7 @@ export const ASKS_EVERY_PROJECT = [
   'find_projects_with_remains',
   'find_recounts',
   'find_scans',
+  'find_search_refills',
 ]
 /** As verification does, a table at a time. */
 export const VERIFIES_EVERY_PROJECT = /^verify_(?:measure|next_project)_/
