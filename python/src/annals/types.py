@@ -192,10 +192,60 @@ class FoundEntry(TypedDict):
     type: NotRequired[str]
     """The kind of event, named by the caller."""
     role: NotRequired[str]
-    """Of a message: who says it."""
+    """Of a message: who says it; `tool` where it has results of tools alone, whoever it was sent as."""
     created_at: str
     """When it was stored."""
     snippet: FoundEntrySnippet
+    score: NotRequired[float]
+    """With `mode=recall`: how well it answers. Comparable within an answer."""
+    before: NotRequired[FoundEntryBefore]
+    """With `mode=recall`: the entry right before it."""
+    after: NotRequired[FoundEntryAfter]
+    """With `mode=recall`: the entry right after it."""
+
+
+class FoundEntryAfter(TypedDict):
+    """With `mode=recall`: the entry right after it."""
+
+    seq: int
+    """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
+    kind: Literal["message", "event"]
+    type: NotRequired[str]
+    """The kind of event, named by the caller."""
+    role: NotRequired[str]
+    """Of a message: who says it; `tool` where it has results of tools alone, whoever it was sent as."""
+    created_at: str
+    """When it was stored."""
+    snippet: FoundEntryAfterSnippet
+
+
+class FoundEntryAfterSnippet(TypedDict):
+    text: str
+    """Up to 200 characters of the entry's text, around what was found."""
+    hits: list[list[int]]
+    """Where in it what was looked for begins and ends, in UTF-16 code units."""
+
+
+class FoundEntryBefore(TypedDict):
+    """With `mode=recall`: the entry right before it."""
+
+    seq: int
+    """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
+    kind: Literal["message", "event"]
+    type: NotRequired[str]
+    """The kind of event, named by the caller."""
+    role: NotRequired[str]
+    """Of a message: who says it; `tool` where it has results of tools alone, whoever it was sent as."""
+    created_at: str
+    """When it was stored."""
+    snippet: FoundEntryBeforeSnippet
+
+
+class FoundEntryBeforeSnippet(TypedDict):
+    text: str
+    """Up to 200 characters of the entry's text, around what was found."""
+    hits: list[list[int]]
+    """Where in it what was looked for begins and ends, in UTF-16 code units."""
 
 
 class FoundEntrySnippet(TypedDict):
@@ -206,13 +256,21 @@ class FoundEntrySnippet(TypedDict):
 
 
 class FoundPage(TypedDict):
+    """With `group=entry`."""
+
     items: list[FoundEntry]
     has_more: bool
-    """Whether another page follows. Where little is found, a page may be short, or empty, though more follows."""
+    """Whether another page follows. Where little is found, a page may be short, or empty, though more follows. A question is answered with one page."""
     next_cursor: str
     """The `cursor` of the next page; empty on the last page."""
+    terms: NotRequired[list[str]]
+    """With `mode=recall`: the words of the question that were looked for."""
+    complete: NotRequired[bool]
+    """With `mode=recall`: whether all entries that have any of the words were considered. Otherwise, of the frequent words only the newest were."""
     indexed_through: str | None
     indexing: FoundPageIndexing | None
+    refilling: NotRequired[FoundPageRefilling]
+    """With `mode=recall`, while the index that an older version made is written anew: of the other entries, only exact words are found."""
 
 
 class FoundPageIndexing(TypedDict):
@@ -220,6 +278,58 @@ class FoundPageIndexing(TypedDict):
 
     sessions_done: int
     sessions: int
+
+
+class FoundPageRefilling(TypedDict):
+    """With `mode=recall`, while the index that an older version made is written anew: of the other entries, only exact words are found."""
+
+    entries_done: int
+    entries: int
+
+
+class FoundSession(TypedDict):
+    session_id: str
+    """The session."""
+    score: NotRequired[float]
+    """With `mode=recall`: how well it answers. Comparable within an answer."""
+    title: str | None
+    created_at: str
+    """When the session was created."""
+    entries: list[FoundEntry]
+    """With `mode=recall`: up to three entries, the best first."""
+
+
+class FoundSessions(TypedDict):
+    """With `group=session`."""
+
+    items: list[FoundSession]
+    """With `mode=words`, a session has those of its entries that are on this page."""
+    has_more: bool
+    """Whether another page follows. Where little is found, a page may be short, or empty, though more follows. A question is answered with one page."""
+    next_cursor: str
+    """The `cursor` of the next page; empty on the last page."""
+    terms: NotRequired[list[str]]
+    """With `mode=recall`: the words of the question that were looked for."""
+    complete: NotRequired[bool]
+    """With `mode=recall`: whether all entries that have any of the words were considered. Otherwise, of the frequent words only the newest were."""
+    indexed_through: str | None
+    indexing: FoundSessionsIndexing | None
+    refilling: NotRequired[FoundSessionsRefilling]
+    """With `mode=recall`, while the index that an older version made is written anew: of the other entries, only exact words are found."""
+
+
+class FoundSessionsIndexing(TypedDict):
+    """How far it is with that; null when it is done."""
+
+    sessions_done: int
+    sessions: int
+
+
+class FoundSessionsRefilling(TypedDict):
+    """With `mode=recall`, while the index that an older version made is written anew: of the other entries, only exact words are found."""
+
+    entries_done: int
+    entries: int
 
 
 class GetUsageQuery(TypedDict):
@@ -512,6 +622,10 @@ class Retraction(TypedDict):
 class SearchQuery(TypedDict):
     q: NotRequired[str | None]
     """The words of an entry: `words`, `'words in this order'`, `-without`, `begin*`; up to 32 words. Case does not matter. A word with signs in it, such as `get_user`, is searched as if it stood in quotes."""
+    mode: NotRequired[Literal["words", "recall"] | None]
+    """`words`: entries that have all that `q` names. `recall`: those that answer a question in plain words best, in any form of its words; not all need to be there."""
+    group: NotRequired[Literal["session", "entry"] | None]
+    """What the items are: entries, or sessions with their entries. By default sessions with `mode=recall`, and entries otherwise."""
     user: NotRequired[str | None]
     """The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use."""
     filter_by_configs: NotRequired[Mapping[str, object] | None]
@@ -1067,6 +1181,7 @@ class Webhook(TypedDict):
     """Entries that could not be delivered within a day."""
 
 
+Found: TypeAlias = FoundPage | FoundSessions
 NewEntry: TypeAlias = NewEventEntry | NewMessageEntry
 TimelineItem: TypeAlias = TimelineMessage | TimelineEvent
 """An entry of a log: an event unchanged, or a message with its stored blob and its format."""
