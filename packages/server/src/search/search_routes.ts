@@ -59,7 +59,10 @@ const search = ({ thread, changes }: Pick<Kits, 'thread' | 'changes'>) =>
     },
   })
 
-export const searchRoutes = (kits: Kits): ModuleRoutes => ({ project: search(kits), schemas: [FoundEntry, FoundPage, FoundSession, FoundSessions] })
+export const searchRoutes = (kits: Kits): ModuleRoutes => ({
+  project: search(kits),
+  schemas: [FoundEntry, FoundPage, FoundSession, FoundSessions],
+})
 
 function searchOf(project_id: string, query: SearchQuery): Search {
   return { ...filtersOf(project_id, query), terms: termsOf(() => parseSearchQuery(query.q)) }

@@ -35,7 +35,9 @@ function finding(
     limit: 20,
     matchesOf: async (_project, _terms, entries) =>
       entries.map(({ data }) =>
-        matching.includes(Number(data)) ? { snippet: { text: data, hits: [] }, score: Number(data), is_tool_result: false } : null,
+        matching.includes(Number(data))
+          ? { snippet: { text: data, hits: [] }, score: Number(data), is_tool_result: false }
+          : null,
       ),
   }
 }
