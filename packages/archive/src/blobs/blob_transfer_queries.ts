@@ -39,6 +39,15 @@ WHERE r.project_id = $1 AND ($4::uuid IS NULL OR (r.owner_id, r.seq, r.sha256) >
 ORDER BY r.owner_id, r.seq, r.sha256 LIMIT $7`,
 )
 
+/** The blobs of a project by their ids. Rows: as FIND_BLOBS. Parameters: $1 project, $2 id to start after or null, $3 how many. */
+export const LIST_BLOBS = planned(
+  'list_blobs',
+  `
+SELECT b.sha256, b.id, b.bytes, b.in_object_store FROM blobs b
+WHERE b.project_id = $1 AND b.sha256 IS NOT NULL AND ($2::uuid IS NULL OR b.id > $2)
+ORDER BY b.id LIMIT $3`,
+)
+
 /** Parameters of these: $1 project, $2 lines as a JSON array. */
 export const RESTORE_BLOBS = {
   /** Begins the uploads that chunks belong to, and those of blobs. */

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { LIST_BLOBS } from 'annals/dist/blobs/blob_queries.js'
 import { type Blob, blobOf, findBlobs, readBlob } from 'annals/dist/blobs/blob_store.js'
 import { AnnalsError } from 'annals/dist/errors.js'
 import type { Tenant } from 'annals/dist/postgres/database.js'
 import { WrongBytes } from 'annals/dist/postgres/object_store.js'
 import type { CheckedPiece } from '../verify/findings.js'
+import { LIST_BLOBS } from './blob_transfer_queries.js'
 
 const AT_ONCE = 4
 

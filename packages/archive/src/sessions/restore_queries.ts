@@ -1,7 +1,10 @@
+import { COMPACTION_TYPE } from '@annals/messages/context'
 import { markChanges } from 'annals/dist/changes/mark_changes.js'
 import { timestampText } from 'annals/dist/lists/resource_json.js'
 import { insertTerms } from 'annals/dist/lists/term_queries.js'
+import { seqIn } from 'annals/dist/log/append/compaction_steps.js'
 import { SESSION_LIST } from 'annals/dist/log/append/configs_queries.js'
+import { digestText } from 'annals/dist/log/read/compaction_queries.js'
 import { byId } from 'annals/dist/log/read/read_queries.js'
 import { planned } from 'annals/dist/postgres/statement.js'
 import { expiryText } from 'annals/dist/sessions/expiry_queries.js'
@@ -172,4 +175,16 @@ export const FIND_KNOWN_ENTRIES = planned(
   `
 SELECT e.id FROM unnest($3::uuid[]) AS x (id)
 JOIN LATERAL (SELECT o.id FROM entries o WHERE o.project_id = $1 AND o.session_id = $2 AND ${byId('o', 'x.id')}) e ON true`,
+)
+
+/**
+ * Whether a compaction covers what it did. Row: agrees; none if it has no digest, as a caller's event of that type from
+ * before there were compactions. Parameters: $1 project, $2 session, $3 seq.
+ */
+export const CHECK_COMPACTION = planned(
+  'check_compaction',
+  `
+SELECT e.data ->> 'digest' = ${digestText('$1', '$2', seqIn('from_seq'), seqIn('to_seq'))} AND ${seqIn('to_seq')} < e.seq AS agrees
+FROM entries e
+WHERE e.project_id = $1 AND e.session_id = $2 AND e.seq = $3::bigint AND e.type = '${COMPACTION_TYPE}' AND e.data ? 'digest'`,
 )

@@ -1,7 +1,6 @@
 import { COMPACTION_TYPE } from '@annals/messages/context'
 import { StartError } from 'annals/dist/errors.js'
 import { RETRACTION_TYPE } from 'annals/dist/log/append/append_request.js'
-import { CHECK_COMPACTION } from 'annals/dist/log/read/compaction_queries.js'
 import type { Row, Tenant } from 'annals/dist/postgres/database.js'
 import { FIND_REMAINS_OF } from 'annals/dist/sessions/erase/erasure_queries.js'
 import { type ExportLine, wrongLine } from '../transfer/export_line.js'
@@ -13,6 +12,7 @@ import {
   tally,
 } from '../transfer/restore_context.js'
 import {
+  CHECK_COMPACTION,
   FIND_CIRCLE,
   FIND_DIFFERENT_ENTRIES,
   FIND_HEADS,

@@ -90,15 +90,6 @@ export const FIND_BLOBS = prepared(
   'SELECT b.sha256, b.id, b.bytes, b.in_object_store FROM blobs b WHERE b.project_id = $1 AND b.sha256 = ANY ($2::text[])',
 )
 
-/** The same of all that are there, by their ids. Parameters: $1 project, $2 id to begin behind or null, $3 how many. */
-export const LIST_BLOBS = planned(
-  'list_blobs',
-  `
-SELECT b.sha256, b.id, b.bytes, b.in_object_store FROM blobs b
-WHERE b.project_id = $1 AND b.sha256 IS NOT NULL AND ($2::uuid IS NULL OR b.id > $2)
-ORDER BY b.id LIMIT $3`,
-)
-
 const OF_SESSION = 'EXISTS (SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = $2)'
 const OF_SKILL = 'EXISTS (SELECT FROM skills k WHERE k.project_id = $1 AND k.id = $2)'
 

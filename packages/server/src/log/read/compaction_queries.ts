@@ -1,5 +1,4 @@
-import { COMPACTION_TYPE } from '@annals/messages/context'
-import { planned, prepared } from '../../postgres/statement.js'
+import { prepared } from '../../postgres/statement.js'
 import { RETRACTION_TYPE } from '../append/append_request.js'
 import { seqIn, validCompactions } from '../append/compaction_steps.js'
 
@@ -43,15 +42,3 @@ export function digestText(project: string, session: string, from_seq: string, t
     WHERE i.project_id = ${project} AND i.session_id = ${session} AND i.seq BETWEEN ${from_seq} AND ${to_seq} AND ${COVERED}
   )`
 }
-
-/**
- * Whether a compaction covers what it did. Row: agrees; none if it has no digest, as a caller's event of that type from
- * before there were compactions. Parameters: $1 project, $2 session, $3 seq.
- */
-export const CHECK_COMPACTION = planned(
-  'check_compaction',
-  `
-SELECT e.data ->> 'digest' = ${digestText('$1', '$2', seqIn('from_seq'), seqIn('to_seq'))} AND ${seqIn('to_seq')} < e.seq AS agrees
-FROM entries e
-WHERE e.project_id = $1 AND e.session_id = $2 AND e.seq = $3::bigint AND e.type = '${COMPACTION_TYPE}' AND e.data ? 'digest'`,
-)
