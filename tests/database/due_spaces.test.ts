@@ -9,7 +9,7 @@ const log = useLog()
 /** A project with so many spaces, in each of which it is two sessions' turn, in the order of the spaces. */
 async function newProject(count: number) {
   const project_id = await log.newProject()
-  const spaces = Array.from({ length: count }, () => randomUUID())
+  const spaces: string[] = Array.from({ length: count }, () => randomUUID())
   await execute(
     log.url,
     "INSERT INTO learning_spaces (project_id, id, meta, created_at, updated_at) SELECT $1, r, '{}', now(), now() FROM unnest($2::uuid[]) r",
