@@ -1,6 +1,7 @@
 /**
  * What scores are made with. `npm run bench -- recall` measures what a change of one does to questions whose answers are
- * known; docs/search.md has the figures. Most of them change little between half and double of what they are.
+ * known; docs/search.md has the figures, which are of the same questions that these were chosen with. `near` and `old` were
+ * never varied.
  */
 export const SCORE = {
   /** BM25: how soon another occurrence counts for less, and how much for long entries. */

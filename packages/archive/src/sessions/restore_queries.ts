@@ -68,8 +68,8 @@ SELECT id FROM made`,
 
 /**
  * The first of new sessions that stands below itself. The file was searched for circles, so one has to lead from a new
- * session to one that was there before, and is looked for only then. Parameters: $1 project, $2 sessions, $3 the parent of
- * each. Row: id.
+ * session to one that was there before, and is looked for only then. OFFSET 0 has each row looked up by itself, rather than
+ * all sessions read once. Parameters: $1 project, $2 sessions, $3 the parent of each. Row: id.
  */
 export const FIND_CIRCLE = planned(
   'find_circle_of_parents',
@@ -77,9 +77,10 @@ export const FIND_CIRCLE = planned(
 WITH RECURSIVE up AS (
   SELECT n.id AS origin, n.parent_id AS id FROM unnest($2::uuid[], $3::uuid[]) AS n (id, parent_id)
   WHERE n.parent_id IS NOT NULL
-    AND EXISTS (SELECT FROM sessions c WHERE c.project_id = $1 AND c.parent_id = n.id AND c.id <> ALL ($2::uuid[]))
+    AND EXISTS (SELECT FROM sessions c WHERE c.project_id = $1 AND c.parent_id = n.id AND c.id <> ALL ($2::uuid[]) OFFSET 0)
   UNION
-  SELECT u.origin, s.parent_id FROM up u JOIN sessions s ON s.project_id = $1 AND s.id = u.id
+  SELECT u.origin, s.parent_id FROM up u
+  CROSS JOIN LATERAL (SELECT p.parent_id FROM sessions p WHERE p.project_id = $1 AND p.id = u.id OFFSET 0) s
   WHERE s.parent_id IS NOT NULL AND u.id <> u.origin
 )
 SELECT u.origin AS id FROM up u WHERE u.id = u.origin LIMIT 1`,

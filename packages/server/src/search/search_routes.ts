@@ -252,10 +252,12 @@ async function withTitles<Item extends { session_id: string }>(
   })
 }
 
-/** Characters of a title. */
+/** Characters of a title, which must not end within one. */
 const TITLE_LENGTH_MAX = 120
 
 function shortTitle(text: string): string {
   const line = text.trim().replaceAll(/\s+/g, ' ')
-  return line.length > TITLE_LENGTH_MAX ? `${line.slice(0, TITLE_LENGTH_MAX - 1)}…` : line
+  return line.length > TITLE_LENGTH_MAX
+    ? `${line.slice(0, TITLE_LENGTH_MAX - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
+    : line
 }

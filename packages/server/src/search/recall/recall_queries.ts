@@ -25,7 +25,7 @@ const COUNT_RUNS = `SELECT count(*) FROM search_entries c
 /**
  * Finds runs of entries that have some of the words, those with the rarest ones first. A sample says how frequent each is;
  * a rare word is looked up in all segments, a frequent one in as many of the newest as leave p_hits runs in all. It ends
- * after about p_ms, with what it has. Answer, as JSON: `complete`, whether every word was looked up everywhere;
+ * after about p_ms, with what it has. Answer, as JSON: `complete`, whether all runs that have any of the words are in `runs`;
  * `weights`, how much each word tells; `runs`, [session_id, seq, words] of p_runs at most.
  *
  * p_words: by word of the question, what a run must have of it; p_all: all of them. p_scopes: what a run must have all of;
@@ -130,7 +130,9 @@ BEGIN
   END LOOP;
   PERFORM set_config('enable_indexscan', 'on', true);
   RETURN (
-    SELECT json_build_object('complete', complete, 'weights', weights,
+    SELECT json_build_object('complete', complete AND p_runs >= (
+        SELECT count(*) FROM (SELECT DISTINCT f.session_id, f.seq FROM unnest(found_sessions, found_seqs) AS f (session_id, seq)) f),
+      'weights', weights,
       'runs', coalesce(json_agg(json_build_array(r.session_id, r.seq, r.words)), '[]'))
     FROM (
       SELECT g.session_id, g.seq, w.words

@@ -15,7 +15,7 @@ export const ASKED = {
   complete: Type.Optional(
     Type.Boolean({
       description:
-        'With `mode=recall`: whether all entries that have any of the words were considered. Otherwise, of the frequent words only the newest were.',
+        'With `mode=recall`: whether all entries that have any of the words were scored. Otherwise, only those with the rarest words were, and of frequent words the newest.',
     }),
   ),
 }
