@@ -87,6 +87,24 @@ describe.skipIf(!CHROMIUM)(
       await page.getByRole('heading', { name: 'Nothing matches “refund”' }).waitFor()
     })
 
+    it('shows the sessions that come closest where no entry has all words, with their entries, and says so', async () => {
+      const { page } = tab
+      await page.goto(`${service.node.url}/console/search?q=did+omar+get+his+refunds`)
+      await page.getByText('No entry has all of these words. These come closest.').waitFor()
+      const closest = page.getByRole('list', { name: 'Sessions that come closest' })
+      await expect.poll(() => closest.getByRole('listitem').count()).toBe(2)
+      expect((await closest.locator('mark').allInnerTexts()).toSorted()).toEqual(['Refund', 'refund'])
+      await page.getByLabel('User').fill('lea')
+      await page.keyboard.press('Enter')
+      await expect.poll(() => closest.getByRole('listitem').count()).toBe(1)
+      await closest.getByRole('link', { name: 'Entry 1', exact: true }).click()
+      await page.getByRole('article', { name: 'Entry 1', exact: true }).waitFor()
+      expect([parameter('seq'), parameter('q')]).toEqual(['1', null])
+      await page.goto(`${service.node.url}/console/search?q=refund`)
+      await page.getByRole('list', { name: 'Entries found' }).waitFor()
+      expect(await page.getByText('These come closest').count()).toBe(0)
+    })
+
     it('says when nothing matches', async () => {
       const { page } = tab
       await page.goto(`${service.node.url}/console/search?q=submarine`)

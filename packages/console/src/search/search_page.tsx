@@ -1,18 +1,17 @@
-import { AnnalsError, type FoundEntry } from '@annals/client'
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { AnnalsError } from '@annals/client'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo } from 'react'
 import { useProject } from '../access/project_context.tsx'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
-import { Link } from '../address/link.tsx'
 import { Fold } from '../parts/fold.tsx'
 import { usePageTitle } from '../parts/page_title.ts'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
-import { countText, Timestamp } from '../parts/timestamp.tsx'
+import { countText } from '../parts/timestamp.tsx'
 import { filterText, readFilter } from '../sessions/conditions.ts'
-import { useFacts } from '../sessions/facts_query.ts'
 import { FilterBar } from '../sessions/filter_bar.tsx'
 import { type SessionFilter, useSessions } from '../sessions/sessions_query.ts'
 import { readTimeRange, type TimeRange, TimeRangeField, timesOf } from '../sessions/time_range.tsx'
+import { ClosestSessions, FoundEntries } from './found.tsx'
 import { SearchOff } from './search_off.tsx'
 
 const PAGE = 50
@@ -22,7 +21,10 @@ const INDEXING_MS = 1_500
 /** Their configs are offered as filters. */
 const NEWEST_SESSIONS = { user: undefined, filter: {}, oldest_first: false, range: {} }
 
-/** Entries of all sessions that match a query. */
+/** Sessions that are shown where no entry has all of the words. */
+const CLOSEST = 10
+
+/** Entries of all sessions that match a query, or else what comes closest. */
 export function SearchPage() {
   const { query } = useAddress()
   const q = query.get('q') ?? ''
@@ -50,17 +52,12 @@ export function SearchPage() {
     )
   }
   const times = timesOf(range)
+  const only = { ...times, user: sessions.user, filter_by_configs: sessions.filter }
   const found = useInfiniteQuery({
     queryKey: [project_id, 'search', q, order, times, sessions],
     enabled: q !== '',
     queryFn: ({ pageParam, signal }) =>
-      annals
-        .search(
-          q,
-          { ...times, user: sessions.user, filter_by_configs: sessions.filter, order, limit: PAGE },
-          { signal },
-        )
-        .page(pageParam),
+      annals.search(q, { ...only, order, limit: PAGE }, { signal }).page(pageParam),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => (page.has_more ? page.next_cursor : undefined),
     refetchInterval: ({ state }) => (state.data?.pages[0]?.indexing ? INDEXING_MS : false),
@@ -70,6 +67,13 @@ export function SearchPage() {
   useEffect(() => {
     if (items.length < FEW && hasNextPage && !isFetching && !isError) void fetchNextPage()
   }, [items.length, hasNextPage, isFetching, isError, fetchNextPage])
+  const finds_nothing = found.isSuccess && items.length === 0 && !hasNextPage
+  const closest = useQuery({
+    queryKey: [project_id, 'search', 'closest', q, times, sessions],
+    enabled: finds_nothing,
+    queryFn: ({ signal }) => annals.recall(q, { ...only, limit: CLOSEST }, { signal }),
+    refetchInterval: ({ state }) => (state.data?.indexing ? INDEXING_MS : false),
+  })
   const is_off = found.error instanceof AnnalsError && found.error.error === 'search_off'
   if (is_off) return <SearchOff onSwitched={() => void found.refetch()} />
   const indexing = found.data?.pages[0]?.indexing
@@ -105,7 +109,15 @@ export function SearchPage() {
         <Loading what="what matches" />
       ) : isError && items.length === 0 ? (
         <Failure error={found.error} onRetry={() => void found.refetch()} />
-      ) : items.length === 0 ? (
+      ) : items.length > 0 ? (
+        <FoundEntries items={items} q={q} />
+      ) : closest.isPending ? (
+        <Loading what="what comes closest" />
+      ) : closest.isError ? (
+        <Failure error={closest.error} onRetry={() => void closest.refetch()} />
+      ) : closest.data.items.length > 0 ? (
+        <ClosestSessions items={closest.data.items} />
+      ) : (
         <Empty title={`Nothing matches “${q}”`}>
           <p>
             {is_filtered && 'Only the sessions of the filter were searched. '}
@@ -115,8 +127,6 @@ export function SearchPage() {
             <p>There is no OR: an entry must have all words. Search for each by itself.</p>
           )}
         </Empty>
-      ) : (
-        <FoundEntries items={items} q={q} />
       )}
       {hasNextPage && items.length > 0 && (
         <p>
@@ -132,55 +142,4 @@ export function SearchPage() {
       )}
     </div>
   )
-}
-
-function FoundEntries({ items, q }: { items: FoundEntry[]; q: string }) {
-  // As many at once as their figures are read for.
-  const sessions = useMemo(
-    () =>
-      [...new Map(items.map((item) => [item.session_id, item.created_at]))].map(([id, updated_at]) => ({
-        id,
-        user_id: null,
-        updated_at,
-      })),
-    [items],
-  )
-  return (
-    <ol className="found" aria-label="Entries found">
-      {items.map((item) => (
-        <li key={`${item.session_id} ${item.seq}`}>
-          <FoundLine item={item} q={q} sessions={sessions} />
-        </li>
-      ))}
-    </ol>
-  )
-}
-
-function FoundLine(props: { item: FoundEntry; q: string; sessions: Parameters<typeof useFacts>[1] }) {
-  const { item, q, sessions } = props
-  const { session_id, seq, snippet, created_at } = item
-  const { figures } = useFacts(sessions.find(({ id }) => id === session_id)!, sessions)
-  return (
-    <>
-      <p className="found-head">
-        <Link to={withQuery(`/sessions/${session_id}`, { seq: String(seq), q })}>
-          {figures?.title ?? `${session_id.slice(0, 4)}…${session_id.slice(-8)}`}
-        </Link>
-        <span className="seq mono">{countText(seq)}</span>
-        <span className="tag">{item.type ?? item.role ?? item.kind}</span>
-        <Timestamp at={created_at} />
-      </p>
-      <p className="snippet">{marked(snippet)}</p>
-    </>
-  )
-}
-
-function marked({ text, hits }: FoundEntry['snippet']) {
-  const parts = []
-  let at = 0
-  for (const [start = 0, end = 0] of hits) {
-    parts.push(text.slice(at, start), <mark key={start}>{text.slice(start, end)}</mark>)
-    at = end
-  }
-  return [...parts, text.slice(at)]
 }
