@@ -79,10 +79,11 @@ class Service:
     def start_node(self, port: int = 0) -> Node:
         return Node(self._directory / "data", self.token, port)
 
-    def new_project(self) -> str:
+    def new_project(self, **settings: object) -> str:
         """The API key of a project that no other test has."""
         headers = {"authorization": f"Bearer {self.token}"}
-        answer = httpx.post(f"{self.url}/admin/v1/projects", json={"name": new_name("project")}, headers=headers)
+        body = {"name": new_name("project"), **settings}
+        answer = httpx.post(f"{self.url}/admin/v1/projects", json=body, headers=headers)
         return answer.raise_for_status().json()["data"]["token"]
 
     def end(self) -> None:

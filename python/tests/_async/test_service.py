@@ -12,6 +12,7 @@ from zipfile import ZipFile
 import pytest
 
 from annals import AnnalsError, AsyncAnnals
+from annals._waiting import async_sleep
 from annals.types import NewEntry
 
 from ..service import Service, bytes_at, new_name
@@ -250,3 +251,26 @@ async def test_a_skill_is_uploaded_read_and_downloaded(annals: AsyncAnnals) -> N
     with ZipFile(BytesIO(await annals.skills.download(skill["id"]))) as archive:
         assert archive.namelist() == ["SKILL.md"]
     await annals.skills.delete(skill["id"])
+
+
+async def test_a_question_in_plain_words_is_answered_with_the_session_that_it_is_about(
+    annals: AsyncAnnals, service: Service
+) -> None:
+    with pytest.raises(AnnalsError, match="annals project set <name> --search on"):
+        await annals.recall(q="refund")
+    async with AsyncAnnals(url=service.url, token=service.new_project(search=True)) as searching:
+        session = await searching.sessions.create()
+        for text in ("Hello, this is Omar.", "I complained about my refunds."):
+            blob = {"role": "user", "content": text}
+            await searching.sessions.append_message(session["id"], blob=blob, format="openai")
+        deadline = time.monotonic() + 90
+        while True:
+            answer = await searching.recall(q="Did anybody complain about a refund?", limit=3)
+            if answer["items"] or time.monotonic() > deadline:
+                break
+            await async_sleep(0.1)
+        assert [(item["session_id"], item["title"]) for item in answer["items"]] == [
+            (session["id"], "Hello, this is Omar.")
+        ]
+        assert [entry["seq"] for entry in answer["items"][0]["entries"]] == [2]
+        assert answer.get("terms") == ["anybody", "complain", "refund"]

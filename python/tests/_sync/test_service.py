@@ -12,6 +12,7 @@ from zipfile import ZipFile
 import pytest
 
 from annals import Annals, AnnalsError
+from annals._waiting import sleep
 from annals.types import NewEntry
 
 from ..service import Service, bytes_at, new_name
@@ -248,3 +249,26 @@ def test_a_skill_is_uploaded_read_and_downloaded(annals: Annals) -> None:
     with ZipFile(BytesIO(annals.skills.download(skill["id"]))) as archive:
         assert archive.namelist() == ["SKILL.md"]
     annals.skills.delete(skill["id"])
+
+
+def test_a_question_in_plain_words_is_answered_with_the_session_that_it_is_about(
+    annals: Annals, service: Service
+) -> None:
+    with pytest.raises(AnnalsError, match="annals project set <name> --search on"):
+        annals.recall(q="refund")
+    with Annals(url=service.url, token=service.new_project(search=True)) as searching:
+        session = searching.sessions.create()
+        for text in ("Hello, this is Omar.", "I complained about my refunds."):
+            blob = {"role": "user", "content": text}
+            searching.sessions.append_message(session["id"], blob=blob, format="openai")
+        deadline = time.monotonic() + 90
+        while True:
+            answer = searching.recall(q="Did anybody complain about a refund?", limit=3)
+            if answer["items"] or time.monotonic() > deadline:
+                break
+            sleep(0.1)
+        assert [(item["session_id"], item["title"]) for item in answer["items"]] == [
+            (session["id"], "Hello, this is Omar.")
+        ]
+        assert [entry["seq"] for entry in answer["items"][0]["entries"]] == [2]
+        assert answer.get("terms") == ["anybody", "complain", "refund"]
