@@ -2,8 +2,9 @@ import { Annals } from '@annals/client'
 import { describe, expect, it, vi } from 'vitest'
 import { useClientCommands } from '../harness/client_commands.ts'
 import { expectOk } from '../harness/expectations.ts'
-import { search, switchSearch, untilIndexed } from '../harness/search.ts'
+import { newSearchingProjects, search, switchSearch, untilIndexed } from '../harness/search.ts'
 import { useSharedService } from '../harness/service.ts'
+import { newSessionLog } from '../harness/session_log.ts'
 
 const service = useSharedService()
 const commands = useClientCommands(service)
@@ -18,8 +19,11 @@ describe('annals search', () => {
       expect((await annals(['append', id, '--type', 'note', '--data', JSON.stringify({ text })])).code).toBe(
         0,
       )
-    const off = await annals(['search', 'refund'])
-    expect(off).toMatchObject({ code: 6, stderr: expect.stringContaining('--search on') })
+    for (const command of ['search', 'ask'])
+      expect(await annals([command, 'refund'])).toMatchObject({
+        code: 6,
+        stderr: expect.stringContaining('annals project set <name> --search on'),
+      })
     await switchSearch(service.adminClient(), project_id, true)
     await vi.waitFor(async () => expect(expectOk(await search(api, 'refund')).items).toHaveLength(1), {
       timeout: 30_000,
@@ -49,5 +53,49 @@ describe('annals search', () => {
     const client = new Annals({ url: service.node.url, token })
     const page = await client.search('refund', { kind: 'event', limit: 1 }).page()
     expect(page).toMatchObject({ items: [hit], has_more: false, indexed_through: expect.any(String) })
+  })
+})
+
+describe('annals ask', () => {
+  it('is answered with the session that a question in plain words is about, as recall() of the client is', async () => {
+    const [project] = await newSearchingProjects(service, 1)
+    const token = project!.token
+    const api = await service.newClient({ token })
+    const said = (role: string, content: string) => ({ kind: 'message', blob: { role, content } })
+    const refund = await newSessionLog(api, { user: 'omar' })
+    const weather = await newSessionLog(api, { user: 'lea' })
+    expectOk(
+      await refund.batch([
+        said('user', 'Hello, this is Omar.'),
+        said('assistant', 'How can I help you?'),
+        said('user', 'I have complained twice about my refunds.'),
+      ]),
+      201,
+    )
+    expectOk(
+      await weather.batch([said('user', 'Will it rain?'), said('assistant', 'Omar asked as well.')]),
+      201,
+    )
+    await untilIndexed(api)
+    const question = 'Did anybody complain about a refund?'
+
+    const client = new Annals({ url: service.node.url, token })
+    const { items, terms, complete } = await client.recall(question)
+    expect(items).toMatchObject([
+      { session_id: refund.id, title: 'Hello, this is Omar.', entries: [{ seq: 3, before: { seq: 2 } }] },
+    ])
+    expect({ terms, complete }).toEqual({ terms: ['anybody', 'complain', 'refund'], complete: true })
+
+    const asked = async (...args: string[]) => {
+      const { code, stdout, stderr } = await annals(['ask', ...args], { ANNALS_TOKEN: token })
+      expect(code, stderr).toBe(0)
+      return stdout === '' ? [] : stdout.split('\n').map((line) => JSON.parse(line))
+    }
+    expect(await asked(question)).toEqual(items)
+    expect(await asked(...question.split(' '))).toEqual(items)
+    expect(await asked(question, '--user', 'lea')).toEqual([])
+    expect(await asked('omar', '--role', 'assistant')).toMatchObject([{ session_id: weather.id }])
+    expect(await asked('omar', '--limit', '1')).toHaveLength(1)
+    expect(await asked('omar', '-hello')).toMatchObject([{ session_id: weather.id }])
   })
 })

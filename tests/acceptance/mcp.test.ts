@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { connectMcp, PROTOCOLS, TRANSPORTS } from '../harness/mcp_client.ts'
+import { newSearchingProjects, untilIndexed } from '../harness/search.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
 import { newSessionLog, type SessionLog } from '../harness/session_log.ts'
 import { skillZip, uploadSkill } from '../harness/skills.ts'
@@ -190,8 +191,11 @@ it('a session is read in bounded answers that together have every entry once, ho
 it('a search that is off says so, and one that is on finds entries by their words, also behind a page that is empty', async () => {
   const { id, token } = await service.newProject()
   const { call, value } = await connectMcp(service.node.url, token)
-  const off = await call('search', { q: 'umbrella' })
-  expect(off).toMatchObject({ refused: true, text: expect.stringMatching(/^search_off: /) })
+  for (const tool of ['search', 'ask'])
+    expect(await call(tool, { q: 'umbrella' })).toMatchObject({
+      refused: true,
+      text: expect.stringMatching(/^search_off: .*annals project set <name> --search on/),
+    })
   const body = { search: true }
   expectOk(await service.adminClient().request('PATCH', `/admin/v1/projects/${id}`, { body }))
   const own = await newSessionLog(await service.newClient({ token }))
@@ -211,6 +215,38 @@ it('a search that is off says so, and one that is on finds entries by their word
   expect(page.found).toMatchObject([
     { session_id: own.id, seq: 1, text: expect.stringContaining('umbrella') },
   ])
+})
+
+it('a question in plain words is answered with the session that it is about, and what was said around', async () => {
+  const [{ token }] = (await newSearchingProjects(service, 1)) as [Project]
+  const api = await service.newClient({ token })
+  const said = (...contents: string[]) => contents.map((content) => message({ role: 'user', content }))
+  const [refund, weather] = [await newSessionLog(api), await newSessionLog(api)]
+  expectOk(await refund.batch(said('Hello, this is Omar.', 'I complained about my refunds.', 'Bye.')), 201)
+  expectOk(await weather.batch(said('Will it rain?', 'It will be sunny.')), 201)
+  await untilIndexed(api)
+  const { value } = await connectMcp(service.node.url, token)
+  expect(await value('ask', { q: 'Did anybody complain about a refund?' })).toEqual({
+    sessions: [
+      {
+        session_id: refund.id,
+        title: 'Hello, this is Omar.',
+        created_at: expect.any(String),
+        score: expect.any(Number),
+        entries: [
+          {
+            ...{ seq: 2, kind: 'message', role: 'user', created_at: expect.any(String) },
+            score: expect.any(Number),
+            ...{ text: 'I complained about my refunds.', before: 'Hello, this is Omar.', after: 'Bye.' },
+          },
+        ],
+      },
+    ],
+    terms: ['anybody', 'complain', 'refund'],
+    complete: true,
+    indexed_through: expect.any(String),
+  })
+  expect(await value('ask', { q: 'complain', session_id: weather.id })).toMatchObject({ sessions: [] })
 })
 
 it('what was learnt is given for a task, and statement by statement', async () => {

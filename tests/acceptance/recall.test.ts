@@ -1,8 +1,9 @@
+import fc from 'fast-check'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import type { Query } from '../harness/http_client.ts'
-import { newSearchingProjects, placesOf, untilIndexed } from '../harness/search.ts'
+import { newSearchingProjects, placeOf, placesOf, untilIndexed } from '../harness/search.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
 import { execute } from '../harness/sql.ts'
 
@@ -28,7 +29,7 @@ interface Answer {
 
 const service = useSharedService()
 const searching: Project[] = []
-beforeAll(async () => void searching.push(...(await newSearchingProjects(service, 6))))
+beforeAll(async () => void searching.push(...(await newSearchingProjects(service, 8))))
 
 /** A project with sessions, each a list of what its user and its assistant say in turns. */
 async function projectWith(sessions: Record<string, string[]>, users: Record<string, string> = {}) {
@@ -129,6 +130,80 @@ describe('a question', () => {
     expect(await asked(api, 'recipes of tomatoes', { group: 'entry' })).toEqual([ids.kept])
     const other = await service.newClient({ token: searching.at(-1)!.token })
     expect(await asked(other, 'recipes of tomatoes')).toEqual([])
+  })
+
+  it('is never answered with anything hidden, whatever is stored and asked', async () => {
+    const WORDS = ['refund', 'refunds', 'seat', 'kettle', 'naïve', '東京駅', 'getUserDetails']
+    const [USERS, FATES] = [['ada', 'bo', undefined], ['kept', 'kept', 'retracted', 'expired'] as const]
+    const anyLine = fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 4 })
+    const anySession = fc.record({
+      lines: fc.array(anyLine, { minLength: 2, maxLength: 5 }),
+      user: fc.constantFrom(...USERS),
+      fate: fc.constantFrom(...FATES),
+    })
+    const projects = [searching.pop()!, searching.pop()!]
+    const apis = await Promise.all(projects.map(({ token }) => service.newClient({ token })))
+    const stored = new Map<string, { place: string; words: string[]; user?: string; api: ApiClient }>()
+    for (const [index, api] of apis.entries()) {
+      const sessions = fc.sample(anySession, 12).map((session) => ({ ...session, id: '' }))
+      for (const one of sessions)
+        one.id = await store(
+          api,
+          one.lines.map((words) => words.join(' ')),
+          one.user,
+        )
+      await untilIndexed(api)
+      for (const { id, lines, user, fate } of sessions) {
+        const show = (seq: number, words: string[]) =>
+          stored.set(`${id} ${seq}`, { place: `${id} ${seq}`, words, ...(user && { user }), api })
+        if (fate === 'expired') {
+          expectOk(await api.request('PATCH', `/api/v1/session/${id}`, { body: { expires_in_s: 60 } }))
+          continue
+        }
+        const there = fate === 'retracted' ? lines.slice(0, 1) : lines
+        for (const [index, words] of there.entries()) show(index + 1, words)
+        if (fate === 'kept') continue
+        const retraction = { body: { after_seq: 1 } }
+        expectOk(await api.request('POST', `/api/v1/session/${id}/retractions`, retraction))
+        // The event that says so.
+        show(lines.length + 1, [])
+      }
+      const expired = sessions.filter(({ fate }) => fate === 'expired').map(({ id }) => id)
+      await execute(
+        service.databaseUrl,
+        "UPDATE session_heads SET updated_at = now() - interval '2 minutes' WHERE project_id = $1 AND session_id = ANY ($2)",
+        [projects[index]!.id, expired],
+      )
+    }
+    const anyQuestion = fc.record({
+      words: fc.uniqueArray(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 3 }),
+      more: fc.constantFrom('', ' -seat', ' -"naïve refund"', ' "refund"', ' re*'),
+      user: fc.constantFrom(...USERS),
+    })
+    const check = async ({
+      words,
+      more,
+      user,
+    }: typeof anyQuestion extends fc.Arbitrary<infer T> ? T : never) => {
+      const [q, filter] = [words.join(' ') + more, { limit: 50, ...(user && { user }) }]
+      for (const api of apis) {
+        const seen = [...stored.values()].filter((one) => one.api === api && (!user || one.user === user))
+        const places = new Set(seen.map(({ place }) => place))
+        const entries = (await ask(api, q, { ...filter, group: 'entry' })).items as unknown as Entry[]
+        const sessions = (await ask(api, q, filter)).items
+        const around = sessions.flatMap(({ session_id, entries }) =>
+          entries.flatMap(({ seq, before, after }) =>
+            [before?.seq, seq, after?.seq].flatMap((seq) => (seq === undefined ? [] : { session_id, seq })),
+          ),
+        )
+        for (const entry of [...entries, ...around]) expect(places, q).toContain(placeOf(entry))
+        if (more !== '') continue
+        const found = new Set(entries.map(placeOf))
+        for (const one of seen)
+          if (one.words.some((word) => words.includes(word))) expect(found, q).toContain(one.place)
+      }
+    }
+    await fc.assert(fc.asyncProperty(anyQuestion, check), { numRuns: 60 })
   })
 
   it('is answered by what an older version indexed once that is written anew, beside searches by words', async () => {

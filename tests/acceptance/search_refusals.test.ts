@@ -3,12 +3,16 @@ import { Cursors } from '../../packages/server/src/http/request/cursor.ts'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import type { Query } from '../harness/http_client.ts'
-import { search, switchSearch } from '../harness/search.ts'
+import { search, switchSearch, untilIndexed } from '../harness/search.ts'
 import { useSharedService } from '../harness/service.ts'
+import { newSessionLog } from '../harness/session_log.ts'
 
 /* Searches that are refused, or find nothing. */
 
 const service = useSharedService()
+const REPEATED = 'a '.repeat(33)
+/** One word more than a query may have. */
+const MANY = Array.from({ length: 33 }, (_, n) => `w${n}`).join(' ')
 let api: ApiClient
 let switchOn: () => Promise<void>
 
@@ -20,7 +24,14 @@ beforeEach(async () => {
 
 describe('search', () => {
   it('is refused until it is switched on, and says how that is done', async () => {
-    expectError(await search(api, 'refund'), 409, 'search_off', 'annals project set', '--search on')
+    for (const mode of ['words', 'recall'])
+      expectError(
+        await search(api, 'refund', { mode }),
+        409,
+        'search_off',
+        'annals project set',
+        '--search on',
+      )
   })
 
   it('of a project without any session is empty', async () => {
@@ -28,13 +39,15 @@ describe('search', () => {
     const { items, has_more, next_cursor } = expectOk(
       await search(api, 'refund', { filter_by_configs: '{"a":1}' }),
     )
-    expect({ items, has_more, next_cursor }).toEqual({ items: [], has_more: false, next_cursor: '' })
+    const nothing = { items: [], has_more: false, next_cursor: '' }
+    expect({ items, has_more, next_cursor }).toEqual(nothing)
+    expect(expectOk(await search(api, 'refund', { mode: 'recall' }))).toMatchObject(nothing)
   })
 
   it.each<[Query, string]>([
     [{ q: '' }, 'q'],
     [{ q: '-paid' }, 'q'],
-    [{ q: 'a '.repeat(33) }, '32 words'],
+    [{ q: REPEATED }, '32 words'],
     [{ q: 'x'.repeat(1025) }, 'q'],
     [{ q: undefined }, 'q'],
     [{ from: 'yesterday' }, 'from'],
@@ -46,13 +59,66 @@ describe('search', () => {
     [{ filter_by_configs: '[]' }, 'filter_by_configs'],
     [{ time_desc: 'true' }, 'time_desc'],
     [{ type: '' }, 'type'],
-  ])('refuses %j', async (query, word) => {
-    expectError(
-      await api.request('GET', '/api/v1/search', { query: { q: 'x', ...query } }),
-      400,
-      'invalid_request',
-      word,
-    )
+    [{ q: MANY }, '32 words'],
+    [{ q: `"${MANY}"` }, '32 words'],
+    [{ q: `x -"${MANY} ${MANY}"` }, '32 words'],
+  ])('refuses %j, as words and as a question', async (query, word) => {
+    // A word of a question counts once.
+    const modes = query.q === REPEATED ? ['words'] : ['words', 'recall']
+    for (const mode of modes)
+      expectError(
+        await api.request('GET', '/api/v1/search', { query: { q: 'x', mode, ...query } }),
+        400,
+        'invalid_request',
+        word,
+      )
+  })
+
+  it('reads signs of the query language of the database as signs, in a query and in filters', async () => {
+    await switchOn()
+    const type = `a'b\\c:*`
+    const log = await newSessionLog(api, { user: "o'\\" })
+    expectOk(await log.addEvent(type, { text: 'the kettle boils' }))
+    await untilIndexed(api)
+    const kettle = [
+      "kettle'",
+      'kettle\\',
+      "'kettle':*",
+      'kettle & !',
+      '(kettle',
+      '<-> kettle',
+      '~kettle',
+      '#kettle',
+    ]
+    const nothing = [
+      "tea' | 'pot",
+      'tea\0',
+      '$1',
+      '%',
+      '@',
+      '=',
+      "'; DROP TABLE entries; --",
+      '\u202Etea',
+      'ﷺ'.repeat(200),
+    ]
+    const long = ['x', '東', 'क', 'ﬃ', '"', '-', '*', 'y-'].map((sign) => sign.repeat(1024 / sign.length))
+    long.push('a\u0301'.repeat(512), '𐐀'.repeat(512))
+    for (const mode of ['words', 'recall']) {
+      const found = async (q: string, query: Query = {}) => {
+        const { status, json, text } = await search(api, q, { mode, group: 'entry', ...query })
+        // A query without a word.
+        if (status === 400) expect(text, q).toContain('Query parameter q ')
+        else expect(status, q).toBe(200)
+        return status === 200 ? json.data.items.map(({ seq }) => seq) : []
+      }
+      for (const q of kettle) expect(await found(q), q).toEqual([1])
+      for (const q of [...nothing, ...long]) expect(await found(q), q.slice(0, 20)).toEqual([])
+      expect(await found('kettle', { type, user: "o'\\", kind: 'event' })).toEqual([1])
+      for (const other of ['a', `a'b\\c:`, "a' | 'b", '*'])
+        expect(await found('kettle', { type: other }), other).toEqual([])
+      for (const role of ["'", '\\', "user' | 'x"]) expect(await found('kettle', { role }), role).toEqual([])
+      expect(await found('kettle', { user: "o' OR true" })).toEqual([])
+    }
   })
 
   it.each(['newest', 'relevance'])(
