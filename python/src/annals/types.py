@@ -266,7 +266,7 @@ class FoundPage(TypedDict):
     terms: NotRequired[list[str]]
     """With `mode=recall`: the words of the question that were looked for."""
     complete: NotRequired[bool]
-    """With `mode=recall`: whether all entries that have any of the words were considered. Otherwise, of the frequent words only the newest were."""
+    """With `mode=recall`: whether all entries that have any of the words were scored. Otherwise, only those with the rarest words were, and of frequent words the newest."""
     indexed_through: str | None
     indexing: FoundPageIndexing | None
     refilling: NotRequired[FoundPageRefilling]
@@ -311,7 +311,7 @@ class FoundSessions(TypedDict):
     terms: NotRequired[list[str]]
     """With `mode=recall`: the words of the question that were looked for."""
     complete: NotRequired[bool]
-    """With `mode=recall`: whether all entries that have any of the words were considered. Otherwise, of the frequent words only the newest were."""
+    """With `mode=recall`: whether all entries that have any of the words were scored. Otherwise, only those with the rarest words were, and of frequent words the newest."""
     indexed_through: str | None
     indexing: FoundSessionsIndexing | None
     refilling: NotRequired[FoundSessionsRefilling]

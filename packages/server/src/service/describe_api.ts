@@ -6,12 +6,12 @@ import { openPools, type Undo } from './kits.js'
 import { MODULES } from './modules.js'
 import { openApp, undoAll } from './service.js'
 
-/**
- * The API's OpenAPI description, for the build: what projects use, without the operator's API. Its pools connect to
- * nothing, as nobody sends a request.
- */
+/** Has the operator's API described, too. */
+const WITH_OPERATOR = { ANNALS_ADMIN_TOKEN: 'x'.repeat(32) }
+
+/** The API's OpenAPI description, for the build. Its pools connect to nothing, as nobody sends a request. */
 export async function describeApi(): Promise<object> {
-  const config = readConfig({})
+  const config = readConfig(WITH_OPERATOR)
   const logger = pino({ level: 'silent' })
   const undo: Undo = []
   const target = { target: { connectionString: 'postgresql://nowhere.invalid' }, listening: undefined }
