@@ -1157,6 +1157,7 @@ export interface components {
              * @example 7
              */
             seq: number;
+            /** @enum {string} */
             kind: "message" | "event";
             /**
              * @description The kind of event, named by the caller.
@@ -1203,6 +1204,7 @@ export interface components {
                  * @example 7
                  */
                 seq: number;
+                /** @enum {string} */
                 kind: "message" | "event";
                 /**
                  * @description The kind of event, named by the caller.
@@ -1245,6 +1247,7 @@ export interface components {
                  * @example 7
                  */
                 seq: number;
+                /** @enum {string} */
                 kind: "message" | "event";
                 /**
                  * @description The kind of event, named by the caller.
@@ -1498,6 +1501,7 @@ export interface components {
              */
             session_id: string;
             parent_id: string | null;
+            /** @enum {string} */
             role: "user" | "assistant";
             /**
              * @description Any JSON object of the caller, stored with the message, up to 64 KiB.
@@ -1519,6 +1523,7 @@ export interface components {
                 [key: string]: unknown;
             })[];
             task_id: null;
+            /** @enum {string} */
             session_task_process_status: "pending" | "disable_tracking";
             /**
              * Format: date-time
@@ -1559,6 +1564,7 @@ export interface components {
              */
             session_id: string;
             parent_id: string | null;
+            /** @enum {string} */
             role: "user" | "assistant";
             /**
              * @description Any JSON object of the caller, stored with the message, up to 64 KiB.
@@ -1570,6 +1576,7 @@ export interface components {
                 [key: string]: unknown;
             };
             task_id: null;
+            /** @enum {string} */
             session_task_process_status: "pending" | "disable_tracking";
             /**
              * Format: date-time
@@ -1596,6 +1603,7 @@ export interface components {
             /**
              * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
              * @default openai
+             * @enum {string}
              */
             format: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
             /**
@@ -1722,7 +1730,10 @@ export interface components {
             name: string;
             /** @description What it does and when to use it, from there as well. */
             description: string;
-            /** @description `written` by somebody and uploaded, or `learnt` by a learning space. */
+            /**
+             * @description `written` by somebody and uploaded, or `learnt` by a learning space.
+             * @enum {string}
+             */
             source: "written" | "learnt";
             /**
              * @description Any JSON object of the caller, stored with the skill; `{}` if never set.
@@ -1762,7 +1773,10 @@ export interface components {
             name: string;
             /** @description What it does and when to use it, from there as well. */
             description: string;
-            /** @description `written` by somebody and uploaded, or `learnt` by a learning space. */
+            /**
+             * @description `written` by somebody and uploaded, or `learnt` by a learning space.
+             * @enum {string}
+             */
             source: "written" | "learnt";
             /**
              * @description Any JSON object of the caller, stored with the skill; `{}` if never set.
@@ -1808,7 +1822,10 @@ export interface components {
             }[];
         };
         SpacePolicy: {
-            /** @description `suggest`: every statement waits for a person. `auto`: those of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also go with success in runs of the same task. Those of rules wait for a person. `off`: nothing is learnt. */
+            /**
+             * @description `suggest`: every statement waits for a person. `auto`: those of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also go with success in runs of the same task. Those of rules wait for a person. `off`: nothing is learnt.
+             * @enum {string}
+             */
             mode: "off" | "suggest" | "auto";
             /**
              * @description Where a session's configs have the reward, a number from 0 (failure) to 1 (success): names of keys, each after a slash.
@@ -1832,7 +1849,10 @@ export interface components {
             id: string;
             /** @description The skill. */
             skill: string;
-            /** @description Who changed it. */
+            /**
+             * @description Who changed it.
+             * @enum {string}
+             */
             author: "person" | "model" | "erasure";
             /** @description What changed. */
             reason: string;
@@ -1864,7 +1884,10 @@ export interface components {
              * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
              */
             session_id: string;
-            /** @description `pending`: rules have not read it to its end. `queued`: it waits for its turn with the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is learnt from, too. `failed`: see `error`; if the model is away, it is still tried again now and then. Without a model it is `completed` once rules have read it. */
+            /**
+             * @description `pending`: rules have not read it to its end. `queued`: it waits for its turn with the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is learnt from, too. `failed`: see `error`; if the model is away, it is still tried again now and then. Without a model it is `completed` once rules have read it.
+             * @enum {string}
+             */
             status: "pending" | "distilling" | "queued" | "skill_writing" | "completed" | "failed";
             error: string | null;
             /** @description Up to where the log was read by rules. */
@@ -1922,11 +1945,20 @@ export interface components {
              */
             learning_space_id: string;
             skill: string | null;
-            /** @description What it says: what to do, what to avoid, how things are, or what somebody wants. */
+            /**
+             * @description What it says: what to do, what to avoid, how things are, or what somebody wants.
+             * @enum {string}
+             */
             kind: "procedure" | "pitfall" | "fact" | "preference";
-            /** @description `proposed` waits for a person; `active` is given to agents; `conflict`: sessions contradict it; `retired`: a person took it out; `revoked`: what it was learnt from was deleted, and its text with that. */
+            /**
+             * @description `proposed` waits for a person; `active` is given to agents; `conflict`: sessions contradict it; `retired`: a person took it out; `revoked`: what it was learnt from was deleted, and its text with that.
+             * @enum {string}
+             */
             state: "proposed" | "active" | "conflict" | "retired" | "revoked";
-            /** @description Who worded it first. */
+            /**
+             * @description Who worded it first.
+             * @enum {string}
+             */
             author: "rule" | "model" | "person";
             /** @description A person wrote, edited or approved it: nothing else rewords it. */
             pinned: boolean;
@@ -1954,7 +1986,10 @@ export interface components {
                 seq: number;
                 /** @description Words of that entry. */
                 quote: string;
-                /** @description `+`: it supports the statement; `-`: it contradicts it. */
+                /**
+                 * @description `+`: it supports the statement; `-`: it contradicts it.
+                 * @enum {string}
+                 */
                 polarity: "+" | "-";
             }[];
             /**
@@ -3956,7 +3991,10 @@ export interface operations {
                                  * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
                                  */
                                 id: string;
-                                /** @description `not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four. */
+                                /**
+                                 * @description `not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four.
+                                 * @enum {string}
+                                 */
                                 reason: "not_in_format" | "empty" | "no_call" | "duplicate_result" | "no_result" | "reasoning" | "cache_marks";
                                 /**
                                  * @description The kind of part.
@@ -3974,7 +4012,10 @@ export interface operations {
                                  * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
                                  */
                                 id: string;
-                                /** @description `no_result`: a call without a result was given one that says so; `late_result`: a result came after its call was sent without it, and is a text of the user's; `turn`: a turn of the user's, where the provider wants one. */
+                                /**
+                                 * @description `no_result`: a call without a result was given one that says so; `late_result`: a result came after its call was sent without it, and is a text of the user's; `turn`: a turn of the user's, where the provider wants one.
+                                 * @enum {string}
+                                 */
                                 reason: "no_result" | "late_result" | "turn";
                                 /** @example call_1 */
                                 call_id?: string;
@@ -4035,6 +4076,7 @@ export interface operations {
                     /**
                      * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
                      * @default openai
+                     * @enum {string}
                      */
                     format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
                     meta?: {
@@ -4154,7 +4196,10 @@ export interface operations {
                                  * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
                                  */
                                 id: string;
-                                /** @description `not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four. */
+                                /**
+                                 * @description `not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four.
+                                 * @enum {string}
+                                 */
                                 reason: "not_in_format" | "empty" | "no_call" | "duplicate_result" | "no_result" | "reasoning" | "cache_marks";
                                 /**
                                  * @description The kind of part.
@@ -4172,7 +4217,10 @@ export interface operations {
                                  * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
                                  */
                                 id: string;
-                                /** @description `no_result`: a call without a result was given one that says so; `late_result`: a result came after its call was sent without it, and is a text of the user's; `turn`: a turn of the user's, where the provider wants one. */
+                                /**
+                                 * @description `no_result`: a call without a result was given one that says so; `late_result`: a result came after its call was sent without it, and is a text of the user's; `turn`: a turn of the user's, where the provider wants one.
+                                 * @enum {string}
+                                 */
                                 reason: "no_result" | "late_result" | "turn";
                                 /** @example call_1 */
                                 call_id?: string;
@@ -4299,7 +4347,10 @@ export interface operations {
                         msg: "ok";
                         data: {
                             total_tokens: number;
-                            /** @description `all`: everything that is sent. `text`: not all of the session is recounted yet since an upgrade, and the total will grow. */
+                            /**
+                             * @description `all`: everything that is sent. `text`: not all of the session is recounted yet since an upgrade, and the total will grow.
+                             * @enum {string}
+                             */
                             counted: "all" | "text";
                         };
                     };
@@ -4466,6 +4517,7 @@ export interface operations {
                         /**
                          * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
                          * @default openai
+                         * @enum {string}
                          */
                         format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
                         /**
@@ -4598,6 +4650,7 @@ export interface operations {
                             /**
                              * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
                              * @default openai
+                             * @enum {string}
                              */
                             format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
                             /**
@@ -4787,7 +4840,10 @@ export interface operations {
                     after_seq?: number;
                     /** @description So many of the newest entries that were not retracted. With `type`, or `kind` event, those among the newest 10,000. */
                     last?: number;
-                    /** @description With `last`: only entries of this kind. */
+                    /**
+                     * @description With `last`: only entries of this kind.
+                     * @enum {string}
+                     */
                     kind?: "message" | "event";
                     /**
                      * @description With `last`: only events of this type.
@@ -4842,6 +4898,7 @@ export interface operations {
                         /**
                          * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
                          * @default openai
+                         * @enum {string}
                          */
                         format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
                         /**
@@ -4966,6 +5023,7 @@ export interface operations {
                         /**
                          * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
                          * @default openai
+                         * @enum {string}
                          */
                         format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
                     } | {
@@ -4982,6 +5040,7 @@ export interface operations {
                         /**
                          * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
                          * @default openai
+                         * @enum {string}
                          */
                         format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
                     }[];
@@ -5495,7 +5554,10 @@ export interface operations {
                                  * @description In UTC: when the inputs were first sent.
                                  */
                                 day: string;
-                                /** @description What the model was asked to do. */
+                                /**
+                                 * @description What the model was asked to do.
+                                 * @enum {string}
+                                 */
                                 step: "reflect" | "curate";
                                 /** @description Different inputs. One that was answered is never sent again. */
                                 inputs: number;
@@ -5581,7 +5643,10 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description `suggest`: every statement waits for a person. `auto`: those of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also go with success in runs of the same task. Those of rules wait for a person. `off`: nothing is learnt. */
+                    /**
+                     * @description `suggest`: every statement waits for a person. `auto`: those of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also go with success in runs of the same task. Those of rules wait for a person. `off`: nothing is learnt.
+                     * @enum {string}
+                     */
                     mode: "off" | "suggest" | "auto";
                     /**
                      * @description Where a session's configs have the reward, a number from 0 (failure) to 1 (success): names of keys, each after a slash.
@@ -5715,7 +5780,10 @@ export interface operations {
                      * @example Certificates cannot pay for a change of a reservation.
                      */
                     text: string;
-                    /** @description What it says: what to do, what to avoid, how things are, or what somebody wants. */
+                    /**
+                     * @description What it says: what to do, what to avoid, how things are, or what somebody wants.
+                     * @enum {string}
+                     */
                     kind?: "procedure" | "pitfall" | "fact" | "preference";
                     /**
                      * @description The skill that it belongs to.
@@ -5777,14 +5845,20 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description `active` approves it; `retired` rejects it or takes it out. */
+                    /**
+                     * @description `active` approves it; `retired` rejects it or takes it out.
+                     * @enum {string}
+                     */
                     state?: "active" | "retired";
                     /**
                      * @description The statement, in a sentence or two.
                      * @example Certificates cannot pay for a change of a reservation.
                      */
                     text?: string;
-                    /** @description What it says: what to do, what to avoid, how things are, or what somebody wants. */
+                    /**
+                     * @description What it says: what to do, what to avoid, how things are, or what somebody wants.
+                     * @enum {string}
+                     */
                     kind?: "procedure" | "pitfall" | "fact" | "preference";
                 };
             };
@@ -5930,7 +6004,10 @@ export interface operations {
                                  */
                                 id: string;
                                 skill: string;
-                                /** @description What it says: what to do, what to avoid, how things are, or what somebody wants. */
+                                /**
+                                 * @description What it says: what to do, what to avoid, how things are, or what somebody wants.
+                                 * @enum {string}
+                                 */
                                 kind: "procedure" | "pitfall" | "fact" | "preference";
                                 text: string;
                                 /** @description Sessions that support it. */

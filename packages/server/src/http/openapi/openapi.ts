@@ -116,6 +116,7 @@ export async function describeOperations(
           addLinks(operation, links[operationId], operations)
         }
       shareErrors(document.openapiObject as DocumentView, operations)
+      joinLiterals(document.openapiObject)
       return document.openapiObject
     },
   })
@@ -192,6 +193,24 @@ function shareErrors(document: DocumentView, operations: OperationView[]): void 
     }
   }
   document.components = { ...document.components, ...shared }
+}
+
+/** A choice of texts is one list of them, rather than a schema for each. */
+function joinLiterals(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  for (const inner of Object.values(value)) joinLiterals(inner)
+  const schema = value as {
+    anyOf?: Array<{ type?: string; enum?: string[] }>
+    type?: string
+    enum?: string[]
+  }
+  const isOfTexts = schema.anyOf?.every(
+    (one) => one.type === 'string' && one.enum && Object.keys(one).length === 2,
+  )
+  if (!isOfTexts) return
+  schema.type = 'string'
+  schema.enum = schema.anyOf!.flatMap((one) => one.enum!)
+  delete schema.anyOf
 }
 
 const BYTES = { type: 'string', format: 'binary' }
