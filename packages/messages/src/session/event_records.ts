@@ -14,6 +14,8 @@ const RESULT_TYPES = new Set([
   'functionresult',
   'functionresponse',
   'functioncalloutput',
+  // Of Codex. It alone says whether a tool of MCP failed.
+  'mcptoolcallend',
 ])
 
 /** The call and the result that an event records. */
@@ -42,7 +44,9 @@ function resultOf(data: JsonObject): ResultRecord {
   const is_failed = failureMark(data) ?? (eventSaysFailed(data) || valueSaysFailed(output))
   // Without an output field, or with an error beside it, the whole data is the tool's output.
   const text = textOf(isSomething(data.error) ? data : (output ?? data))
-  const name = nameIn(isObject(data.function) ? data.function : data)
+  const name = nameIn(
+    isObject(data.function) ? data.function : isObject(data.invocation) ? data.invocation : data,
+  )
   return { id, is_certain, name, text, is_failed }
 }
 
