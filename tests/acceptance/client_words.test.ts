@@ -25,6 +25,16 @@ describe('a session id on the command line', () => {
     for (const one of [id, other]) expect(stderr).toContain(one)
     expect((await annals(['show', 'abc'])).code).toBe(2)
   })
+
+  it('names some of the sessions that it may mean, and says that there are more', async () => {
+    const ids = Array.from({ length: 6 }, (_, index) => `fedc${index}${randomUUID().slice(5)}`)
+    for (const id of ids) await values('sessions', 'create', '--id', id)
+    const { code, stderr } = await annals(['show', 'fedc'])
+    expect(code).toBe(2)
+    for (const id of ids.slice(0, 5)) expect(stderr).toContain(id)
+    expect(stderr).not.toContain(ids[5])
+    expect(stderr).toContain('and more')
+  })
 })
 
 describe('--fields', () => {

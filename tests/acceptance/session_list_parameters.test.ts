@@ -1,7 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient, Session } from '../harness/api_client.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
+import type { Query } from '../harness/http_client.ts'
 import { useSharedService } from '../harness/service.ts'
+import { walkPages } from '../harness/walk_pages.ts'
 
 const service = useSharedService()
 let api: ApiClient
@@ -111,6 +113,57 @@ describe('a parameter of the session list', () => {
     expectError(await list(`?${pair}`), 400, 'invalid_request', name)
     expectError(await list(`?user=odd&${pair}`), 400, 'invalid_request', name)
   })
+})
+
+describe('id_prefix', () => {
+  const prefix = 'abcd1234'
+  const ids = [
+    '0000-4000-8000-000000000000',
+    '0000-4000-8000-00000000000a',
+    'ffff-4fff-bfff-ffffffffffff',
+  ].map((rest) => `${prefix}-${rest}`)
+  const beside = ['abcd1233-ffff-4fff-bfff-ffffffffffff', 'abcd1235-0000-4000-8000-000000000000']
+  let own: ApiClient
+  const walk = async (query: Query) =>
+    (await walkPages((cursor) => own.listSessions({ limit: 1, ...query, cursor }))).map(({ id }) => id)
+
+  beforeAll(async () => {
+    own = await service.newClient()
+    // The youngest ids are created first, so the order of creation is another.
+    for (const use_uuid of [...beside, ...ids].reverse())
+      expectOk(await own.createSession({ use_uuid, user: 'omar' }), 201)
+  })
+
+  it('finds the sessions whose ids begin with it, however many are newer, in the order of ids', async () => {
+    expect(await walk({ id_prefix: prefix })).toEqual(ids)
+    expect(await walk({ id_prefix: 'ABCD1234-', time_desc: true })).toEqual(ids.toReversed())
+    expect(await walk({ id_prefix: 'abcd' })).toEqual([beside[0], ...ids, beside[1]])
+    expect(await walk({ id_prefix: ids[1]!.slice(0, 35) })).toEqual(ids.slice(0, 2))
+    for (const id of ids) expect(await walk({ id_prefix: id })).toEqual([id])
+    expect(await walk({ id_prefix: 'abcd1236' })).toEqual([])
+    expect(expectOk(await api.listSessions({ id_prefix: prefix })).items).toEqual([])
+  })
+
+  it('has cursors of its own', async () => {
+    const { next_cursor: cursor } = expectOk(await own.listSessions({ id_prefix: prefix, limit: 1 }))
+    for (const query of [{}, { id_prefix: 'abcd' }, { id_prefix: prefix, time_desc: true }])
+      expectError(await own.listSessions({ ...query, cursor }), 400, 'invalid_cursor')
+  })
+
+  it.each(['abc', 'abcg', 'abcd12345', 'abcd1234-0000-4000-8000-0000000000000', '%25%25%25%25', ''])(
+    'that cannot begin an id is refused: "%s"',
+    async (value) => {
+      expectError(await list(`?id_prefix=${value}`), 400, 'invalid_request', 'id_prefix')
+    },
+  )
+
+  it.each(['user=omar', 'filter_by_configs=%7B%7D', 'parent=none', 'order_by=created_at'])(
+    'is refused beside %s',
+    async (pair) => {
+      const [name] = pair.split('=')
+      expectError(await list(`?id_prefix=abcd&${pair}`), 400, 'invalid_request', 'id_prefix', name!)
+    },
+  )
 })
 
 describe('a cursor of the session list', () => {

@@ -94,7 +94,7 @@ export interface paths {
         };
         /**
          * List the project's sessions
-         * @description In order of `created_at`, or of the last activity. A walk by cursor returns every session that exists throughout it exactly once.
+         * @description In order of `created_at`, or of the last activity; with `id_prefix`, of the id. A walk by cursor returns every session that exists throughout it exactly once.
          */
         get: operations["listSessions"];
         put?: never;
@@ -3050,6 +3050,11 @@ export interface operations {
     listSessions: {
         parameters: {
             query?: {
+                /**
+                 * @description The first characters of an id, at least 4: only the sessions whose id begins so, in the order of their ids. Not together with `user`, `filter_by_configs`, `parent` or `order_by`.
+                 * @example 0190d3a8
+                 */
+                id_prefix?: string;
                 /**
                  * @description The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use.
                  * @example omar_davis_3817

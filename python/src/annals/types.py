@@ -707,6 +707,8 @@ class SessionEvent(TypedDict):
 
 
 class SessionsQuery(TypedDict):
+    id_prefix: NotRequired[str | None]
+    """The first characters of an id, at least 4: only the sessions whose id begins so, in the order of their ids. Not together with `user`, `filter_by_configs`, `parent` or `order_by`."""
     user: NotRequired[str | None]
     """The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use."""
     filter_by_configs: NotRequired[Mapping[str, object] | None]

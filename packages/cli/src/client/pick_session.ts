@@ -92,9 +92,8 @@ async function hintAt(annals: Annals, user: string): Promise<string> {
   return alike.length > 0 ? `is it ${alike.join(' or ')}?` : `see \`${commandLine(['users', 'list'])}\`.`
 }
 
-/** Sessions among which the beginning of an id is looked for, newest first. */
-const LOOKED_AT_MAX = 2_000
-const PAGE = 200
+/** Most sessions to name where several ids begin with what was given. */
+const CANDIDATES_MAX = 5
 
 /**
  * The id of a session, given it or its beginning.
@@ -103,15 +102,11 @@ const PAGE = 200
 export async function findSession(annals: Annals, given: string): Promise<string> {
   const id = parseId(given)
   if (id !== undefined) return id
-  const found: string[] = []
-  let looked_at = 0
-  for await (const { items } of annals.sessions.list({ time_desc: true, limit: PAGE }).pages()) {
-    found.push(...items.map((session) => session.id).filter((one) => one.startsWith(given)))
-    looked_at += items.length
-    if (looked_at >= LOOKED_AT_MAX || found.length > 1) break
-  }
-  const [session_id, other] = found
-  if (other) throw new UsageError(`Several sessions begin with ${given}, such as ${session_id} and ${other}.`)
-  if (session_id) return session_id
-  throw new AnnalsError('session_not_found', `None of the newest ${looked_at} sessions begins with ${given}.`)
+  const { items } = await annals.sessions.list({ id_prefix: given, limit: CANDIDATES_MAX + 1 }).page()
+  const [session] = items
+  if (!session) throw new AnnalsError('session_not_found', `No session has an id that begins with ${given}.`)
+  if (items.length === 1) return session.id
+  const candidates = items.slice(0, CANDIDATES_MAX).map(({ id }) => `\n  ${id}`)
+  const more = items.length > CANDIDATES_MAX ? '\n  and more' : ''
+  throw new UsageError(`Several sessions begin with ${given}:${candidates.join('')}${more}`)
 }

@@ -1,6 +1,13 @@
 import { markChanges } from '../changes/mark_changes.js'
 import type { FilteredList } from '../lists/filtered_list_queries.js'
-import { idText, PLACE } from '../lists/listed.js'
+import {
+  BEFORE_ALL,
+  directionOf,
+  type ListPosition,
+  listParameters,
+  PAGE_ROWS_MAX,
+} from '../lists/keyset_queries.js'
+import { idText, type ListStatement, PLACE } from '../lists/listed.js'
 import { sessionJson } from '../lists/resource_json.js'
 import { insertTerms } from '../lists/term_queries.js'
 import {
@@ -11,7 +18,8 @@ import {
   STORE_CONFIGS,
 } from '../log/append/configs_queries.js'
 import { rememberAnswer } from '../log/append/idempotency_queries.js'
-import { prepared } from '../postgres/statement.js'
+import { aggregated } from '../postgres/column_aggregates.js'
+import { composedOnce, prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
 import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'
 import { expiresInText, expiryText } from './expiry_queries.js'
@@ -170,4 +178,36 @@ export const SESSIONS: FilteredList = {
       return `{"id":"${id![at]}","project_id":"${project_id}","user_id":${idText(user_id![at])},"configs":${configs![at]},"disable_task_tracking":${fields[0] === 't'},${times}${fields === 'f{}' || fields === 't{}' ? '' : ','}${fields.slice(2)}`
     },
   },
+}
+
+/** A page of the sessions whose ids begin with a text, in the order of their ids: a range of the primary key. */
+export function listSessionsByPrefix(
+  prefix: string,
+  project_id: string,
+  position: ListPosition,
+): ListStatement {
+  const { name, order, behind } = directionOf(position)
+  const [first, last] = [BEFORE_ALL[name], BEFORE_ALL[name === 'asc' ? 'desc' : 'asc']].map((end) => ({
+    ...end,
+    id: prefix + end.id.slice(prefix.length),
+  }))
+  const { listing } = SESSIONS
+  const statement = composedOnce(
+    `list_sessions_by_prefix_${name}`,
+    () => `
+SELECT ${aggregated(listing.columns)}
+FROM (
+  SELECT t.* FROM (
+    SELECT t.* FROM sessions t
+    WHERE t.project_id = $1 AND (t.id, t.created_at) ${behind} ($3::uuid, $2::timestamptz)
+      AND t.id ${name === 'asc' ? '<=' : '>='} $5::uuid
+    ORDER BY t.id ${order}
+    LIMIT ${PAGE_ROWS_MAX}
+  ) t
+  ORDER BY t.id ${order}
+  LIMIT $4
+) t`,
+  )
+  const after = position.after ?? first
+  return { statement, parameters: [...listParameters(project_id, { ...position, after }), last!.id], listing }
 }

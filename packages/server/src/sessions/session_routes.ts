@@ -2,11 +2,13 @@ import { memberTexts } from '@annals/messages/json'
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { PageOf } from '../contract/schema.js'
-import { notFound } from '../errors.js'
+import { invalidRequest, notFound } from '../errors.js'
 import { answer, sentField, withFields } from '../http/answer/answer.js'
 import { answerFilteredList } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { parseFilter } from '../http/request/json_parameters.js'
+import type { FilteredList } from '../lists/filtered_list_queries.js'
+import type { ListPosition } from '../lists/keyset_queries.js'
 import { idempotencyOf, markReplayed } from '../log/append_within_quota.js'
 import { IdempotencyHeaders } from '../log/event_schema.js'
 import type { Kits } from '../module.js'
@@ -17,7 +19,7 @@ import { copySession } from './copy_session.js'
 import { LAST_ACTIVITY } from './last_activity.js'
 import { SESSIONS_BY_ACTIVITY } from './last_activity_queries.js'
 import { SESSION_BODIES } from './session_bodies.js'
-import { SESSIONS } from './session_queries.js'
+import { listSessionsByPrefix, SESSIONS } from './session_queries.js'
 import { CopiedSession, ListSessionsQuery, MergedConfigs } from './session_schema.js'
 import { createSession, mergeConfigs, readSession, replaceConfigs, setExpiry } from './sessions.js'
 
@@ -28,6 +30,16 @@ export interface SessionParts extends Pick<Kits, 'changes' | 'erasure' | 'longWo
   usage: UsageDirectory
 }
 
+/** The list of sessions whose id begins with a text. @throws AnnalsError invalid_request, beside another filter */
+function sessionsByPrefix(id_prefix: string, query: Record<string, unknown>): FilteredList {
+  const other = ['user', 'filter_by_configs', 'parent', 'order_by'].find((name) => query[name] !== undefined)
+  if (other) throw invalidRequest(`Query parameter id_prefix cannot be combined with ${other}.`)
+  const prefix = id_prefix.toLowerCase()
+  const page = ({ project_id }: { project_id: string }, position: ListPosition) =>
+    listSessionsByPrefix(prefix, project_id, position)
+  return { ...SESSIONS, order: { name: `sessions from ${prefix}`, page } }
+}
+
 export const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: SessionParts) =>
   allOf(
     operation({
@@ -35,12 +47,21 @@ export const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: 
       id: 'listSessions',
       summary: "List the project's sessions",
       description:
-        'In order of `created_at`, or of the last activity. A walk by cursor returns every session that exists throughout it exactly once.',
+        'In order of `created_at`, or of the last activity; with `id_prefix`, of the id. A walk by cursor returns every session that exists throughout it exactly once.',
       querystring: ListSessionsQuery,
       returns: 'A page of sessions.',
       data: PageOf(Type.Ref('Session')),
       errors: ['being_prepared'],
       handle: async (request, reply) => {
+        const { id_prefix } = request.query
+        if (id_prefix !== undefined)
+          return answerFilteredList(
+            request,
+            reply,
+            sessionsByPrefix(id_prefix, request.query),
+            request.query,
+            undefined,
+          )
         const document = parseFilter('filter_by_configs', request.query.filter_by_configs)
         if (request.query.order_by !== LAST_ACTIVITY.name)
           return answerFilteredList(request, reply, SESSIONS, request.query, document)

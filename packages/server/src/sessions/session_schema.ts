@@ -75,8 +75,18 @@ export const CreateSessionBody = Strict(
 )
 export type CreateSessionBody = Static<typeof CreateSessionBody>
 
+const HEX = '[0-9a-fA-F]'
+/** The beginning of a UUID. */
+const ID_PREFIX = `^(${HEX}{4,8}|${HEX}{8}-(${HEX}{0,4}|${HEX}{4}-(${HEX}{0,4}|${HEX}{4}-(${HEX}{0,4}|${HEX}{4}-${HEX}{0,12}))))$`
+
 export const ListSessionsQuery = Strict({
   ...optional({
+    id_prefix: Type.String({
+      pattern: ID_PREFIX,
+      description:
+        'The first characters of an id, at least 4: only the sessions whose id begins so, in the order of their ids. Not together with `user`, `filter_by_configs`, `parent` or `order_by`.',
+      examples: ['0190d3a8'],
+    }),
     user: UserIdentifier,
     filter_by_configs: Type.String({
       contentMediaType: 'application/json',
