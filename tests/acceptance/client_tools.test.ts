@@ -50,4 +50,34 @@ describe('annals tools', () => {
     expect(stdout).toMatch(/refund\s+3\s+3\s+100 %\s+2\n.*find\s+1\s+3\s+33 %/s)
     expect(stderr).toContain('tools refund')
   })
+
+  it('says what it looked at where that is not all', async () => {
+    const configs = { agent: 'partial' }
+    const [old, recent] = [await newSession({ configs }), await newSession({ configs })]
+    const call = (id: string, name: string, result: string) =>
+      sessionLog(commands.api, id).addEvent('tool_call', { name, arguments: {}, result })
+    expectOk(await call(old, 'pay', 'Error: no money'))
+    expectOk(await call(recent, 'pay', 'paid'))
+    const tools = (...args: string[]) => annals(['tools', ...args, '--configs', 'agent=partial', '--no-json'])
+    const { stdout, stderr } = await tools('pay', '--sessions', '1')
+    expect(stdout).toBe('')
+    expect(stderr).toMatch(/No call of pay failed in the newest session\. Older ones were not looked at/)
+    expect((await tools('--sessions', '1')).stdout).toMatch(/pay\s+≥ 0\s+≥ 1\s+0 %\s+≥ 1$/)
+    expect(await values('tools', '--configs', 'agent=partial', '--sessions', '1')).toMatchObject([
+      { name: 'pay', is_partial: true },
+    ])
+    expect((await tools('--sessions', '2')).stdout).toMatch(/pay\s+1\s+2\s+50 %\s+2$/)
+    expect((await tools('seek')).stderr).toContain('No call of seek failed in 2 sessions.')
+  })
+
+  it('finds the failures of a tool also after many of another', async () => {
+    const id = await newSession({ configs: { agent: 'noisy' } })
+    const log = sessionLog(commands.api, id)
+    const call = (name: string, result: string) => log.addEvent('tool_call', { name, arguments: {}, result })
+    for (let count = 0; count < 22; count += 1) expectOk(await call('loud', `Error: ${count}`))
+    expectOk(await call('quiet', 'Error: hidden'))
+    const of = (tool: string) => annals(['tools', tool, '--configs', 'agent=noisy', '--no-json'])
+    expect((await of('quiet')).stdout).toContain('Error: hidden')
+    expect((await of('loud')).stderr).toContain('2 more failed calls')
+  })
 })

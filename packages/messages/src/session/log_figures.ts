@@ -30,8 +30,8 @@ export interface LogFigures {
   failed: FailedCall[]
 }
 
-/** Figures of a session, from its entries in order of `seq`. */
-export function figuresOfLog(entries: Iterable<LogEntry>): LogFigures {
+/** Figures of a session, from its entries in order of `seq`; with a tool, failed calls of this tool only. */
+export function figuresOfLog(entries: Iterable<LogEntry>, tool?: string): LogFigures {
   const reader = new SessionReader()
   const read: ReadEntry[] = []
   for (const entry of entries) read.push(reader.read(entry))
@@ -45,10 +45,13 @@ export function figuresOfLog(entries: Iterable<LogEntry>): LogFigures {
     calls: calls.length,
     failures: failed.length,
     tools: toolsOf(calls),
-    failed: failed.slice(0, FAILED_MAX).map((call) => {
-      const { text = '', seq = call.seq } = call.result ?? {}
-      return { name: call.name, seq: call.seq, result: clipped(text), said: saidAfter(read, seq) }
-    }),
+    failed: failed
+      .filter(({ name }) => tool === undefined || name === tool)
+      .slice(0, FAILED_MAX)
+      .map((call) => {
+        const { text = '', seq = call.seq } = call.result ?? {}
+        return { name: call.name, seq: call.seq, result: clipped(text), said: saidAfter(read, seq) }
+      }),
   }
 }
 
