@@ -37,7 +37,7 @@ const plain = (_style: string, text: string) => text
 function textOf(items: TimelineItem[], options: { width?: number; full?: boolean; joins?: boolean } = {}) {
   const { width = 100, full = false, joins = true } = options
   const reader = new SessionReader()
-  const text = new TimelineText({ width, paint: plain, full, numbered: true, joins })
+  const text = new TimelineText({ width, paint: plain, full, joins })
   return items
     .map((item) => reader.read(item))
     .flatMap((entry) => text.entry(entry))

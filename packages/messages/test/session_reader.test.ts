@@ -27,6 +27,37 @@ describe('a session', () => {
   })
 })
 
+describe('a part of a session', () => {
+  it('has no call numbers from where entries were left out', () => {
+    const call = (name: string) => ({ kind: 'event', type: 'tool_call', data: { name, arguments: {} } })
+    const log = logOf({ entries: ['one', 'two', 'three', 'four'].map(call) })
+    const numbersOf = (entries: LogEntry[]) => callsOf(read(entries)).map(({ number }) => number)
+    expect(numbersOf(log)).toEqual([1, 2, 3, 4])
+    expect(numbersOf(log.slice(1))).toEqual([undefined, undefined, undefined])
+    expect(numbersOf([log[0]!, log[1]!, log[3]!])).toEqual([1, 2, undefined])
+  })
+
+  it('of Codex has the failures of tools of MCP, which only an event reports', () => {
+    const output = 'Wall time: 1.2500 seconds\nOutput:\n[{"type":"text","text":"no such ticket"}]'
+    const responses = (blob: object) => ({ kind: 'message', format: 'responses', blob })
+    const end = (call_id: string, result: object) => ({
+      kind: 'event',
+      type: 'mcp_tool_call_end',
+      data: { call_id, invocation: { server: 'tickets', tool: 'open', arguments: {} }, result },
+    })
+    const verdictOf = (result: object) => {
+      const made = { type: 'function_call', call_id: 'c1', name: 'tickets__open', arguments: '{}' }
+      const answer = { type: 'function_call_output', call_id: 'c1', output }
+      const log = logOf({ entries: [responses(made), end('c1', result), responses(answer)] })
+      return callsOf(read(log)).map(({ verdict, result }) => [verdict, result?.text])
+    }
+    const content = [{ type: 'text', text: 'no such ticket' }]
+    expect(verdictOf({ Ok: { content, isError: true } })).toEqual([['failed', output]])
+    expect(verdictOf({ Err: 'tool call error: closed' })).toEqual([['failed', output]])
+    expect(verdictOf({ Ok: { content, isError: false } })).toEqual([['ok', output]])
+  })
+})
+
 describe('what adapters store', () => {
   const vectorOf = (name: RegExp) => SESSION_VECTORS.find((vector) => name.test(vector.name))!
 

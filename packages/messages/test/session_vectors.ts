@@ -11,7 +11,7 @@ export interface SessionVector {
 }
 
 export interface VectorCall {
-  number: number
+  number: number | undefined
   name: string
   seq: number
   verdict: string

@@ -118,8 +118,7 @@ async function printer(options: TailOptions, output: Output) {
   const { SessionReader } = await import('@annals/messages/session')
   const { TimelineText } = await import('../timeline/timeline_text.js')
   const reader = new SessionReader()
-  const numbered = options.after === 0 && options.type === undefined
   const { width, paint } = output
-  const text = new TimelineText({ width, paint, full: options.full ?? false, numbered, joins: false })
+  const text = new TimelineText({ width, paint, full: options.full ?? false, joins: false })
   return (item: Parameters<typeof reader.read>[0]) => output.lines(text.entry(reader.read(item)))
 }

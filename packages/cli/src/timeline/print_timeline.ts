@@ -30,11 +30,10 @@ export async function printEntries(
     for await (const item of items) output.value(item)
     return
   }
-  const { fromSeq = 1, last, type, full = false } = choice
+  const { full = false } = choice
   const reader = new SessionReader()
-  const numbered = fromSeq === 1 && last === undefined && type === undefined
   const { width, paint } = output
-  const text = new TimelineText({ width, paint, full, numbered, joins: true })
+  const text = new TimelineText({ width, paint, full, joins: true })
   let printed = 0
   const print = (entry: ReadEntry) => {
     output.lines(text.entry(entry))
@@ -78,7 +77,6 @@ export async function printCalls(
     width,
     paint,
     full: full ?? tool !== undefined,
-    numbered: true,
     joins: true,
   })
   for (const call of wanted) output.lines(text.call(call))

@@ -37,8 +37,6 @@ export interface TextOptions {
   paint: Paint
   /** Nothing is shortened. */
   full: boolean
-  /** Whether the log is read from its beginning, so that the calls' numbers are correct. */
-  numbered: boolean
   /** A known result is shown with its call, and not again at its own place. */
   joins: boolean
 }
@@ -148,7 +146,7 @@ export class TimelineText {
   }
 
   private numberOf({ number }: ToolCall): string {
-    return this.options.numbered ? `${number} ` : ''
+    return number === undefined ? '' : `${number} `
   }
 
   private callLines(call: ToolCall): string[] {

@@ -14,10 +14,12 @@ const CLASSES: Record<Verdict, string> = { open: 'is-open', ok: 'is-answered', f
 export function CallCard({ call, onJump }: { call: ToolCall; onJump: (seq: number) => void }) {
   const { number, name, arguments: given, result, verdict } = call
   const input = useMemo(() => valueIn(given), [given])
+  // Unknown where the log above is not loaded.
+  const title = number === undefined ? 'Tool call' : `Tool call ${number}`
   return (
-    <section className={`card call ${CLASSES[verdict]}`} aria-label={`Tool call ${number}: ${name}`}>
+    <section className={`card call ${CLASSES[verdict]}`} aria-label={`${title}: ${name}`}>
       <p className="card-head">
-        <span className="call-number mono">Tool call {number}</span>
+        <span className="call-number mono">{title}</span>
         <span className="call-name mono">{name}</span>
         <span className="call-state">
           {STATES[verdict]}
@@ -72,7 +74,7 @@ export function Told({ block, onJump }: { block: Block; onJump: (seq: number) =>
     <p className="told">
       {block.kind === 'result' ? 'Result of' : 'Recorded again:'}{' '}
       <button type="button" className="plain" onClick={() => onJump(seq)}>
-        call {number}, {name}
+        call {number === undefined ? name : `${number}, ${name}`}
       </button>
       {block.kind === 'result' && ', shown with it'}
     </p>

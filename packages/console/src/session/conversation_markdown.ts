@@ -52,7 +52,7 @@ function blockText(block: Block): string {
 function callText({ number, name, verdict, arguments: given, result }: ToolCall): string {
   const state = { ok: 'answered', failed: 'failed', open: 'no result' }[verdict]
   const told = result ? `Result, entry ${result.seq}:\n\n${fenced(result.text, '')}` : ''
-  return `**Tool call ${number}: \`${oneLine(name)}\`** (${state})\n\n${fenced(given, 'json')}${told}`
+  return `**Tool call${number === undefined ? '' : ` ${number}`}: \`${oneLine(name)}\`** (${state})\n\n${fenced(given, 'json')}${told}`
 }
 
 /** A block of code whose fence is longer than any run of backticks in the text. */

@@ -91,7 +91,7 @@ function Said({ item, read, converted, onJump }: EntryParts) {
   if (read.kind === 'message') return <MessageCard item={item} read={read} onJump={onJump} />
   const calls = read.blocks.filter((block) => block.kind === 'call')
   if (calls.length > 0)
-    return calls.map(({ call }) => <CallCard key={call.number} call={call} onJump={onJump} />)
+    return calls.map(({ call }, index) => <CallCard key={index} call={call} onJump={onJump} />)
   return item.kind === 'event' && <EventCard item={item} state={read.blocks.find(isState)} />
 }
 

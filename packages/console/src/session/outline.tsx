@@ -39,6 +39,7 @@ export function Outline(props: {
   const [is_open, setOpen] = useState(false)
   const lines = useMemo(() => linesOf(reading, only_failed), [reading, only_failed])
   const failures = reading.calls.filter(({ verdict }) => verdict === 'failed').length
+  const at_least = read.length < last_seq ? '≥ ' : ''
   const virtualizer = useVirtualizer({
     count: lines.length,
     getScrollElement: () => scroller.current,
@@ -59,13 +60,18 @@ export function Outline(props: {
         aria-expanded={is_open}
         onClick={() => setOpen(!is_open)}
       >
-        Outline: {countText(reading.calls.length)} tool {reading.calls.length === 1 ? 'call' : 'calls'}
-        {failures > 0 && `, ${countText(failures)} failed`}{' '}
+        Outline: {at_least}
+        {countText(reading.calls.length)} tool {reading.calls.length === 1 ? 'call' : 'calls'}
+        {failures > 0 && `, ${at_least}${countText(failures)} failed`}{' '}
         <span aria-hidden="true">{is_open ? '▴' : '▾'}</span>
       </button>
       <div className="outline-inside">
         <h2>
-          Tool calls <span className="mono">{countText(reading.calls.length)}</span>
+          Tool calls{' '}
+          <span className="mono">
+            {at_least}
+            {countText(reading.calls.length)}
+          </span>
         </h2>
         {failures > 0 && (
           <label className="check only-failed">
@@ -74,7 +80,11 @@ export function Outline(props: {
               checked={only_failed}
               onChange={({ target }) => setOnlyFailed(target.checked)}
             />
-            Failed only <span className="mono">{countText(failures)}</span>
+            Failed only{' '}
+            <span className="mono">
+              {at_least}
+              {countText(failures)}
+            </span>
           </label>
         )}
         {lines.length === 0 && (

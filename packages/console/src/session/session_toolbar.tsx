@@ -71,14 +71,15 @@ export function SessionToolbar(props: {
           <label className="calls-field">
             <span>Tool call</span>
             <select
-              value={calls.find(({ seq }) => seq === current)?.number ?? ''}
+              value={calls.findIndex(({ seq }) => seq === current) + 1 || ''}
               onChange={(event) => onJump(calls[Number(event.target.value) - 1]!.seq)}
             >
               <option value="" disabled>
-                of {calls.length}
+                of {log.read.length < log.last_seq && '≥ '}
+                {calls.length}
               </option>
-              {calls.slice(0, 500).map(({ number, name, verdict }) => (
-                <option key={number} value={number}>
+              {calls.slice(0, 500).map(({ number, name, verdict }, index) => (
+                <option key={index} value={index + 1}>
                   {number} {name}
                   {verdict === 'failed' ? ' (failed)' : ''}
                 </option>

@@ -9,9 +9,14 @@ import { type TrackedCall, WaitingCalls } from './waiting_calls.js'
  * message's call that an event repeats. `docs/messages.md` has the rules.
  */
 export class CallJoiner {
-  private count = 0
+  private count: number | undefined = 0
   private readonly waiting = new WaitingCalls()
   private latest = { text: '', canonical: '' }
+
+  /** Entries are left out, which may hold calls: later ones have no numbers. */
+  stopCounting(): void {
+    this.count = undefined
+  }
 
   /** The call that an entry records, and whether an earlier one has recorded it. */
   call(source: Source, record: CallRecord, place: Place): { call: ToolCall; is_repeat: boolean } {
@@ -59,8 +64,9 @@ export class CallJoiner {
   private begin(source: Source, record: CallRecord, place: Place): TrackedCall {
     const { id, name } = record
     const { seq, created_at } = place
+    if (this.count !== undefined) this.count += 1
     const call: ToolCall = {
-      number: ++this.count,
+      number: this.count,
       id,
       name,
       arguments: record.arguments,

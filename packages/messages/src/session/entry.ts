@@ -30,8 +30,8 @@ export type Verdict = 'open' | 'ok' | 'failed'
 
 /** A tool call, and its result if known. It changes when a later entry adds to it. */
 export interface ToolCall {
-  /** 1 for the first call that was read, 2 for the next one. */
-  number: number
+  /** 1 for the session's first call, 2 for the next one. Unknown where entries before it were not read. */
+  number: number | undefined
   id: string | undefined
   name: string
   /** Usually JSON; models also write broken JSON. */

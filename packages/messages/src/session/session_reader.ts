@@ -31,8 +31,11 @@ export class SessionReader {
   private readonly messages = new MessageReader()
   private readonly joiner = new CallJoiner()
   private readonly stream = new StreamedAnswer()
+  private last_seq = 0
 
   read(stored: LogEntry): ReadEntry {
+    if (stored.seq !== this.last_seq + 1) this.joiner.stopCounting()
+    this.last_seq = stored.seq
     const entry = shown(stored)
     if (entry.kind === 'event' && entry.type === CHUNKS_TYPE) return this.readChunks(entry)
     this.stream.close()
