@@ -2,7 +2,7 @@ import { killsOf } from './bounds.ts'
 import type { Findings } from './check/compare.ts'
 import type { editFigures } from './check/edits.ts'
 import type { Learning } from './check/learning.ts'
-import type { Traffic } from './clients/traffic.ts'
+import type { Traffic } from './clients/http.ts'
 import type { Rounds } from './rounds.ts'
 
 const SHOWN_MAX = 10

@@ -2,7 +2,17 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Random, seededRandom } from '../../lab/random.ts'
 import { type Answer, type Call, Caller, type Outcome } from '../http.ts'
-import type { Target } from './attack.ts'
+
+/** What the attackers know: a service, keys of their own project, and what they have stored in it. */
+export interface Target {
+  url: string
+  key: string
+  read_key: string
+  /** Many small events. */
+  long_session: string
+  /** A few messages of a megabyte. */
+  big_session: string
+}
 
 /** What the process of the attackers is told. */
 export interface AttackOrder {

@@ -1,5 +1,5 @@
 import { LabFailure } from '../../lab/failure.ts'
-import type { Target } from '../attackers/attack.ts'
+import type { Target } from '../attackers/ground.ts'
 import { type Call, Caller, dataOf } from '../http.ts'
 
 /** The tenant that must not notice anything. */

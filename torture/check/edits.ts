@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestObjectStore } from '../../lab/object_store.ts'
-import type { Edits } from '../clients/editor.ts'
+import type { Edits } from '../clients/surroundings.ts'
 import type { World } from '../world/world.ts'
 import type { Journal } from './journal.ts'
 

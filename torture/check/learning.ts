@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Lessons } from '../clients/learning_visitor.ts'
+import type { Lessons } from '../clients/surroundings.ts'
 import { OWN, SHARED } from '../world/model.ts'
 import type { Server } from '../world/server.ts'
 

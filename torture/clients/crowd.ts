@@ -1,42 +1,11 @@
 import type { Random } from '../../lab/random.ts'
-import type { Journal } from '../check/journal.ts'
-import type { ServiceNode } from '../world/node.ts'
-import { Editor, type Edits } from './editor.ts'
-import { LearningVisitor, type Lessons } from './learning_visitor.ts'
+import { Editor } from './editor.ts'
+import { LearningVisitor } from './learning_visitor.ts'
 import { Reader } from './reader.ts'
+import type { Surroundings } from './surroundings.ts'
 import { Tailer } from './tailer.ts'
-import type { Traffic } from './traffic.ts'
 import { Visitor } from './visitor.ts'
 import { Writer } from './writer.ts'
-
-/** A tenant: its id and the token that opens it. */
-export interface Tenant {
-  project_id: string
-  token: string
-}
-
-/** A session that clients work on. */
-export interface OpenSession {
-  session_id: string
-  tenant: Tenant
-}
-
-/** Shared by all clients: the nodes, the tenants, the sessions to work on, and the journal. */
-export interface Surroundings {
-  nodes: ServiceNode[]
-  tenants: Tenant[]
-  /** Of these, the one whose sessions a consumer of changes follows. */
-  consumed: Tenant
-  /** What learning spaces are given. */
-  lessons: Lessons
-  edits: Edits
-  /** Sessions that were acknowledged, the newest last. */
-  sessions: OpenSession[]
-  journal: Journal
-  traffic: Traffic
-  /** False once clients should finish what they began. */
-  isRunning: () => boolean
-}
 
 /** Of each kind, how many: 70 in all. */
 const WRITERS = 30

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Place } from '../check/journal.ts'
-import type { OpenSession, Tenant } from './crowd.ts'
+import type { OpenSession, Tenant } from './surroundings.ts'
 import { settle, Writer } from './writer.ts'
 
 const PAUSE_MS: [number, number] = [50, 350]
@@ -11,20 +11,6 @@ const SESSIONS_IN_USE = 3
 const BYTES_MAX = 700_000
 /** Longer than what stays in a message. */
 const INLINE_BYTES = 30_000
-
-/** Sessions in which entries are retracted, forked and given attachments, and what became of these. */
-export interface Edits {
-  tenant: Tenant
-  sessions: OpenSession[]
-  /** SHA-256 of bytes that were acknowledged. */
-  blobs: Set<string>
-  /** Sessions that expire while the run goes on. */
-  expiring: number
-}
-
-export function newEdits(tenant: Tenant): Edits {
-  return { tenant, sessions: [], blobs: new Set(), expiring: 0 }
-}
 
 /** Appends, retracts, forks, sends attachments and refers to them, and leaves sessions behind that expire. */
 export class Editor extends Writer {

@@ -1,6 +1,5 @@
 import { Agent, request } from 'node:http'
 import type { ServiceNode } from '../world/node.ts'
-import type { Traffic } from './traffic.ts'
 
 /** After this a client gives up: later than the service lets a request wait, sooner than a cut ends. */
 export const CLIENT_WAIT_MS = 4_000
@@ -25,6 +24,29 @@ interface Call {
   wait_ms?: number
   /** The session may have expired. */
   may_be_gone?: boolean
+}
+
+const EXPECTED = new Set([200, 201, 409, 503])
+
+/** Counts what the clients were answered, and keeps what no client should ever be answered. */
+export class Traffic {
+  requests = 0
+  readonly by_status = new Map<string, number>()
+  /** Answers that are neither success, nor refusal on a condition, nor "try again": with how often they came. */
+  readonly unexpected = new Map<string, number>()
+
+  count(answer: Answer, what: string): void {
+    const { status, error, retry_after } = answer
+    this.requests += 1
+    add(this.by_status, status === undefined ? 'unanswered' : String(status))
+    if (status === undefined) return
+    if (!EXPECTED.has(status)) add(this.unexpected, `${status} ${error} to ${what}`)
+    if (status === 503 && !retry_after) add(this.unexpected, `503 without Retry-After to ${what}`)
+  }
+}
+
+function add(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1)
 }
 
 /** One client's connections to the nodes, one to each. */

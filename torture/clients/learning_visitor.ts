@@ -1,19 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { inLetters, type Model } from '../world/model.ts'
-import type { OpenSession, Tenant } from './crowd.ts'
+import { inLetters } from '../world/model.ts'
+import type { OpenSession } from './surroundings.ts'
 import { Writer } from './writer.ts'
 
 const PAUSE_MS: [number, number] = [100, 1_500]
 const SESSIONS_OF_TASK = 6
-
-/** Where spaces learn, and what they were given. */
-export interface Lessons {
-  tenant: Tenant
-  space_ids: string[]
-  model: Model
-  /** Sessions that have all that they will ever have, and the space that each was given to. */
-  sessions: Array<{ session_id: string; space_id: string }>
-}
 
 /**
  * Creates sessions of runs that use a tool, which fails, and gives each to a learning space: before its entries, or behind

@@ -1,8 +1,8 @@
 import { starvation } from '../../lab/cpu_wait.ts'
 import type { Random } from '../../lab/random.ts'
 import type { ServiceNode } from '../world/node.ts'
-import type { OpenSession, Surroundings } from './crowd.ts'
 import { Caller } from './http.ts'
+import type { OpenSession, Surroundings } from './surroundings.ts'
 import { placesOf, settle } from './writer.ts'
 
 const EVERY_MS = 100

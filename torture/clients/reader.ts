@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../lab/random.ts'
 import { markerOf, type Sighting } from '../check/journal.ts'
-import type { OpenSession, Surroundings } from './crowd.ts'
 import { Caller } from './http.ts'
+import type { OpenSession, Surroundings } from './surroundings.ts'
 
 const PAGE = 200
 const SESSIONS_IN_USE = 32

@@ -1,7 +1,7 @@
 import { type ClientRequest, request } from 'node:http'
 import type { Random } from '../../lab/random.ts'
-import type { OpenSession, Surroundings } from './crowd.ts'
 import { type Item, sightingOf } from './reader.ts'
+import type { OpenSession, Surroundings } from './surroundings.ts'
 
 const SESSIONS_IN_USE = 24
 

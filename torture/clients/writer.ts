@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../lab/random.ts'
 import type { Place, SentAppend } from '../check/journal.ts'
-import type { OpenSession, Surroundings, Tenant } from './crowd.ts'
 import { type Answer, Caller } from './http.ts'
+import type { OpenSession, Surroundings, Tenant } from './surroundings.ts'
 
 /** Clients work on the newest sessions: many writers on each, and now and then a fresh one. */
 const SESSIONS_IN_USE = 24

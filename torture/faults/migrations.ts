@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import pg from 'pg'
 import { ANNALS } from '../../lab/launch_service.ts'
 import type { Random } from '../../lab/random.ts'
-import type { OwnWorld } from '../world/world.ts'
+import { fingerprint, type OwnWorld } from '../world/world.ts'
 import { type Fault, lull } from './fault.ts'
 
 /** Migrations of a fresh database, beside the load on the other one: two at once, and one killed in the middle. */
@@ -68,19 +67,4 @@ async function isMigrating({ postgres }: OwnWorld, name: string): Promise<boolea
     [name],
   )
   return rows.length > 0
-}
-
-/** Every column, constraint and index of a schema, in one line. */
-export async function fingerprint(connectionString: string): Promise<string> {
-  const client = new pg.Client({ connectionString })
-  await client.connect()
-  const { rows } = await client.query<{ line: string }>(`
-SELECT format('%s.%s %s %s %s', table_name, column_name, data_type, is_nullable, column_default) AS line
-FROM information_schema.columns WHERE table_schema = 'public'
-UNION ALL SELECT format('%s %s', conname, pg_get_constraintdef(oid)) FROM pg_constraint WHERE connamespace = 'public'::regnamespace
-UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
-UNION ALL SELECT format('%s %s', version, name) FROM schema_migrations
-ORDER BY line`)
-  await client.end()
-  return rows.map(({ line }) => line).join('\n')
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../lab/random.ts'
-import type { Tenant } from '../clients/crowd.ts'
+import type { Tenant } from '../clients/surroundings.ts'
 import type { Worker } from '../world/cluster.ts'
 import { type ClusterWorld, newTenant } from '../world/world.ts'
 import { callEveryOperation } from './every_operation.ts'

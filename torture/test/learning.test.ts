@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Learning } from '../check/learning.ts'
-import type { Lessons } from '../clients/learning_visitor.ts'
+import type { Lessons } from '../clients/surroundings.ts'
 import type { Postgres } from '../world/postgres.ts'
 
 const SESSION = { space_id: 'space', session_id: 'session', status: 'completed', error: null, is_whole: true }

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { startObjectStore, type TestObjectStore } from '../../lab/object_store.ts'
 import type { Random } from '../../lab/random.ts'
 import { mountSmallDisk, type SmallDisk } from '../../lab/small_disk.ts'
-import type { OpenSession, Tenant } from '../clients/crowd.ts'
-import { fingerprint } from '../faults/migrations.ts'
+import type { OpenSession, Tenant } from '../clients/surroundings.ts'
 import { Clock } from './clock.ts'
 import { Cluster } from './cluster.ts'
 import { Line } from './line.ts'
@@ -117,6 +117,21 @@ export async function startWorld(random: Random, cluster_url?: string): Promise<
       if (!keepLogs) await rm(work, { recursive: true, force: true })
     },
   }
+}
+
+/** Every column, constraint and index of a schema, in one line. */
+export async function fingerprint(connectionString: string): Promise<string> {
+  const client = new pg.Client({ connectionString })
+  await client.connect()
+  const { rows } = await client.query<{ line: string }>(`
+SELECT format('%s.%s %s %s %s', table_name, column_name, data_type, is_nullable, column_default) AS line
+FROM information_schema.columns WHERE table_schema = 'public'
+UNION ALL SELECT format('%s %s', conname, pg_get_constraintdef(oid)) FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
+UNION ALL SELECT format('%s %s', version, name) FROM schema_migrations
+ORDER BY line`)
+  await client.end()
+  return rows.map(({ line }) => line).join('\n')
 }
 
 /** A new project, with a token. `search`: its entries are indexed. */

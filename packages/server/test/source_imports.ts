@@ -2,27 +2,13 @@ import { dirname, join, relative } from 'node:path'
 import ts from 'typescript'
 
 /** What a file imports, types included, at its top or later by `import()`. */
-export function importsOf(source: ts.SourceFile): string[] {
-  const found: string[] = []
-  const visit = (node: ts.Node): void => {
-    const specifier =
-      ts.isImportDeclaration(node) || ts.isExportDeclaration(node)
-        ? node.moduleSpecifier
-        : ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword
-          ? node.arguments[0]
-          : ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)
-            ? node.argument.literal
-            : undefined
-    if (specifier && ts.isStringLiteral(specifier)) found.push(specifier.text)
-    ts.forEachChild(node, visit)
-  }
-  visit(source)
-  return found
+export function importsOf(text: string): string[] {
+  return ts.preProcessFile(text, true, true).importedFiles.map(({ fileName }) => fileName)
 }
 
-/** The files of ours that a file imports, as names below src. */
-export function ownImports(name: string, source: ts.SourceFile): string[] {
-  return importsOf(source)
+/** The files of ours that a file imports, as names below the folder that its own name is below. */
+export function ownImports(name: string, text: string): string[] {
+  return importsOf(text)
     .filter((specifier) => specifier.startsWith('.'))
     .map((specifier) => relative('.', join(dirname(name), specifier)).replace(/\.js$/, '.ts'))
 }

@@ -11,7 +11,7 @@ import { NamedForm } from './named_form.tsx'
 import { NewSecret } from './new_secret.tsx'
 import { ProjectKeys } from './project_keys.tsx'
 
-export interface AdminProject {
+interface AdminProject {
   id: string
   name: string
   created_at: string

@@ -4,7 +4,6 @@ import { ADMIN, ask } from '../access/service.ts'
 import { ConfirmDialog } from '../parts/confirm_dialog.tsx'
 import { Failure, Loading } from '../parts/states.tsx'
 import { Timestamp } from '../parts/timestamp.tsx'
-import type { AdminProject } from './admin_page.tsx'
 import { NamedForm } from './named_form.tsx'
 
 interface Key {
@@ -18,7 +17,7 @@ interface Key {
 
 /** The API keys of a project: list, create, revoke. */
 export function ProjectKeys(props: {
-  project: AdminProject
+  project: { id: string; name: string }
   onSecret: (secret: { of: string; token: string }) => void
 }) {
   const { project, onSecret } = props
