@@ -1,5 +1,5 @@
 import { isJsonObject } from '@annals/messages/json'
-import { type Column, type ColumnType, castOf, typeOf } from 'annals/dist/lifecycle/columns.js'
+import { type Column, type ColumnType, castOf, typeOf } from 'annals/dist/lifecycle/table.js'
 import { USER_IDENTIFIER_LENGTH_MAX } from 'annals/dist/limits.js'
 import { dayText, timestampText } from 'annals/dist/lists/resource_json.js'
 

@@ -1,5 +1,4 @@
-import { castOf, columnText } from 'annals/dist/lifecycle/columns.js'
-import { orderOf, ownerColumn, type Table } from 'annals/dist/lifecycle/table.js'
+import { castOf, columnText, orderOf, ownerColumn, type Table } from 'annals/dist/lifecycle/table.js'
 import type { Composed } from 'annals/dist/lists/listed.js'
 import type { Parameter } from 'annals/dist/postgres/database.js'
 import { planned, prepared, type Statement } from 'annals/dist/postgres/statement.js'

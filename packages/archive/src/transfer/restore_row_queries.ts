@@ -1,5 +1,4 @@
-import { castOf, columnText } from 'annals/dist/lifecycle/columns.js'
-import type { Table } from 'annals/dist/lifecycle/table.js'
+import { castOf, columnText, type Table } from 'annals/dist/lifecycle/table.js'
 import { insertTerms } from 'annals/dist/lists/term_queries.js'
 import { planned, type Statement } from 'annals/dist/postgres/statement.js'
 import { hasUser, readColumn, userJoinText } from '../columns.js'

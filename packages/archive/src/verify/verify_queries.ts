@@ -1,6 +1,7 @@
 import { type Check, LOST, missing, notErased, ODD, ORPHAN } from 'annals/dist/lifecycle/check.js'
-import { castOf, columnText } from 'annals/dist/lifecycle/columns.js'
 import {
+  castOf,
+  columnText,
   type HandledTable,
   isHandled,
   isOwner,

@@ -1,6 +1,12 @@
 import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from 'annals/dist/limits.js'
-import { MODEL_PATTERNS, type ProjectSettings } from 'annals/dist/projects/project_settings.js'
-import { changeProject, createProject, findProject, listProjects } from 'annals/dist/projects/projects.js'
+import {
+  changeProject,
+  createProject,
+  findProject,
+  listProjects,
+  MODEL_PATTERNS,
+  type ProjectSettings,
+} from 'annals/dist/projects/projects.js'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { parseName } from '../client/arguments.js'
 import { UsageError } from '../run_command.js'

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import type { Config } from '../configuration/config.js'
 import { byteResponses } from '../contract/responses.js'
+import { Count, optional, Sha256, Strict } from '../contract/schema.js'
 import { AnnalsError, type ErrorName, invalidRequest } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
 import { piecesStream } from '../http/answer/answer_pieces.js'
@@ -14,7 +15,6 @@ import type { ModuleRoutes } from '../module.js'
 import type { SharedDatabase } from '../postgres/shared_pool.js'
 import type { UsageDirectory } from '../projects/usage.js'
 import type { AssetUrls } from './asset_urls.js'
-import { AssetQuery, BlobHeaders, Blob as BlobSchema } from './blob_schema.js'
 import {
   type Blob,
   blobTooLarge,
@@ -30,6 +30,29 @@ import { ASSETS_PATH } from './public_urls.js'
 import { storeBlobWithinQuota } from './store_within_quota.js'
 
 const operation = operationsOf('Attachments')
+
+const BlobSchema = Type.Object(
+  {
+    sha256: Sha256,
+    bytes: Count('How many bytes it has.'),
+  },
+  { $id: 'Blob' },
+)
+
+const AssetQuery = Strict(
+  optional({
+    sha256: Sha256,
+    s3_key: Type.String({ ...Sha256, description: 'The same, as clients read it from `asset`.' }),
+  }),
+)
+
+const BlobHeaders = Type.Object(
+  optional({
+    range: Type.String({
+      description: 'One range of bytes, such as `bytes=0-1023`. Several, or another unit, count as none.',
+    }),
+  }),
+)
 
 interface BlobParts {
   config: Config

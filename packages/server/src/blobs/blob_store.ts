@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { MediaFacts } from '@annals/messages'
 import { AnnalsError, invalidRequest, notFound } from '../errors.js'
 import { newId } from '../ids.js'
 import type { Queryable, Row, Tenant } from '../postgres/database.js'
@@ -8,6 +9,7 @@ import { call } from '../postgres/stored_function.js'
 import type { Asset } from './asset_urls.js'
 import {
   ADD_BLOB_CHUNK,
+  BEGIN_OBJECT,
   DISCARD_UPLOAD,
   FIND_BLOB_OF,
   FIND_BLOBS,
@@ -16,7 +18,6 @@ import {
   TOUCH_BLOB,
 } from './blob_queries.js'
 import { discardObjects, keyOf, objectsOf } from './discard_blobs.js'
-import { BEGIN_OBJECT } from './object_queries.js'
 
 export const CHUNK_BYTES = 256 * 1024
 const READ_AT_ONCE = 3
@@ -250,4 +251,29 @@ function givenUp(): AnnalsError {
     'request_timeout',
     'The upload took so long that it was given up. Nothing was stored: send it again, faster.',
   )
+}
+
+/** Of longer PDFs only the number of bytes is known. */
+const PDF_BYTES_MAX = 32 * 1024 * 1024
+
+/** What the bytes of blobs say of themselves; those that the project does not have are left out. */
+export async function readBlobFacts(
+  tenant: Tenant,
+  hashes: readonly string[],
+  factsOf: (bytes: Uint8Array) => Promise<MediaFacts>,
+): Promise<Array<[sha256: string, facts: MediaFacts]>> {
+  const facts: Array<[string, MediaFacts]> = []
+  for (const blob of (await findBlobs(tenant, hashes)).values()) {
+    const beginning: Buffer[] = []
+    for await (const chunk of readBlob(tenant, blob, 0, Math.min(blob.bytes, CHUNK_BYTES)))
+      beginning.push(Buffer.from(chunk))
+    let bytes = Buffer.concat(beginning)
+    if (bytes.toString('latin1', 0, 5) === '%PDF-' && blob.bytes <= PDF_BYTES_MAX) {
+      const all: Buffer[] = []
+      for await (const chunk of readBlob(tenant, blob)) all.push(Buffer.from(chunk))
+      bytes = Buffer.concat(all)
+    }
+    facts.push([blob.sha256, { ...(await factsOf(bytes)), bytes: blob.bytes }])
+  }
+  return facts
 }

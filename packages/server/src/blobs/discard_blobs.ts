@@ -3,21 +3,19 @@ import type { Dependents, ErasedStep } from '../lifecycle/table.js'
 import type { Queryable, Tenant } from '../postgres/database.js'
 import { call } from '../postgres/stored_function.js'
 import {
+  ARE_OBJECTS_KEPT,
   COLLECT_BLOBS,
   DELETED_BYTES_MAX,
   ERASE_BLOBS,
-  FIND_PROJECTS_WITH_OLD_BLOBS,
-  RELEASE_BLOBS,
-  RELEASED_AT_ONCE_MAX,
-} from './blob_queries.js'
-import {
-  ARE_OBJECTS_KEPT,
   FIND_DISCARDED_OBJECTS,
   FIND_PROJECTS_WITH_DISCARDED_OBJECTS,
+  FIND_PROJECTS_WITH_OLD_BLOBS,
   FORGET_OBJECT,
   KEEP_OBJECTS,
   NOTE_OBJECTS,
-} from './object_queries.js'
+  RELEASE_BLOBS,
+  RELEASED_AT_ONCE_MAX,
+} from './blob_queries.js'
 
 /** Blobs that one transaction looks at: up to some hundred MB are deleted with them. */
 const BLOBS_AT_ONCE_MAX = 16

@@ -1,9 +1,14 @@
-import { memberTexts } from '@annals/messages/json'
+import { isRefusal, memberTexts } from '@annals/messages/json'
+import { readForm } from '../blobs/read_form.js'
+import { AnnalsError, invalidRequest } from '../errors.js'
+import { placeOf } from '../http/openapi/schema_words.js'
 import { checkMeta, checkObjectBytes } from '../http/request/json_parameters.js'
+import type { FormBody } from '../http/request/take_on_thread.js'
 import { type TakeBody, whole } from '../http/request/taken_body.js'
+import { readJson } from '../json/read_json.js'
 import { CreateLearningSpaceBody, PatchLearningSpaceBody } from './learning_space_schema.js'
 import { LearnBody, SpacePolicy } from './sessions/space_session_schema.js'
-import { IncludeSkillBody, SkillFields } from './skills/skill_schema.js'
+import { IncludeSkillBody, SKILL_FIELD_BYTES_MAX, SkillFields, ZIP_BYTES_MAX } from './skills/skill_schema.js'
 import { AddStatementBody, ChangeStatementBody, FeedbackBody } from './statements/statement_schema.js'
 
 const takeSpace: TakeBody<CreateLearningSpaceBody, { user: string | null | undefined }> = (
@@ -35,3 +40,28 @@ export const LEARNING_BODIES = {
   createSkill: [SkillFields, takeSkill],
   includeSkill: whole(IncludeSkillBody),
 } as const
+
+/** Reads a skill that was sent as a form: a zip in the field `file`, and fields of which `meta` is JSON. */
+export async function readSkillForm(content_type: string, body: Buffer): Promise<FormBody | AnnalsError> {
+  const form = await readForm(content_type, body)
+  if (form instanceof AnnalsError) return form
+  const file = form.files.get('file')
+  if (!file || form.files.size > 1) return invalidRequest('The form must have one file, in the field file.')
+  if (file.bytes.length > ZIP_BYTES_MAX) return tooLarge('file', ZIP_BYTES_MAX)
+  const long = Object.entries(form.texts).find(([, text]) => text.length > SKILL_FIELD_BYTES_MAX)
+  if (long) return tooLarge(placeOf('body', long[0]), SKILL_FIELD_BYTES_MAX)
+  const { meta = 'null', ...others } = form.texts
+  const text = JSON.stringify(others)
+  const fields = Buffer.from(`${text.slice(0, -1)}${text === '{}' ? '' : ','}"meta":${meta}}`)
+  const json = readJson(fields)
+  if (isRefusal(json))
+    return invalidRequest(`/meta must be a JSON object that can be stored: ${json.reason}.`)
+  return { body: fields, taken: [file] }
+}
+
+function tooLarge(field: string, bytes_max: number): AnnalsError {
+  return new AnnalsError(
+    'payload_too_large',
+    `/${field} has more than ${bytes_max} bytes. Send a smaller one.`,
+  )
+}

@@ -1,22 +1,40 @@
 import Type from '#typebox'
 import { PageOf } from '../contract/schema.js'
-import { notFound } from '../errors.js'
+import { mergedTooLarge, notFound } from '../errors.js'
 import { sentField, withFields } from '../http/answer/answer.js'
 import { answerFilteredList } from '../http/answer/page_answer.js'
+import { DATA_ID } from '../http/openapi/openapi_links.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { parseFilter } from '../http/request/json_parameters.js'
+import { newId } from '../ids.js'
+import { MERGED_BYTES_MAX } from '../limits.js'
+import { changeResource, readResource } from '../lists/tenant_resource.js'
+import type { IdempotencyKey } from '../log/append/append_request.js'
 import { idempotencyOf, markReplayed } from '../log/append_within_quota.js'
+import { type Created, createOnce } from '../log/create_once.js'
 import { IdempotencyHeaders } from '../log/event_schema.js'
-import type { Kits } from '../module.js'
+import type { Kits, ModuleRoutes } from '../module.js'
+import type { Queryable, Tenant } from '../postgres/database.js'
+import { call } from '../postgres/stored_function.js'
 import { mayRead } from '../projects/authenticate.js'
 import { LEARNING_BODIES } from './learning_bodies.js'
-import { LEARNING_SPACES } from './learning_space_queries.js'
-import { ListLearningSpacesQuery } from './learning_space_schema.js'
-import { createLearningSpace, mergeMeta, readLearningSpace } from './learning_spaces.js'
+import {
+  CREATE_LEARNING_SPACE,
+  LEARNING_SPACES,
+  MERGE_META,
+  READ_LEARNING_SPACE,
+} from './learning_space_queries.js'
+import { LearningSpace, ListLearningSpacesQuery } from './learning_space_schema.js'
+import { spaceSessionRoutes } from './sessions/space_session_routes.js'
+import { SpacePolicy, SpaceSession } from './sessions/space_session_schema.js'
+import { type SkillParts, skillRoutes } from './skills/skill_routes.js'
+import { ListedSkill, Skill, SkillForm, SpaceSkill } from './skills/skill_schema.js'
+import { statementRoutes } from './statements/statement_routes.js'
+import { SkillVersion, Statement } from './statements/statement_schema.js'
 
 const operation = operationsOf('Learning spaces')
 
-export const learningSpaceRoutes = ({ erasure }: Pick<Kits, 'erasure'>) =>
+const learningSpaceRoutes = ({ erasure }: Pick<Kits, 'erasure'>) =>
   allOf(
     operation({
       call: 'POST /learning_spaces',
@@ -92,3 +110,58 @@ export const learningSpaceRoutes = ({ erasure }: Pick<Kits, 'erasure'>) =>
       },
     }),
   )
+
+export const learningRoutes = (parts: Kits & SkillParts): ModuleRoutes => ({
+  project: allOf(
+    learningSpaceRoutes(parts),
+    spaceSessionRoutes(parts),
+    statementRoutes(parts),
+    skillRoutes(parts),
+  ),
+  schemas: [
+    LearningSpace,
+    ListedSkill,
+    Skill,
+    SpacePolicy,
+    SkillVersion,
+    SpaceSession,
+    SpaceSkill,
+    Statement,
+  ],
+  form_bodies: { createSkill: SkillForm },
+  links: {
+    createLearningSpace: { learning_space_id: DATA_ID },
+    createSkill: { skill_id: DATA_ID },
+    addStatement: { statement_id: DATA_ID },
+  },
+})
+
+interface LearningSpaceRequest {
+  project_id: string
+  user: string | undefined
+  body: string
+  idempotency: IdempotencyKey | undefined
+}
+
+function createLearningSpace(database: Queryable, request: LearningSpaceRequest): Promise<Created> {
+  const { project_id, user, body, idempotency } = request
+  return createOnce({ database, project_id }, idempotency, async () => {
+    const { key = null, request_hash = null } = idempotency ?? {}
+    const space = [newId(), user ?? null, newId(), body, key, request_hash]
+    return (await call(database, CREATE_LEARNING_SPACE, project_id, ...space)) ?? undefined
+  })
+}
+
+function readLearningSpace(tenant: Tenant, id: string): Promise<string> {
+  return readResource(tenant, 'learning_space', READ_LEARNING_SPACE, id)
+}
+
+/**
+ * Merges the body's meta into a space's, at the top level; null deletes a key. Returns the merged space.
+ * @throws AnnalsError learning_space_not_found, payload_too_large
+ */
+async function mergeMeta(tenant: Tenant, id: string, body: string): Promise<string> {
+  const answer = await changeResource(tenant, 'learning_space', MERGE_META, id, body, MERGED_BYTES_MAX)
+  if (answer === '') throw mergedTooLarge('meta')
+  return answer
+}

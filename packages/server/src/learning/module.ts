@@ -15,7 +15,6 @@ import { learnByRules } from './rules/learn_by_rules.js'
 import * as rules from './rules/rule_queries.js'
 import * as sessions from './sessions/space_session_queries.js'
 import * as skills from './skills/skill_queries.js'
-import * as erasure from './statements/erasure_queries.js'
 import * as statements from './statements/statement_queries.js'
 
 /** Learning spaces: they take in sessions of a project or of one of its users, and give back cited statements. */
@@ -26,7 +25,8 @@ export const LEARNING_MODULE: Module = {
     const { usage } = opened(PROJECTS_MODULE)
     const { urls } = opened(BLOBS_MODULE)
     return {
-      routes: async () => (await import('./all_learning_routes.js')).learningRoutes({ ...kits, usage, urls }),
+      routes: async () =>
+        (await import('./learning_space_routes.js')).learningRoutes({ ...kits, usage, urls }),
       consumers: [learnByRules(config.model !== undefined, findErrorsOnThread(thread))],
       background: () =>
         new Learner({
@@ -40,7 +40,7 @@ export const LEARNING_MODULE: Module = {
         }),
     }
   },
-  functions: functionsIn(calls, erasure, rules, sessions, skills, spaces, statements),
+  functions: functionsIn(calls, rules, sessions, skills, spaces, statements),
   tables: [
     {
       name: spaces.SPACE_LIST.table,

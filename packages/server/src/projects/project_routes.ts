@@ -13,7 +13,17 @@ import { readPosition, writePosition } from '../lists/log_position.js'
 import type { ModuleRoutes } from '../module.js'
 import type { SharedDatabase } from '../postgres/shared_pool.js'
 import { listActs } from './audit.js'
-import { NewToken, OPERATORS, OwnKey, PROJECT_BODIES, Project, Token, TokenSecret } from './project_schema.js'
+import {
+  NewToken,
+  OPERATORS,
+  OwnKey,
+  PROJECT_BODIES,
+  Project,
+  Token,
+  TokenSecret,
+  Usage,
+  UsageQuery,
+} from './project_schema.js'
 import {
   ALL_SCOPES,
   changeProject,
@@ -28,7 +38,6 @@ import {
 } from './projects.js'
 import type { UsageDirectory } from './usage.js'
 import { readDays, readModelTokens } from './usage_days.js'
-import { Usage, UsageQuery } from './usage_schema.js'
 import { usageJson } from './within_quotas.js'
 
 interface ProjectParts {

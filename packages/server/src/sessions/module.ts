@@ -1,4 +1,4 @@
-import { readBlobFacts } from '../blobs/blob_facts.js'
+import { readBlobFacts } from '../blobs/blob_store.js'
 import { collectBlobs, discardAllObjects } from '../blobs/discard_blobs.js'
 import { type Check, LOST, ORPHAN } from '../lifecycle/check.js'
 import type { Table } from '../lifecycle/table.js'
@@ -17,7 +17,6 @@ import * as erasures from './erase/erasure_queries.js'
 import { applyRetention } from './erase/retention.js'
 import * as expiry from './expiry_queries.js'
 import { LAST_ACTIVITY } from './last_activity.js'
-import * as longCopies from './long_copy_queries.js'
 import * as recounts from './recount_queries.js'
 import { TokenRecount } from './recount_tokens.js'
 import * as sessions from './session_queries.js'
@@ -70,7 +69,7 @@ export const SESSIONS_MODULE: Module = {
   open: (kits, opened) => {
     const { usage } = opened(PROJECTS_MODULE)
     return {
-      routes: async () => (await import('./all_session_routes.js')).allSessionRoutes({ ...kits, usage }),
+      routes: async () => (await import('./session_routes.js')).allSessionRoutes({ ...kits, usage }),
       consumers: [LAST_ACTIVITY],
       background: () => {
         const recount = recountTokens(kits)
@@ -79,17 +78,7 @@ export const SESSIONS_MODULE: Module = {
       },
     }
   },
-  functions: functionsIn(
-    appends,
-    copies,
-    END_COPIES,
-    erasures,
-    expiry,
-    longCopies,
-    messages,
-    recounts,
-    sessions,
-  ),
+  functions: functionsIn(appends, copies, END_COPIES, erasures, expiry, messages, recounts, sessions),
   tables: [
     SESSIONS,
     { name: 'session_heads', handled: WITH_THE_SESSION },
@@ -98,7 +87,7 @@ export const SESSIONS_MODULE: Module = {
       name: 'erased_sessions',
       handled:
         'Keeps in mind what is left of erased sessions, and goes with the last of it. An export has it, so that an import goes on.',
-      waits: longCopies.COPIES_WAIT,
+      waits: copies.COPIES_WAIT,
     },
     {
       name: 'list_terms',

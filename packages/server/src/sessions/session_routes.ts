@@ -1,32 +1,33 @@
 import { memberTexts } from '@annals/messages/json'
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
-import { PageOf } from '../contract/schema.js'
+import { PageOf, pageQuery, Strict, Timestamp } from '../contract/schema.js'
 import { invalidRequest, notFound } from '../errors.js'
 import { answer, sentField, withFields } from '../http/answer/answer.js'
 import { answerFilteredList } from '../http/answer/page_answer.js'
+import { DATA_ID } from '../http/openapi/openapi_links.js'
 import { allOf, operationsOf } from '../http/operation.js'
+import { Cursors } from '../http/request/cursor.js'
 import { parseFilter } from '../http/request/json_parameters.js'
 import type { FilteredList } from '../lists/filtered_list_queries.js'
 import type { ListPosition } from '../lists/keyset_queries.js'
 import { idempotencyOf, markReplayed } from '../log/append_within_quota.js'
 import { IdempotencyHeaders } from '../log/event_schema.js'
-import type { Kits } from '../module.js'
+import type { Kits, ModuleRoutes } from '../module.js'
 import { mayRead } from '../projects/authenticate.js'
 import type { UsageDirectory } from '../projects/usage.js'
 import { roomFor } from '../projects/within_quotas.js'
 import { copySession } from './copy_session.js'
 import { LAST_ACTIVITY } from './last_activity.js'
 import { SESSIONS_BY_ACTIVITY } from './last_activity_queries.js'
-import { SESSION_BODIES } from './session_bodies.js'
 import { listSessionsByPrefix, SESSIONS } from './session_queries.js'
-import { CopiedSession, ListSessionsQuery, MergedConfigs } from './session_schema.js'
+import { CopiedSession, ListSessionsQuery, MergedConfigs, SESSION_BODIES, Session } from './session_schema.js'
 import { createSession, mergeConfigs, readSession, replaceConfigs, setExpiry } from './sessions.js'
 
 const operation = operationsOf('Sessions')
 
 /** What the operations on sessions work with. */
-export interface SessionParts extends Pick<Kits, 'changes' | 'erasure' | 'longWork' | 'isServing'> {
+interface SessionParts extends Pick<Kits, 'changes' | 'erasure' | 'longWork' | 'isServing'> {
   usage: UsageDirectory
 }
 
@@ -40,7 +41,7 @@ function sessionsByPrefix(id_prefix: string, query: Record<string, unknown>): Fi
   return { ...SESSIONS, order: { name: `sessions from ${prefix}`, page } }
 }
 
-export const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: SessionParts) =>
+const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: SessionParts) =>
   allOf(
     operation({
       call: 'GET /session',
@@ -202,6 +203,76 @@ export const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: 
       },
     }),
   )
+
+const None = Type.Literal(0)
+
+const ObservingStatus = Type.Object({
+  observed: None,
+  in_process: None,
+  pending: None,
+  updated_at: Timestamp('When anything in the session last changed.'),
+})
+
+const Flushed = Type.Object({ status: None, errmsg: Type.Literal('') })
+
+const NO_TASKS = 'This service extracts no tasks from sessions: there are none, and none are under way.'
+
+/** What existing clients ask of a service that extracts tasks from sessions: true answers of one that does not. */
+const taskRoutes = allOf(
+  operation({
+    call: 'GET /session/:session_id/observing_status',
+    id: 'getObservingStatus',
+    summary: 'Count the messages by extraction of tasks',
+    description: NO_TASKS,
+    returns: 'Count the messages by extraction of tasks',
+    data: ObservingStatus,
+    json: async (request) => {
+      const session = await readSession(request, request.params.session_id)
+      const updated_at = memberTexts(session).get('updated_at')!
+      return `{"observed":0,"in_process":0,"pending":0,"updated_at":${updated_at}}`
+    },
+  }),
+
+  operation({
+    call: 'GET /session/:session_id/task',
+    id: 'listTasks',
+    summary: "List a session's tasks",
+    description: NO_TASKS,
+    querystring: Strict(pageQuery()),
+    returns: "List a session's tasks",
+    data: PageOf(Type.Object({})),
+    json: async (request) => {
+      await readSession(request, request.params.session_id)
+      // No page has another behind it, so no cursor is one of this list.
+      if (request.query.cursor !== undefined)
+        new Cursors('tasks', request.project_id, request.params.session_id).read(request.query.cursor)
+      return '{"items":[],"has_more":false,"next_cursor":""}'
+    },
+  }),
+
+  operation({
+    call: 'POST /session/:session_id/flush',
+    id: 'flushSession',
+    body: SESSION_BODIES.flushSession,
+    summary: 'Wait for the extraction of tasks',
+    description: NO_TASKS,
+    returns: 'Wait for the extraction of tasks',
+    data: Flushed,
+    json: async (request) => {
+      await readSession(request, request.params.session_id)
+      return '{"status":0,"errmsg":""}'
+    },
+  }),
+)
+
+export const allSessionRoutes = (parts: SessionParts): ModuleRoutes => ({
+  project: allOf(sessionRoutes(parts), taskRoutes),
+  schemas: [Session],
+  links: {
+    createSession: { session_id: DATA_ID },
+    copySession: { session_id: '$response.body#/data/new_session_id' },
+  },
+})
 
 /** The answer for an existing session, as if the request had created it. */
 function asSent(request: FastifyRequest, session: string): string {

@@ -1,5 +1,6 @@
 import Type, { type Static } from '#typebox'
 import {
+  EmptyBody,
   JsonObject,
   Nullable,
   optional,
@@ -9,6 +10,8 @@ import {
   UserIdentifier,
   Uuid,
 } from '../contract/schema.js'
+import { checkObjectBytes } from '../http/request/json_parameters.js'
+import { type TakeBody, whole } from '../http/request/taken_body.js'
 
 const EXPIRES_IN_S_MAX = 3_650 * 86_400
 
@@ -25,7 +28,7 @@ const ExpiresIn = Nullable(
   }),
 )
 
-export const UpdateSessionBody = Strict({ expires_in_s: ExpiresIn })
+const UpdateSessionBody = Strict({ expires_in_s: ExpiresIn })
 
 export const Session = Type.Object(
   {
@@ -55,7 +58,7 @@ export const Session = Type.Object(
   { $id: 'Session' },
 )
 
-export const CreateSessionBody = Strict(
+const CreateSessionBody = Strict(
   optional({
     user: Nullable(UserIdentifier),
     configs: Nullable(Configs('Any JSON object, up to 64 KiB.')),
@@ -73,7 +76,7 @@ export const CreateSessionBody = Strict(
     ),
   }),
 )
-export type CreateSessionBody = Static<typeof CreateSessionBody>
+type CreateSessionBody = Static<typeof CreateSessionBody>
 
 const HEX = '[0-9a-fA-F]'
 /** The beginning of a UUID. */
@@ -109,7 +112,7 @@ export const ListSessionsQuery = Strict({
   ...pageQuery(),
 })
 
-export const CopySessionBody = Strict(
+const CopySessionBody = Strict(
   optional({
     up_to_seq: Nullable(
       Type.Integer({
@@ -128,14 +131,46 @@ export const CopySessionBody = Strict(
     ),
   }),
 )
-export type CopySessionBody = Static<typeof CopySessionBody>
+type CopySessionBody = Static<typeof CopySessionBody>
 
 export const CopiedSession = Type.Object({
   old_session_id: Uuid('The session that was copied.'),
   new_session_id: Uuid('The copy.'),
 })
 
-export const ConfigsBody = Strict({ configs: Configs('Any JSON object, up to 64 KiB.') })
-export type ConfigsBody = Static<typeof ConfigsBody>
+const ConfigsBody = Strict({ configs: Configs('Any JSON object, up to 64 KiB.') })
+type ConfigsBody = Static<typeof ConfigsBody>
 
 export const MergedConfigs = Type.Object({ configs: Configs('The merged configs.') })
+
+/** The other fields of a session; its configs pass through as text. */
+interface GivenNames {
+  user: string | null | undefined
+  use_uuid: string | null | undefined
+}
+
+const takeSession: TakeBody<CreateSessionBody, GivenNames> = ({ user, use_uuid, configs }, text) => {
+  checkObjectBytes('/configs', configs, text)
+  return { user, use_uuid }
+}
+
+const takeCopy: TakeBody<CopySessionBody, GivenNames & { up_to_seq: number | undefined }> = (
+  { up_to_seq, user, use_uuid, configs },
+  text,
+) => {
+  checkObjectBytes('/configs', configs, text)
+  return { user, use_uuid, up_to_seq: up_to_seq ?? undefined }
+}
+
+const checkConfigs: TakeBody<ConfigsBody, void> = ({ configs }, text) =>
+  checkObjectBytes('/configs', configs, text)
+
+/** By operation: how its body is checked, and what is taken from it. */
+export const SESSION_BODIES = {
+  createSession: [CreateSessionBody, takeSession],
+  flushSession: whole(EmptyBody),
+  copySession: [CopySessionBody, takeCopy],
+  updateSession: whole(UpdateSessionBody),
+  replaceConfigs: [ConfigsBody, checkConfigs],
+  mergeConfigs: [ConfigsBody, checkConfigs],
+} as const

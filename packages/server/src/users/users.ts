@@ -1,10 +1,9 @@
 import { notFound } from '../errors.js'
-import { COUNTED_AT_ONCE_MAX, countSome } from '../lifecycle/count_owned_queries.js'
 import { type Counts, orderOf, type Table } from '../lifecycle/table.js'
 import type { ListPosition } from '../lists/keyset_queries.js'
 import { type Listed, readList } from '../lists/listed.js'
 import type { Queryable, Tenant } from '../postgres/database.js'
-import { FIND_USER, listUsers } from './user_queries.js'
+import { COUNTED_AT_ONCE_MAX, countSome, FIND_USER, listUsers } from './user_queries.js'
 
 export function findUsers(tenant: Tenant, position: ListPosition): Promise<Listed[]> {
   return readList(tenant, listUsers(tenant.project_id, position))

@@ -8,11 +8,11 @@ import { readResource } from '../../lists/tenant_resource.js'
 import type { Database, Queryable, Tenant } from '../../postgres/database.js'
 import { call } from '../../postgres/stored_function.js'
 import { readPolicy } from '../sessions/space_sessions.js'
-import { ERASE_CITES } from './erasure_queries.js'
 import {
   ADD_FEEDBACK,
   ADD_STATEMENT,
   CHANGE_STATEMENT,
+  ERASE_CITES,
   LIST_VERSIONS,
   listStatements,
   READ_ACTIVE_STATEMENTS,

@@ -7,7 +7,7 @@ import {
   FIND_ADMIN_SESSION,
   FORGET_EXPIRED_ADMIN_SESSIONS,
   RENEW_ADMIN_SESSION,
-} from './admin_session_queries.js'
+} from '../project_queries.js'
 import { hashToken, isSameToken } from './token.js'
 
 /**
