@@ -112,11 +112,11 @@ describe('a stream', () => {
   })
 
   it('goes on while its source says nothing, however long', async () => {
-    const { here, there } = open({ silence_ms: 300 })
+    const { here, there } = open({ silence_ms: 1_500 })
     const source = fedSource()
     const reader = readerOf(await here.createNewResumableStream('s', source.make))
     const other = textOf(await there.resumeExistingStream({ streamId: 's' }))
-    await sleep(1_500)
+    await sleep(4_000)
     source.say('data: late\n\n')
     source.end()
     expect([await reader.rest(), await other]).toEqual(['data: late\n\n', 'data: late\n\n'])
