@@ -31,6 +31,8 @@ const FORMS: Record<string, string> = {
   '^(0|[1-9][0-9]{0,15})(@[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6}Z)?$':
     'a seq such as 7, or <seq>@<created_at>',
   '^(none|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$': 'a UUID, or none',
+  '^([0-9a-fA-F]{4,8}|[0-9a-fA-F]{8}-([0-9a-fA-F]{0,4}|[0-9a-fA-F]{4}-([0-9a-fA-F]{0,4}|[0-9a-fA-F]{4}-([0-9a-fA-F]{0,4}|[0-9a-fA-F]{4}-[0-9a-fA-F]{0,12}))))$':
+    'the beginning of a UUID, such as 01931b0e',
   '^[0-9a-f]{64}$': 'a SHA-256 as 64 hexadecimal digits in lower case',
   '^https?://': 'a URL that begins with http:// or https://',
   '^https?://[^@]+$': 'a URL that begins with http:// or https://, without a user name',
