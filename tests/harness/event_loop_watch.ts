@@ -7,7 +7,7 @@ import { expect } from 'vitest'
 /** Time on a processor that the event loop may work at a stretch. */
 export const STRETCH_MS_MAX = 20
 /** A machine that is busy makes some stretches longer, but neither again and again nor as long as this. */
-const ATTEMPTS = 4
+const ATTEMPTS = 6
 const SURE_MS_MIN = 200
 
 /** What a service is started with, so that its event loop is watched. */

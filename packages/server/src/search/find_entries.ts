@@ -65,8 +65,8 @@ export interface Finding {
 
 /** How long a statement of a search may take, about. */
 const STATEMENT_MS = 150
-/** What is read of logs at once: what is handed to a thread holds the event loop meanwhile. */
-const PIECE_BYTES = 256 * 1024
+/** What is read of logs at once. */
+const PIECE_BYTES = 1024 * 1024
 
 /** What narrows a search inside the index; undefined if nothing can match. */
 export async function scopesOf(
