@@ -3050,10 +3050,7 @@ export interface operations {
     listSessions: {
         parameters: {
             query?: {
-                /**
-                 * @description The first characters of an id, at least 4: only the sessions whose id begins so, in the order of their ids. Not together with `user`, `filter_by_configs`, `parent` or `order_by`.
-                 * @example 0190d3a8
-                 */
+                /** @description The first characters of an id, at least 4: only the sessions whose id begins so, in the order of their ids. Not together with `user`, `filter_by_configs`, `parent` or `order_by`. */
                 id_prefix?: string;
                 /**
                  * @description The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use.

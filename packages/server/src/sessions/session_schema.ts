@@ -88,7 +88,6 @@ export const ListSessionsQuery = Strict({
       pattern: ID_PREFIX,
       description:
         'The first characters of an id, at least 4: only the sessions whose id begins so, in the order of their ids. Not together with `user`, `filter_by_configs`, `parent` or `order_by`.',
-      examples: ['0190d3a8'],
     }),
     user: UserIdentifier,
     filter_by_configs: Type.String({
