@@ -23,7 +23,7 @@ async function learnt(api: ApiClient, space: string, session: string, seq: numbe
   await vi.waitFor(async () => {
     const path = `/api/v1/learning_spaces/${space}/sessions/${session}`
     expect(expectOk(await api.request('GET', path))).toMatchObject({ status: 'completed', learnt_seq: seq })
-  }, 25_000)
+  }, 60_000)
 }
 
 it('a project that was imported goes on learning, from what was being read as from what is appended', async () => {
@@ -51,7 +51,7 @@ it('a project that was imported goes on learning, from what was being read as fr
   expect(statements.items.map(({ text }) => text).join()).toMatch(
     /book_flight.*cancel_flight|cancel_flight.*book_flight/,
   )
-})
+}, 360_000)
 
 it('goes on learning from a session for as long as there is the space, whenever somebody last gave it one', async () => {
   const project = await service.newProject()
