@@ -163,6 +163,9 @@ END`,
   },
 )
 
+/** Bytes of entries that are read at once, from the first on: none after these, whatever a caller stored. */
+const READ_BYTES_MAX = 4 * 1024 * 1024
+
 /**
  * Entries that a question may be answered with, if they are there to be found: not retracted, of no session that has
  * expired, and in all filters. Parameters: $1 project, $2 sessions, $3 seqs, $4 kind, $5 type, $6 role, $7 user's id,
@@ -171,8 +174,10 @@ END`,
 export const READ_RECALLED = prepared(
   'read_recalled_entries',
   `
-SELECT e.session_id, e.seq, e.kind, e.type, e.role, e.format, e.data::text AS data, ${timestampText('e.created_at')} AS created_at
-FROM unnest($2::uuid[], $3::bigint[]) AS r (session_id, seq)
+SELECT i.session_id, i.seq, i.kind, i.type, i.role, i.format, i.data::text AS data, ${timestampText('i.created_at')} AS created_at
+FROM (
+SELECT e.*, sum(e.bytes) OVER (ORDER BY r.place) - e.bytes AS bytes_before
+FROM unnest($2::uuid[], $3::bigint[]) WITH ORDINALITY AS r (session_id, seq, place)
 CROSS JOIN LATERAL (
   SELECT o.* FROM entries o
   WHERE o.project_id = $1 AND o.session_id = r.session_id AND o.seq = r.seq AND o.retracted_by IS NULL
@@ -184,11 +189,13 @@ CROSS JOIN LATERAL (
   SELECT FROM sessions o
   WHERE o.project_id = $1 AND o.id = r.session_id AND ($7::uuid IS NULL OR o.user_id = $7)
     AND ($8::jsonb IS NULL OR o.configs @> $8)
-    AND (h.updated_at + make_interval(secs => o.expires_in_s) <= now()) IS NOT TRUE OFFSET 0) s`,
+    AND (h.updated_at + make_interval(secs => o.expires_in_s) <= now()) IS NOT TRUE OFFSET 0) s
+) i WHERE i.bytes_before < ${READ_BYTES_MAX}`,
 )
 
 /** Messages of a session that its title is looked for in. */
 const TITLE_SEQ_MAX = 16
+const TITLE_BYTES_MAX = 32 * 1024
 
 /**
  * What sessions are called: a title in their configs, or else the first thing that a user said. Parameters: $1 project,
@@ -203,7 +210,7 @@ FROM sessions s
 LEFT JOIN LATERAL (
   SELECT o.format, o.data FROM entries o
   WHERE o.project_id = $1 AND o.session_id = s.id AND o.seq <= ${TITLE_SEQ_MAX} AND o.kind = 'message' AND o.role = 'user'
-    AND o.retracted_by IS NULL
+    AND o.bytes <= ${TITLE_BYTES_MAX} AND o.retracted_by IS NULL
   ORDER BY o.seq LIMIT 1) e ON true
 WHERE s.project_id = $1 AND s.id = ANY ($2)`,
 )
