@@ -22,11 +22,15 @@ describe('annals append', () => {
     expect(JSON.parse(inline.stdout)).toMatchObject({ seq: 1, type: 'note', data: { n: 1 } })
     expect((await annals(['append', id, '--format', 'openai', '--data', `@${path}`])).code).toBe(0)
     expect((await annals(['append', id, '--type', 'note', '--data', '-'], {}, '{"n":3}')).code).toBe(0)
+    const dated = ['--occurred-at', '2024-02-29T23:30:00-01:30']
+    const old = await annals(['append', id, '--type', 'note', '--data', '{}', ...dated])
+    expect(JSON.parse(old.stdout)).toMatchObject({ occurred_at: '2024-03-01T01:00:00.000000Z' })
     const items = await values('show', id)
     expect(items.map(({ kind, seq }) => [kind, seq])).toEqual([
       ['event', 1],
       ['message', 2],
       ['event', 3],
+      ['event', 4],
     ])
   })
 

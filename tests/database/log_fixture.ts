@@ -147,6 +147,7 @@ function anEntry(data: string, given?: string): AppendedEntry {
     role: null,
     bytes: Buffer.byteLength(data),
     tokens: 0,
+    occurred_at: null,
     data,
     meta: null,
   }

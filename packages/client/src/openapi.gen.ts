@@ -1484,6 +1484,12 @@ export interface components {
              * @example plan
              */
             key?: string;
+            /**
+             * Format: date-time
+             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            occurred_at?: string;
             /** @description The seq of the event that retracted the entry. Absent: it was not retracted. */
             retracted_by?: number;
         };
@@ -1547,6 +1553,12 @@ export interface components {
              * @example plan
              */
             key?: string;
+            /**
+             * Format: date-time
+             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            occurred_at?: string;
         };
         TimelineMessage: {
             /** @enum {string} */
@@ -1600,6 +1612,12 @@ export interface components {
              * @example plan
              */
             key?: string;
+            /**
+             * Format: date-time
+             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            occurred_at?: string;
             /**
              * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
              * @default openai
@@ -1679,6 +1697,12 @@ export interface components {
              * @example plan
              */
             key?: string;
+            /**
+             * Format: date-time
+             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            occurred_at?: string;
             /** @description The seq of the event that retracted the entry. Absent: it was not retracted. */
             retracted_by?: number;
         };
@@ -3866,6 +3890,12 @@ export interface operations {
                      * @example plan
                      */
                     key?: string;
+                    /**
+                     * Format: date-time
+                     * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                     * @example 2026-11-21T09:30:00.123456Z
+                     */
+                    occurred_at?: string;
                 };
             };
         };
@@ -4089,6 +4119,12 @@ export interface operations {
                      * @example plan
                      */
                     key?: string;
+                    /**
+                     * Format: date-time
+                     * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                     * @example 2026-11-21T09:30:00.123456Z
+                     */
+                    occurred_at?: string;
                 };
             };
         };
@@ -4498,6 +4534,12 @@ export interface operations {
                          */
                         key?: string;
                         /**
+                         * Format: date-time
+                         * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                         * @example 2026-11-21T09:30:00.123456Z
+                         */
+                        occurred_at?: string;
+                        /**
                          * Format: uuid
                          * @description An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored.
                          * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
@@ -4536,6 +4578,12 @@ export interface operations {
                          * @example plan
                          */
                         key?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                         * @example 2026-11-21T09:30:00.123456Z
+                         */
+                        occurred_at?: string;
                         /**
                          * Format: uuid
                          * @description An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored.
@@ -4631,6 +4679,12 @@ export interface operations {
                              */
                             key?: string;
                             /**
+                             * Format: date-time
+                             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                             * @example 2026-11-21T09:30:00.123456Z
+                             */
+                            occurred_at?: string;
+                            /**
                              * Format: uuid
                              * @description An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored.
                              * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
@@ -4669,6 +4723,12 @@ export interface operations {
                              * @example plan
                              */
                             key?: string;
+                            /**
+                             * Format: date-time
+                             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                             * @example 2026-11-21T09:30:00.123456Z
+                             */
+                            occurred_at?: string;
                             /**
                              * Format: uuid
                              * @description An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored.
@@ -4879,6 +4939,12 @@ export interface operations {
                          */
                         key?: string;
                         /**
+                         * Format: date-time
+                         * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                         * @example 2026-11-21T09:30:00.123456Z
+                         */
+                        occurred_at?: string;
+                        /**
                          * Format: uuid
                          * @description An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored.
                          * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
@@ -4917,6 +4983,12 @@ export interface operations {
                          * @example plan
                          */
                         key?: string;
+                        /**
+                         * Format: date-time
+                         * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                         * @example 2026-11-21T09:30:00.123456Z
+                         */
+                        occurred_at?: string;
                         /**
                          * Format: uuid
                          * @description An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored.

@@ -422,6 +422,8 @@ class Message(TypedDict):
     """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
+    occurred_at: NotRequired[str]
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
 
 
 class MessagePage(TypedDict):
@@ -506,6 +508,8 @@ class NewEvent(TypedDict):
     """The event itself: any JSON object."""
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
+    occurred_at: NotRequired[str]
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
 
 
 class NewEventEntry(TypedDict):
@@ -516,6 +520,8 @@ class NewEventEntry(TypedDict):
     """The event itself: any JSON object."""
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
+    occurred_at: NotRequired[str]
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
     id: NotRequired[str]
     """An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored."""
 
@@ -533,6 +539,8 @@ class NewMessage(TypedDict):
     meta: NotRequired[Mapping[str, object] | None]
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
+    occurred_at: NotRequired[str]
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
 
 
 class NewMessageEntry(TypedDict):
@@ -545,6 +553,8 @@ class NewMessageEntry(TypedDict):
     """Any JSON object of the caller, stored with the message, up to 64 KiB."""
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
+    occurred_at: NotRequired[str]
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
     id: NotRequired[str]
     """An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored."""
 
@@ -702,6 +712,8 @@ class SessionEvent(TypedDict):
     """The same as `created_at`: events do not change."""
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
+    occurred_at: NotRequired[str]
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
     retracted_by: NotRequired[int]
     """The seq of the event that retracted the entry. Absent: it was not retracted."""
 
@@ -1000,6 +1012,8 @@ class TimelineEvent(TypedDict):
     """As `created_at`."""
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
+    occurred_at: NotRequired[str]
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
     retracted_by: NotRequired[int]
     """The seq of the event that retracted the entry. Absent: it was not retracted."""
 
@@ -1024,6 +1038,8 @@ class TimelineMessage(TypedDict):
     """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
+    occurred_at: NotRequired[str]
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
     format: Literal["openai", "anthropic", "gemini", "acontext", "responses"]
     """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
     blob: JsonObject

@@ -13,7 +13,11 @@ const ENTRY_LINE = jsonLine(
       Object.entries(ENTRY).map(([name, column]) => [name, memberSql(`e.${name}`, column)]),
     ),
   },
-  { key: 'to_json(e.key)', retracted_by: 'CASE WHEN e.retracted_by <= e.last_seq THEN e.retracted_by END' },
+  {
+    key: 'to_json(e.key)',
+    occurred_at: memberSql('e.occurred_at', 'time'),
+    retracted_by: 'CASE WHEN e.retracted_by <= e.last_seq THEN e.retracted_by END',
+  },
 )
 
 /**

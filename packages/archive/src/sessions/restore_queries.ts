@@ -99,7 +99,7 @@ WHERE NOT EXISTS (SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = (l -
 ON CONFLICT DO NOTHING`,
 )
 
-const ENTRY_VALUES = `l ->> 'kind' AS kind, l ->> 'key' AS key, ${readColumns(ENTRY)}`
+const ENTRY_VALUES = `l ->> 'kind' AS kind, l ->> 'key' AS key, (l ->> 'occurred_at')::timestamptz AS occurred_at, ${readColumns(ENTRY)}`
 
 /**
  * Entries of the lines that differ from the log: another id, content or time at that seq. JSON is compared as text,
@@ -116,8 +116,8 @@ WITH given AS MATERIALIZED (
 SELECT g.session_id, min(g.seq) AS seq
 FROM given g
 LEFT JOIN entries e ON e.project_id = $1 AND e.session_id = g.session_id AND e.seq = g.seq
-WHERE (e.id, e.kind, e.type, e.role, e.format, e.key, e.parent_id, e.created_at, e.data::text, e.meta::text)
-  IS DISTINCT FROM (g.id, g.kind, g.type, g.role, g.format, g.key, g.parent_id, g.created_at, g.data::text, g.meta::text)
+WHERE (e.id, e.kind, e.type, e.role, e.format, e.key, e.parent_id, e.created_at, e.occurred_at, e.data::text, e.meta::text)
+  IS DISTINCT FROM (g.id, g.kind, g.type, g.role, g.format, g.key, g.parent_id, g.created_at, g.occurred_at, g.data::text, g.meta::text)
 GROUP BY g.session_id`,
 )
 
@@ -130,7 +130,7 @@ export const RESTORE_ENTRIES = planned(
   'restore_entries',
   `
 WITH made AS (
-  INSERT INTO entries AS e (project_id, kind, key, ${Object.keys(ENTRY).join(', ')})
+  INSERT INTO entries AS e (project_id, kind, key, occurred_at, ${Object.keys(ENTRY).join(', ')})
   SELECT $1, ${ENTRY_VALUES}
   FROM jsonb_array_elements($2::jsonb) AS l
   RETURNING e.session_id, e.seq, e.updated_at, e.tokens, e.bytes, e.kind, e.id

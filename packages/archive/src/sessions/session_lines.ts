@@ -79,6 +79,7 @@ const RARE = {
     fits: (value) =>
       CHECKS.text.fits(value) && value !== '' && [...String(value)].length <= ENTRY_KEY_LENGTH_MAX,
   }),
+  occurred_at: absentBefore('time'),
   retracted_by: absentBefore('ordinal'),
 } as const satisfies Record<string, LineColumn>
 

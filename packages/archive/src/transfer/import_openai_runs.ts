@@ -175,6 +175,7 @@ function toEntry({ id, role, parts, blob }: RunMessage): AppendedEntry {
     role,
     bytes: Buffer.byteLength(blob),
     tokens: countTokens(countedContent('openai', { parts }, parseJson(blob))),
+    occurred_at: null,
     data: blob,
     meta: '{}',
   }

@@ -18,6 +18,7 @@ interface AppendCommandOptions {
   format?: MessageFormat
   data: string
   key?: string
+  occurredAt?: string
   idempotencyKey?: string
   ifMatch?: number
 }
@@ -37,6 +38,7 @@ export function appendCommand(): Command {
     )
     .requiredOption('--data <json>', "the event's data, or the message: an object, @file, or - for stdin")
     .option('--key <key>', 'what the entry is about; `annals latest` lists the newest entry of each key')
+    .option('--occurred-at <time>', 'when it happened, in RFC 3339, if not now')
     .option(
       '--idempotency-key <key>',
       'store it only once, however often you repeat the command (default: a new key each time)',
@@ -55,7 +57,7 @@ Examples:
   date | jq -R '{at:.}' | annals append 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --type tick --data -`,
     )
     .action(async (session: string, options: Options) => {
-      const { type, format, key } = options
+      const { type, format, key, occurredAt: occurred_at } = options
       if ((type === undefined) === (format === undefined))
         throw new UsageError('Give --type for an event, or --format for a message.')
       const data = await readObject(options.data)
@@ -68,8 +70,8 @@ Examples:
         isReached,
         (append): Promise<{ seq: number }> =>
           type === undefined
-            ? sessions.appendMessage(session_id, { format, blob: data, key }, append)
-            : sessions.append(session_id, { type, data, key }, append),
+            ? sessions.appendMessage(session_id, { format, blob: data, key, occurred_at }, append)
+            : sessions.append(session_id, { type, data, key, occurred_at }, append),
       )
       output.outcome(entry, `Appended entry ${entry.seq}.`)
     })
@@ -112,6 +114,7 @@ function repetition(session_id: string, options: Options, key: string): string {
     ['--format', format],
     ['--data', data],
     ['--key', options.key],
+    ['--occurred-at', options.occurredAt],
     ['--if-match', ifMatch?.toString()],
     ['--url', url],
     ['--profile', profile],

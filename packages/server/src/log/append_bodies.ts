@@ -2,7 +2,7 @@ import { type FactsOf, type MessageFormat, mayReferToBlobs } from '@annals/messa
 import { COMPACTION_TYPE } from '@annals/messages/context'
 import { elementSlices, memberObjects, memberSlice, memberTexts, type Slice } from '@annals/messages/json'
 import { invalidRequest } from '../errors.js'
-import { checkMeta, checkObjectBytes } from '../http/request/json_parameters.js'
+import { checkMeta, checkObjectBytes, timeInUtc } from '../http/request/json_parameters.js'
 import type { TakeBody } from '../http/request/taken_body.js'
 import { newId } from '../ids.js'
 import { BATCH_ENTRIES_MAX } from '../limits.js'
@@ -32,7 +32,7 @@ export function takeEvent(body: AddEventBody, text: string, bytes: number): Appe
 
 /** What is stored for a message, and its parts as they are answered. */
 export const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts: string }> = (
-  { blob: parsed, format = 'openai', meta, key = null },
+  { blob: parsed, format = 'openai', meta, key = null, occurred_at },
   text,
   bytes,
   factsOf,
@@ -42,7 +42,8 @@ export const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts
   const members = memberTexts(text)
   const blob = members.get('blob')!
   const message = messageEntry(format as MessageFormat, blob, parsed, id, '/blob', factsOf)
-  const entry = messageToStore(message, members, { id, id_given: false, format, key, bytes })
+  const given = { id, id_given: false, format, key, bytes, occurred_at: happenedAt(occurred_at, '') }
+  const entry = messageToStore(message, members, given)
   return { entry, parts: partsJson(message.parts, blob, message.references !== undefined) }
 }
 
@@ -94,9 +95,14 @@ export function takeCompaction(
   }
 }
 
+/** When the entry at a place in the body happened, as it is stored. */
+function happenedAt(occurred_at: string | undefined, place: string): string | null {
+  return occurred_at === undefined ? null : timeInUtc(`${place}/occurred_at`, occurred_at)
+}
+
 /** `given`: the id that the caller chose; `place`: where the event is in the body. */
 function eventEntry(
-  { type, key, data: parsed }: Pick<AddEventBody, 'type' | 'key' | 'data'>,
+  { type, key, data: parsed, occurred_at }: Pick<AddEventBody, 'type' | 'key' | 'data' | 'occurred_at'>,
   data: string,
   bytes: number,
   given: string | undefined,
@@ -115,11 +121,14 @@ function eventEntry(
     key: key ?? null,
     bytes,
     tokens: 0,
+    occurred_at: happenedAt(occurred_at, place),
     data,
     meta: null,
     references: mayReferToBlobs(data) ? referencesIn(parsed, `${place}/data`) : undefined,
   }
 }
+
+type Given = Pick<AppendedEntry, 'id' | 'id_given' | 'format' | 'key' | 'bytes' | 'occurred_at'>
 
 /**
  * What is stored for a message. A meta of null counts as absent. Every member is named, in the order of an event's:
@@ -128,7 +137,7 @@ function eventEntry(
 function messageToStore(
   { role, tokens, references }: Pick<MessageEntry, 'role' | 'tokens' | 'references'>,
   members: Map<string, string>,
-  { id, id_given, format, key, bytes }: Pick<AppendedEntry, 'id' | 'id_given' | 'format' | 'key' | 'bytes'>,
+  { id, id_given, format, key, bytes, occurred_at }: Given,
 ): AppendedEntry {
   const meta = members.get('meta')
   return {
@@ -141,6 +150,7 @@ function messageToStore(
     key,
     bytes,
     tokens,
+    occurred_at,
     data: members.get('blob')!,
     meta: meta === undefined || meta === 'null' ? '{}' : meta,
     references,
@@ -235,7 +245,9 @@ function entriesAt(
     checkObjectBytes(`${place}/meta`, entry.meta)
     const { format = 'openai', key = null } = entry
     const message = messageEntry(format, members.get('blob')!, entry.blob, id, `${place}/blob`, factsOf)
-    return messageToStore(message, members, { id, id_given: given !== undefined, format, key, bytes })
+    const occurred_at = happenedAt(entry.occurred_at, place)
+    const chosen = { id, id_given: given !== undefined, format, key, bytes, occurred_at }
+    return messageToStore(message, members, chosen)
   })
 }
 

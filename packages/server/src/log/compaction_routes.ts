@@ -94,6 +94,7 @@ function compactionEvent(
     key: null,
     bytes: Buffer.byteLength(data) + expansion,
     tokens: 0,
+    occurred_at: null,
     data: plan ? data : `{${members}}`,
     meta: null,
     references,

@@ -9,8 +9,10 @@ export interface ShownEntry {
   format: string | null
   role: string | null
   parent_id: string | null
-  /** Both are shown only if set. */
+  /** These are shown only if set. */
   key?: string | null
+  /** When it happened, if its caller said so. */
+  occurred_at?: string | null
   /** The seq of the event that retracted it. */
   retracted_by?: number | null
   meta: string | null
@@ -34,8 +36,9 @@ export type EntryShape = 'item' | 'resource'
 export function entryJson(shape: EntryShape, log: ShownLog, entry: ShownEntry): string {
   const { seq, id, kind, data } = entry
   const key = entry.key ? `"key":${JSON.stringify(entry.key)},` : ''
+  const occurred = entry.occurred_at ? `"occurred_at":"${entry.occurred_at}",` : ''
   const mark = entry.retracted_by ? `,"retracted_by":${entry.retracted_by}` : ''
-  const times = `${key}"created_at":"${entry.created_at}","updated_at":"${entry.updated_at}"${mark}`
+  const times = `${key}${occurred}"created_at":"${entry.created_at}","updated_at":"${entry.updated_at}"${mark}`
   if (kind === 'event') {
     const fields = `"id":"${id}","project_id":"${log.project_id}","session_id":"${log.session_id}","type":${JSON.stringify(entry.type)},"data":${data}`
     return shape === 'item'

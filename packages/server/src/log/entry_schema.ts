@@ -8,7 +8,7 @@ import {
   IDS_MAX,
   RETRACTED_LAST_MAX,
 } from '../limits.js'
-import { EntryKey, EventData, EventType, entryMarks, Seq } from './event_schema.js'
+import { EntryKey, EventData, EventType, entryMarks, entryOptions, Seq } from './event_schema.js'
 import { Message, MessageBlob, MessageFormat, MessageMeta } from './message_schema.js'
 
 const Kind = Type.Union([Type.Literal('message'), Type.Literal('event')], {
@@ -116,7 +116,7 @@ const BatchEntry = Type.Union(
       kind: Type.Literal('event'),
       type: EventType,
       data: EventData,
-      key: Type.Optional(EntryKey),
+      ...entryOptions,
       id: GivenId,
     }),
     Strict({
@@ -124,7 +124,7 @@ const BatchEntry = Type.Union(
       blob: MessageBlob,
       format: Type.Optional(MessageFormat),
       meta: Type.Optional(MessageMeta),
-      key: Type.Optional(EntryKey),
+      ...entryOptions,
       id: GivenId,
     }),
   ],

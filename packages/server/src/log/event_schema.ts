@@ -33,9 +33,14 @@ export const EntryKey = Type.String({
   examples: ['plan'],
 })
 
+export const OccurredAt = Timestamp(
+  'When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.',
+)
+
 /** What is shown of an entry only if it is set. */
 export const entryMarks = optional({
   key: EntryKey,
+  occurred_at: OccurredAt,
   retracted_by: Type.Integer({
     minimum: 1,
     description: 'The seq of the event that retracted the entry. Absent: it was not retracted.',
@@ -57,7 +62,10 @@ export const SessionEvent = Type.Object(
   { $id: 'SessionEvent' },
 )
 
-export const AddEventBody = Strict({ type: EventType, data: EventData, key: Type.Optional(EntryKey) })
+/** What an event and a message take that few have. */
+export const entryOptions = optional({ key: EntryKey, occurred_at: OccurredAt })
+
+export const AddEventBody = Strict({ type: EventType, data: EventData, ...entryOptions })
 export type AddEventBody = Static<typeof AddEventBody>
 
 export const ListEventsQuery = Strict({

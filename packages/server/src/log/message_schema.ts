@@ -12,7 +12,7 @@ import {
   Uuid,
 } from '../contract/schema.js'
 import { ENTRY_PAGE_LIMIT_MAX } from '../limits.js'
-import { EntryKey, Seq } from './event_schema.js'
+import { EntryKey, entryOptions, OccurredAt, Seq } from './event_schema.js'
 
 export const MessageFormat = Type.Union(
   MESSAGE_FORMATS.map((format) => Type.Literal(format)),
@@ -63,6 +63,7 @@ export const Message = Type.Object(
     updated_at: Timestamp('When its meta last changed.'),
     seq: Seq,
     key: Type.Optional(EntryKey),
+    occurred_at: Type.Optional(OccurredAt),
   },
   { $id: 'Message' },
 )
@@ -71,7 +72,7 @@ export const AddMessageBody = Strict({
   blob: MessageBlob,
   format: Type.Optional(MessageFormat),
   meta: Type.Optional(Nullable(MessageMeta)),
-  key: Type.Optional(EntryKey),
+  ...entryOptions,
 })
 export type AddMessageBody = Static<typeof AddMessageBody>
 

@@ -70,6 +70,7 @@ function retractionEvent(): AppendedEntry {
     key: null,
     bytes: NO_SEQS.length,
     tokens: 0,
+    occurred_at: null,
     data: NO_SEQS,
     meta: null,
   }

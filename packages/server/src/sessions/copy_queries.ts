@@ -16,12 +16,12 @@ import { refuseReservedId } from './session_queries.js'
 
 /** Columns of a copied entry, and their values. `copy` is the parameter with the new session's id. */
 const ENTRY_COLUMNS = `project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens, kind, type,
-    role, format, key, retracted_by, data, meta, patched_meta`
+    role, format, key, retracted_by, occurred_at, data, meta, patched_meta`
 
 /** `until` is the last seq of the copy: what is retracted behind it is not retracted in the copy. */
 function copiedEntryText(project: string, copy: string, until: string): string {
   return `${project}, ${copy}::uuid, o.seq, o.created_at, o.updated_at, ${copiedId('o.id', copy)}, ${copiedId('o.parent_id', copy)}, o.bytes, o.tokens,
-    o.kind, o.type, o.role, o.format, o.key, CASE WHEN o.retracted_by <= ${until} THEN o.retracted_by END, o.data, o.meta, o.patched_meta`
+    o.kind, o.type, o.role, o.format, o.key, CASE WHEN o.retracted_by <= ${until} THEN o.retracted_by END, o.occurred_at, o.data, o.meta, o.patched_meta`
 }
 
 /** The references of copied entries to blobs, from behind one seq up to another. */

@@ -59,15 +59,15 @@ const STORE = `${onShard(
   'entries',
   `
   INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens,
-    kind, type, role, format, key, data, meta)
+    kind, type, role, format, key, occurred_at, data, meta)
   SELECT p_project, p_sessions[i.place], open_seqs[i.place] + i.behind, times[i.place], times[i.place], i.id,
     CASE WHEN i.is_first_message THEN last_messages[i.place] ELSE i.parent_id END, i.bytes, i.tokens,
-    i.kind, i.type, i.role, i.format, i.key, i.data, nullif(i.meta, 'null')
+    i.kind, i.type, i.role, i.format, i.key, i.occurred_at, i.data, nullif(i.meta, 'null')
   FROM ROWS FROM (
     unnest(p_places, p_behind, p_ids, p_parents, p_are_first_messages, p_bytes, p_tokens, p_kinds, p_types, p_roles,
-      p_formats, p_entry_keys),
+      p_formats, p_entry_keys, p_occurred),
     jsonb_array_elements(p_data), jsonb_array_elements(p_metas)
-  ) AS i (place, behind, id, parent_id, is_first_message, bytes, tokens, kind, type, role, format, key, data, meta)
+  ) AS i (place, behind, id, parent_id, is_first_message, bytes, tokens, kind, type, role, format, key, occurred_at, data, meta)
   WHERE open_seqs[i.place] IS NOT NULL`,
   ['open_seqs', 'times', 'last_messages'],
 )}${RETRACT}
@@ -119,7 +119,7 @@ const PARAMETERS = `p_project uuid, p_sessions uuid[], p_new_entries int[], p_ne
   p_tokens int[], p_kinds text[], p_roles text[], p_formats text[], p_entry_keys text[],
   p_metas jsonb, p_sessions_of_messages uuid[], p_keys text[], p_key_hashes text[],
   p_key_places int[], p_key_firsts int[], p_key_lasts int[], p_key_behind int[],
-  p_key_known_seqs bigint[], p_wanted int[], p_retractions jsonb`
+  p_key_known_seqs bigint[], p_wanted int[], p_retractions jsonb, p_occurred timestamptz[]`
 
 /** `mark` stands behind all that the function stores, `answer` behind all that it answers. */
 function appendBody({
@@ -176,7 +176,7 @@ END`
  * `p_key_places` (index of its session), `p_key_firsts` and `p_key_lasts` (first and last index of its seqs in the
  * following), `p_key_behind` (positions after the head, 0 for an entry stored before) and `p_key_known_seqs` (the seqs
  * of those). `p_wanted`: indexes (from 1) of the entries whose data and meta are returned as the database writes them,
- * or null. `p_retractions`: see retraction_queries.ts.
+ * or null. `p_retractions`: see retraction_queries.ts. `p_occurred`, per entry: when it happened; null if no entry says so.
  *
  * Answer: lines. For the sessions in order, separated by commas, the last seqs before this flush (empty: no such
  * session; -1 - seq: something was retracted or compacted after the given seq), and the times that are later than now (an empty line if none is); then now, the last messages before

@@ -30,6 +30,8 @@ export interface AppendedEntry {
   key: string | null
   /** Tokens of a message; 0 for an event. */
   tokens: number
+  /** When it happened, in UTC with microseconds; null: when it is stored. */
+  occurred_at: string | null
   /** An event's data or a message's blob, as JSON text. */
   data: string
   /** A message's meta as JSON text; null for an event. */

@@ -32,11 +32,12 @@ export const MOVE_HEADS = `${onShard(
 export const INSERT_EVENTS = onShard(
   'entries',
   `
-  INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data)
+  INSERT INTO entries AS e (project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data,
+    occurred_at)
   SELECT p_project, p_sessions[i.place], open_seqs[i.place] + i.behind, times[i.place], times[i.place], i.id, i.bytes, 0,
-    'event', i.type, i.data
-  FROM ROWS FROM (unnest(p_places, p_behind, p_ids, p_bytes, p_types), jsonb_array_elements(p_data))
-    AS i (place, behind, id, bytes, type, data)
+    'event', i.type, i.data, i.occurred_at
+  FROM ROWS FROM (unnest(p_places, p_behind, p_ids, p_bytes, p_types, p_occurred), jsonb_array_elements(p_data))
+    AS i (place, behind, id, bytes, type, occurred_at, data)
   WHERE open_seqs[i.place] IS NOT NULL`,
   ['open_seqs', 'times'],
 )

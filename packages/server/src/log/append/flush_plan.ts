@@ -46,12 +46,14 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
   const wantedPlaces: number[] = []
   let isPlain = true
   let isReferring = false
+  let isDated = false
   for (const [index, part] of parts.entries()) {
     part.index = index + 1
     if (!part.is_plain || part.new_entries === 0) isPlain = false
     for (const place of part.inserted) {
       inserted.push(place)
       if (place.entry.references) isReferring = true
+      if (place.entry.occurred_at !== null) isDated = true
       if (!place.is_wanted) continue
       wanted.push(place)
       wantedPlaces.push(inserted.length)
@@ -67,6 +69,7 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
     ...(hasKeys ? keyParameters(open, placed) : NO_KEYS),
     wanted.length === 0 ? null : plainArray(wantedPlaces),
     hasRetractions ? retractionParameter(retractions) : null,
+    isDated ? plainArray(inserted.map(({ entry }) => entry.occurred_at)) : null,
     ...(atomic.size > 0 ? atomicParameters(parts, atomic, open, placed) : []),
   ]
   if (isReferring || atomic.size > 0) parameters.push(isReferring ? referenceParameter(inserted) : null)

@@ -16,20 +16,20 @@ JOIN LATERAL (
 /**
  * Entries that are already stored, by session and id, and whether they differ from those to be stored under the same
  * ids; the data of a retraction is not the caller's. `place` (from 1) is the index of the given entry. Parameters: $1 project; one element per entry: $2 session,
- * $3 id, $4 kind, $5 type, $6 format, $7 key, $8 data and $9 meta as JSON arrays.
+ * $3 id, $4 kind, $5 type, $6 format, $7 key, $8 data and $9 meta as JSON arrays, $10 when it happened.
  */
 export const FIND_KNOWN_APPENDS = prepared(
   'find_known_appends',
   `
 SELECT x.place, e.seq, e.kind <> x.kind OR e.type IS DISTINCT FROM x.type OR e.format IS DISTINCT FROM x.format
   OR e.key IS DISTINCT FROM x.key OR e.data <> x.data AND e.type IS DISTINCT FROM '${RETRACTION_TYPE}'
-  OR e.meta IS DISTINCT FROM nullif(x.meta, 'null') AS differs
+  OR e.meta IS DISTINCT FROM nullif(x.meta, 'null') OR e.occurred_at IS DISTINCT FROM x.occurred_at AS differs
 FROM ROWS FROM (
-  unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[]),
+  unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $10::timestamptz[]),
   jsonb_array_elements($8::jsonb), jsonb_array_elements($9::jsonb)
-) WITH ORDINALITY AS x(session_id, id, kind, type, format, key, data, meta, place)
+) WITH ORDINALITY AS x(session_id, id, kind, type, format, key, occurred_at, data, meta, place)
 JOIN LATERAL (
-  SELECT o.seq, o.kind, o.type, o.format, o.key, o.data, o.meta
+  SELECT o.seq, o.kind, o.type, o.format, o.key, o.data, o.meta, o.occurred_at
   FROM entries o WHERE o.project_id = $1 AND o.session_id = x.session_id AND o.id = x.id LIMIT 1
 ) e ON true`,
 )
@@ -42,7 +42,7 @@ export const READ_APPENDED_ENTRIES = prepared(
   'read_appended_entries',
   `
 SELECT e.seq, e.id, e.kind, e.type, e.format, e.role, e.key, e.data::text AS data, e.meta::text AS meta, e.parent_id,
-  ${timestampText('e.created_at')} AS time, s.disable_task_tracking
+  ${timestampText('e.created_at')} AS time, ${timestampText('e.occurred_at')} AS occurred_at, s.disable_task_tracking
 FROM unnest($3::bigint[]) WITH ORDINALITY AS w(seq, ord)
 JOIN entries e ON e.project_id = $1 AND e.session_id = $2 AND e.seq = w.seq
 JOIN sessions s ON s.project_id = $1 AND s.id = $2

@@ -69,6 +69,7 @@ async function findKnownEntries(
     textArray(entries.map(({ key }) => key)),
     `[${entries.map(({ data }) => data).join(',')}]`,
     `[${entries.map(({ meta }) => meta ?? 'null').join(',')}]`,
+    plainArray(entries.map(({ occurred_at }) => occurred_at)),
   ])
   const known = new Map<PendingAppend, Map<string, number>>()
   const refused = new Set<PendingAppend>()

@@ -57,6 +57,7 @@ function storedAnswer(request: AppendRequest, session_id: string, row: Row): App
         format: format!,
         role: row.role!,
         key: row.key!,
+        occurred_at: row.occurred_at!,
         data: data!,
       },
       ...{ meta: row.meta!, parent_id: row.parent_id!, created_at: row.time!, updated_at: row.time! },

@@ -105,14 +105,28 @@ export function settle(
 function answerOf(request: AppendRequest, place: Place): AppendAnswer {
   const { entry, part, written } = place
   const { last_seq, time, last_message_id, disable_task_tracking } = part.head!
-  const { id, kind, type, format, role, key } = entry
+  const { id, kind, type, format, role, key, occurred_at } = entry
   const { data, meta } = written ?? entry
   const seq = last_seq + place.behind
   const parent_id = place.is_first_message ? last_message_id : place.parent_id
   const json = entryJson(
     shapeOf(request, type),
     { project_id: request.project_id, session_id: part.session_id, disable_task_tracking },
-    { seq, id, kind, type, format, role, key, data, meta, parent_id, created_at: time, updated_at: time },
+    {
+      seq,
+      id,
+      kind,
+      type,
+      format,
+      role,
+      key,
+      occurred_at,
+      data,
+      meta,
+      parent_id,
+      created_at: time,
+      updated_at: time,
+    },
   )
   return { seq, json, items: written?.items }
 }

@@ -86,15 +86,20 @@ export function compactionOf({ compaction_seq, compaction_id, compaction }: Row)
 
 type Columns = Record<string, Array<string | null>>
 const NONE: Array<string | null> = []
-type Marks = [key: string | null, retracted_by: number | null, changed_at: string | null]
-const NO_MARKS: Marks = [null, null, null]
+type Marks = [
+  key: string | null,
+  retracted_by: number | null,
+  changed_at: string | null,
+  occurred_at: string | null,
+]
+const NO_MARKS: Marks = [null, null, null, null]
 const NO_FIELDS = { format: null, parent_id: null, role: null, meta: null }
 
 /** Every member is named: spreading objects together costs as much as all the rest of an entry. */
 function shownEntry(columns: Columns, seq: number, at: number): ShownEntry {
   const { id, type = NONE, data, created_at, message = NONE } = columns
   const text = message[at]
-  const [key, retracted_by, changed_at] = marksOf(columns, at)
+  const [key, retracted_by, changed_at, occurred_at] = marksOf(columns, at)
   const { format, parent_id, role, meta } = text ? messageFields(text) : NO_FIELDS
   return {
     seq,
@@ -107,17 +112,18 @@ function shownEntry(columns: Columns, seq: number, at: number): ShownEntry {
     meta,
     key,
     retracted_by,
+    occurred_at,
     data: data![at]!,
     created_at: created_at![at]!,
     updated_at: changed_at ?? created_at![at]!,
   }
 }
 
-function marksOf({ marks, key, changed_at }: Columns, at: number): Marks {
-  if (!marks) return [key![at]!, null, changed_at![at]!]
+function marksOf({ marks, key, changed_at, occurred_at }: Columns, at: number): Marks {
+  if (!marks) return [key![at]!, null, changed_at![at]!, occurred_at![at]!]
   if (!marks[at]) return NO_MARKS
-  const [named, retracted_by, time] = JSON.parse(marks[at]) as Marks
-  return [named, retracted_by, time && wholeTime(time)]
+  const [named, retracted_by, time, occurred] = JSON.parse(marks[at]) as Marks
+  return [named, retracted_by, time && wholeTime(time), occurred && wholeTime(occurred)]
 }
 
 /** The fields in the column `message`, of which only the last, its meta, can have spaces in it. */

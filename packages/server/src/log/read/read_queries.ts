@@ -53,10 +53,11 @@ const id: Column = { sql: 'e.id', as: 'token' }
 const data: Column = { sql: 'e.data', as: 'token' }
 const meta: Column = { sql: 'coalesce(e.patched_meta, e.meta)', as: 'optional' }
 const created_at: Column = { sql: 'e.created_at', as: 'time' }
-/** What few entries have: a key, the seq of what retracted it, and when it was changed after it was stored. */
+/** What few entries have: a key, the seq of what retracted it, when it was changed after it was stored, and when it happened. */
 const marks: Column = {
-  sql: `CASE WHEN e.key IS NOT NULL OR e.retracted_by IS NOT NULL OR e.updated_at <> e.created_at THEN
-    json_build_array(e.key, e.retracted_by, ${inUtc('nullif(e.updated_at, e.created_at)')}) END`,
+  sql: `CASE WHEN e.key IS NOT NULL OR e.retracted_by IS NOT NULL OR e.updated_at <> e.created_at
+      OR e.occurred_at IS NOT NULL THEN
+    json_build_array(e.key, e.retracted_by, ${inUtc('nullif(e.updated_at, e.created_at)')}, ${inUtc('e.occurred_at')}) END`,
   as: 'optional',
 }
 /** What only messages have, with spaces between: each aggregate costs, also for the entries that have nothing. */
@@ -79,6 +80,7 @@ export const VIEW_COLUMNS: Record<EntryView, Record<string, Column>> = {
     ...{ seq, id, type: event.type!, data, created_at, message },
     key: { sql: 'e.key', as: 'text' },
     changed_at: { sql: 'nullif(e.updated_at, e.created_at)', as: 'time' },
+    occurred_at: { sql: 'e.occurred_at', as: 'time' },
   },
   message: { seq, id, data, message, tokens },
   context_message: {

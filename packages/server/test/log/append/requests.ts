@@ -15,6 +15,7 @@ export function anEntry(data = '{}'): AppendedEntry {
     role: null,
     bytes: Buffer.byteLength(data),
     tokens: 0,
+    occurred_at: null,
     data,
     meta: null,
   }
