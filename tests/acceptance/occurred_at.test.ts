@@ -59,6 +59,17 @@ describe('when an entry happened', () => {
     expect(timesOf(await itemsOf(sessionLog(api, copy)))).toEqual([...times, undefined, SHOWN])
   })
 
+  it('makes the duration that the console shows of a session', async () => {
+    const log = await newSessionLog(api)
+    const times = ['2024-02-29T23:30:00Z', '2024-02-29T23:55:00Z'].map((occurred_at) =>
+      event({ occurred_at }),
+    )
+    expectOk(await log.batch(times), 201)
+    const path = `/console/data/figures?ids=${log.id}`
+    const figures = await api.request<{ items: Array<{ duration_ms: number }> }>('GET', path)
+    expect(expectOk(figures).items[0]!.duration_ms).toBe(25 * 60_000)
+  })
+
   it('comes with a message that is sent as a form', async () => {
     const log = await newSessionLog(api)
     const form = new FormData()

@@ -25,6 +25,16 @@ describe('a session', () => {
     reader.read(log[3]!)
     expect(call).toMatchObject({ version: before + 1, verdict: 'failed', result: { duration_ms: 2_000 } })
   })
+
+  it('takes the time that entries happened at, where they say it, for clocks and durations', () => {
+    const call = { kind: 'event', type: 'tool_call', data: { id: 'c1', name: 'find', arguments: {} } }
+    const result = { kind: 'event', type: 'tool_result', data: { id: 'c1', result: 'found' } }
+    const times = ['2024-03-01T01:00:00.000000Z', '2024-03-01T01:00:07.500000Z']
+    const log = logOf({ entries: [call, result] }).map((entry, at) => ({ ...entry, occurred_at: times[at] }))
+    const entries = read(log)
+    expect(entries.map(({ created_at }) => created_at)).toEqual(times)
+    expect(callsOf(entries)[0]!.result!.duration_ms).toBe(7_500)
+  })
 })
 
 describe('a part of a session', () => {

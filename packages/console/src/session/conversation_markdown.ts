@@ -22,7 +22,7 @@ export function conversationMarkdown(
         is_plain && item.kind === 'event'
           ? fenced(writeJson(item.data), 'json')
           : read.blocks.map((block) => blockText(block)).join('\n')
-      return `## ${item.seq}. ${oneLine(speaker)} (${item.created_at}${mark})\n\n${body}\n`
+      return `## ${item.seq}. ${oneLine(speaker)} (${read.created_at}${mark})\n\n${body}\n`
     })
   return [head, ...pieces].map((piece) => `${piece}\n`)
 }

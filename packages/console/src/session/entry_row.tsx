@@ -35,7 +35,7 @@ export const EntryRow = memo(function EntryRow(props: EntryParts) {
   const { item, before, read, is_current, is_match, is_new, converted, onJump } = props
   // Shown at another place; here only for somebody who asks for this very entry.
   if (converted === undefined && !is_current && isShownElsewhere(read)) return null
-  const gap_ms = before === undefined ? 0 : Date.parse(item.created_at) - Date.parse(before)
+  const gap_ms = before === undefined ? 0 : Date.parse(read.created_at) - Date.parse(before)
   const marks = [
     is_current && 'is-current',
     is_match && 'is-match',
@@ -56,7 +56,7 @@ export const EntryRow = memo(function EntryRow(props: EntryParts) {
         >
           {countText(item.seq)}
         </button>
-        <Timestamp at={item.created_at} only_clock />
+        <Timestamp at={read.created_at} only_clock />
       </div>
       <div className="said">
         {item.retracted_by && (

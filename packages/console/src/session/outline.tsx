@@ -51,7 +51,9 @@ export function Outline(props: {
   useEffect(() => {
     if (place >= 0) virtualizer.scrollToIndex(place, { align: 'auto' })
   }, [place, virtualizer])
-  const [began, ended] = [read[0], read.at(-1)].map((item) => Date.parse(item?.created_at ?? ''))
+  const [began, ended] = [read[0], read.at(-1)].map((item) =>
+    Date.parse(item?.occurred_at ?? item?.created_at ?? ''),
+  )
   return (
     <nav className={`outline ${is_open ? 'is-open' : ''}`} aria-label="Tool calls and events">
       <button

@@ -31,9 +31,11 @@ export function SessionHead(props: { session: Session; log: Log; title: string |
     placeholderData: (before) => before,
   })
   const outcome = outcomeOf(configs)
-  const ended_at = log.entry(log.last_seq)?.created_at
-  const took_ms =
-    ended_at === undefined ? 0 : Date.parse(ended_at) - Date.parse(log.entry(1)?.created_at ?? ended_at)
+  const [began, ended] = [log.entry(1) ?? log.entry(log.last_seq), log.entry(log.last_seq)].map((item) =>
+    Date.parse(item?.occurred_at ?? item?.created_at ?? ''),
+  )
+  // Entries may be stored in another order than they happened.
+  const took_ms = Math.max(ended! - began! || 0, 0)
   return (
     <header className="session-head">
       <p className="crumbs">

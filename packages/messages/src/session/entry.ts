@@ -8,6 +8,8 @@ export type LogEntry = LoggedMessage | LoggedEvent
 interface Logged {
   seq: number
   created_at: string
+  /** When it happened, if its caller said so. */
+  occurred_at?: string | null | undefined
 }
 
 export interface LoggedMessage extends Logged {
@@ -36,7 +38,7 @@ export interface ToolCall {
   name: string
   /** Usually JSON; models also write broken JSON. */
   arguments: string
-  /** Where it was first recorded. */
+  /** Where it was first recorded, and when that happened. */
   seq: number
   created_at: string
   verdict: Verdict
@@ -50,7 +52,7 @@ export interface ToolResult {
   is_failed: boolean
   seq: number
   created_at: string
-  /** From the call's entry to the result's. 0 if both were stored at the same moment, which means unknown. */
+  /** From the call's entry to the result's, unless its recorder measured it. 0 if both happened at the same moment, which means unknown. */
   duration_ms: number
 }
 
@@ -88,6 +90,7 @@ export type Block =
 /** An entry of a log, for display. */
 export interface ReadEntry {
   seq: number
+  /** When it happened: its `occurred_at` if it has one. */
   created_at: string
   kind: 'message' | 'event'
   /** The speaker: system, developer, user, assistant or tool; for an event, its type. */

@@ -36,7 +36,7 @@ export class SessionReader {
   read(stored: LogEntry): ReadEntry {
     if (stored.seq !== this.last_seq + 1) this.joiner.stopCounting()
     this.last_seq = stored.seq
-    const entry = shown(stored)
+    const entry = shown(stored.occurred_at ? { ...stored, created_at: stored.occurred_at } : stored)
     if (entry.kind === 'event' && entry.type === CHUNKS_TYPE) return this.readChunks(entry)
     this.stream.close()
     return entry.kind === 'message' ? this.readMessage(entry) : this.readEvent(entry)

@@ -139,7 +139,7 @@ const BYTES_MAX = 512 * 1024
  */
 export const READ_ENTRIES_FOR_MODEL = prepared(
   'read_entries_for_model',
-  `SELECT o.seq, o.id, o.kind, o.type, o.role, o.format, ${timestampText('o.created_at')} AS created_at, o.data::text AS data
+  `SELECT o.seq, o.id, o.kind, o.type, o.role, o.format, ${timestampText('coalesce(o.occurred_at, o.created_at)')} AS created_at, o.data::text AS data
 FROM (
   SELECT i.*, sum(i.bytes) OVER (ORDER BY i.seq DESC) AS bytes_behind FROM entries i
   WHERE i.project_id = $1 AND i.session_id = $2 AND i.seq <= $3 AND (i.seq <= ${FIRST_ENTRIES} OR i.seq > $3 - ${LAST_ENTRIES})

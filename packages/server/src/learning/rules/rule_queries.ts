@@ -38,7 +38,7 @@ const KNOWN_ENTRY_BYTES_MAX = 16 * 1024
  */
 export const READ_ENTRIES_FOR_RULES = prepared(
   'read_entries_for_rules',
-  `SELECT o.seq, o.id, o.kind, o.type, o.role, o.format, ${timestampText('o.created_at')} AS created_at,
+  `SELECT o.seq, o.id, o.kind, o.type, o.role, o.format, ${timestampText('coalesce(o.occurred_at, o.created_at)')} AS created_at,
   CASE WHEN o.retracted_by IS NULL AND o.bytes <= ${ENTRY_BYTES_MAX} THEN o.data::text END AS data
 FROM (
   SELECT i.*, coalesce(sum(i.bytes) FILTER (WHERE i.seq > $3) OVER (ORDER BY i.seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
