@@ -2112,13 +2112,13 @@ export interface components {
              */
             project_id: string;
             /**
-             * @description What the token allows.
+             * @description What the token allows: `read` to read, `write` everything else, `ingest` only to send traces and logs of OpenTelemetry.
              * @example [
              *       "read",
              *       "write"
              *     ]
              */
-            scopes: ("read" | "write")[];
+            scopes: ("read" | "write" | "ingest")[];
         };
         Project: {
             /**
@@ -2172,13 +2172,13 @@ export interface components {
             /** @example production */
             name: string;
             /**
-             * @description What the token allows.
+             * @description What the token allows: `read` to read, `write` everything else, `ingest` only to send traces and logs of OpenTelemetry.
              * @example [
              *       "read",
              *       "write"
              *     ]
              */
-            scopes: ("read" | "write")[];
+            scopes: ("read" | "write" | "ingest")[];
             /**
              * Format: date-time
              * @description When it was created.
@@ -7338,13 +7338,13 @@ export interface operations {
                     /** @example production */
                     name: string;
                     /**
-                     * @description What the token allows.
+                     * @description What the token allows: `read` to read, `write` everything else, `ingest` only to send traces and logs of OpenTelemetry.
                      * @example [
                      *       "read",
                      *       "write"
                      *     ]
                      */
-                    scopes?: ("read" | "write")[];
+                    scopes?: ("read" | "write" | "ingest")[];
                     expires_at?: string | null;
                 };
             };
@@ -7385,13 +7385,13 @@ export interface operations {
                             /** @example production */
                             name: string;
                             /**
-                             * @description What the token allows.
+                             * @description What the token allows: `read` to read, `write` everything else, `ingest` only to send traces and logs of OpenTelemetry.
                              * @example [
                              *       "read",
                              *       "write"
                              *     ]
                              */
-                            scopes: ("read" | "write")[];
+                            scopes: ("read" | "write" | "ingest")[];
                             /**
                              * Format: date-time
                              * @description When it was created.

@@ -602,8 +602,8 @@ class OwnKey(TypedDict):
     """The token, for revoking it."""
     project_id: str
     """Its project."""
-    scopes: list[Literal["read", "write"]]
-    """What the token allows."""
+    scopes: list[Literal["read", "write", "ingest"]]
+    """What the token allows: `read` to read, `write` everything else, `ingest` only to send traces and logs of OpenTelemetry."""
 
 
 class RetractedEntries(TypedDict):

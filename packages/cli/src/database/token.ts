@@ -7,7 +7,7 @@ import {
   revokeToken,
   type TokenRequest,
 } from 'annals/dist/projects/projects.js'
-import { SCOPES, type Scope } from 'annals/dist/projects/tokens/token.js'
+import { ALL_SCOPES, SCOPES, type Scope } from 'annals/dist/projects/tokens/token.js'
 import { Command, InvalidArgumentError } from 'commander'
 import { parseName, parseUuid } from '../client/arguments.js'
 import { operatorName, printResources, tellProgress, withDatabase } from './with_database.js'
@@ -52,7 +52,12 @@ function createCommand(): Command {
   return ofProject(new Command('create'))
     .description('Create an API key. It is shown only once; Annals stores a hash.')
     .requiredOption('--name <name>', 'what it is for', parseName)
-    .option('--scopes <list>', 'what it may do: read, write, or both', parseScopes, [...SCOPES])
+    .option(
+      '--scopes <list>',
+      'what it may do: read, write (which includes ingest), or ingest, which only takes OpenTelemetry in',
+      parseScopes,
+      [...ALL_SCOPES],
+    )
     .option('--expires-at <time>', 'when it expires, in RFC 3339', parseTime)
     .addHelpText('after', '\nExample:\n  annals token create --name dashboard --scopes read')
     .action(async (options: CreateOptions) => {
@@ -74,7 +79,7 @@ export function keyCommand(): Command {
     )
     .action(async ({ project }: { project?: string }) => {
       const name = `${userInfo().username}@${hostname()}`
-      const { token, project_name } = await createToken(project, { name, scopes: SCOPES })
+      const { token, project_name } = await createToken(project, { name, scopes: ALL_SCOPES })
       process.stdout.write(`API key: ${token.token}\n`)
       tellProgress(`
 It may read and write the project "${project_name}", and is shown only this once: Annals stores a hash.
@@ -119,7 +124,7 @@ function parseScopes(text: string): Scope[] {
   const scopes = text.split(',').map((scope) => scope.trim())
   const wrong = scopes.find((scope) => !(SCOPES as readonly string[]).includes(scope))
   if (wrong !== undefined)
-    throw new InvalidArgumentError(`"${wrong}" is not a scope; the scopes are ${SCOPES.join(' and ')}.`)
+    throw new InvalidArgumentError(`"${wrong}" is not a scope; the scopes are ${SCOPES.join(', ')}.`)
   return scopes as Scope[]
 }
 

@@ -5,7 +5,7 @@ import type { Database, Queryable, Tenant } from '../postgres/database.js'
 import { FIND_PROJECT } from '../projects/project_queries.js'
 import { findProject, storeToken } from '../projects/projects.js'
 import type { Grant } from '../projects/tokens/key_look_ups.js'
-import { hashToken, mintToken, SCOPES, type Scope } from '../projects/tokens/token.js'
+import { ALL_SCOPES, hashToken, mintToken, type Scope } from '../projects/tokens/token.js'
 import { END_SESSION, FORGET_EXPIRED_SIGN_INS, RENEW_SESSION, TAKE_SIGN_IN_CODE } from './console_queries.js'
 
 const CODE_MINUTES_MAX = 15
@@ -45,7 +45,7 @@ export async function beginSessionByCode(database: Database, code: string): Prom
         `This link has been used or is older than ${CODE_MINUTES_MAX} minutes. \`npx annals console\` prints a new one; or sign in with an API key.`,
       )
     }
-    return beginSession({ database: connection, project_id: taken.project_id! }, SCOPES)
+    return beginSession({ database: connection, project_id: taken.project_id! }, ALL_SCOPES)
   })
 }
 

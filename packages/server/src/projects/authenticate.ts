@@ -15,7 +15,7 @@ declare module 'fastify' {
     grant: Grant | null
   }
   interface FastifyContextConfig {
-    /** The scope that the token needs: `read` for GET and `write` for all else, unless the route says otherwise. */
+    /** The scope that the token needs: `read` for GET and `write` for all else, unless the route says otherwise. `write` includes `ingest`. */
     scope?: Scope | 'any'
   }
 }
@@ -98,7 +98,7 @@ function admit(request: FastifyRequest, grant: Grant | undefined): AnnalsError |
 }
 
 function allows({ scopes }: Grant, scope: Scope | 'any'): boolean {
-  return scope === 'any' || scopes.has(scope)
+  return scope === 'any' || scopes.has(scope) || (scope === 'ingest' && scopes.has('write'))
 }
 
 /** The token of an Authorization header in the only accepted form; undefined without one. */

@@ -25,7 +25,6 @@ import {
   UsageQuery,
 } from './project_schema.js'
 import {
-  ALL_SCOPES,
   changeProject,
   checkProject,
   createProject,
@@ -36,6 +35,7 @@ import {
   readQuotas,
   revokeToken,
 } from './projects.js'
+import { ALL_SCOPES } from './tokens/token.js'
 import type { UsageDirectory } from './usage.js'
 import { readDays, readModelTokens } from './usage_days.js'
 import { usageJson } from './within_quotas.js'

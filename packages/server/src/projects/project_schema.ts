@@ -2,14 +2,18 @@ import Type from '#typebox'
 import { Between, Count, Name, Nullable, optional, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import { whole } from '../http/request/taken_body.js'
 import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
+import { SCOPES } from './tokens/token.js'
 
 /** Of operations that take the admin token. */
 export const OPERATORS = { security: [{ admin_token: [] }] }
 
-const Scopes = Type.Array(Type.Union([Type.Literal('read'), Type.Literal('write')]), {
+const Scope = Type.Unsafe<(typeof SCOPES)[number]>(Type.Union(SCOPES.map((scope) => Type.Literal(scope))))
+
+const Scopes = Type.Array(Scope, {
   minItems: 1,
   uniqueItems: true,
-  description: 'What the token allows.',
+  description:
+    'What the token allows: `read` to read, `write` everything else, `ingest` only to send traces and logs of OpenTelemetry.',
   examples: [['read', 'write']],
 })
 

@@ -20,7 +20,7 @@ import {
   REVOKE_OTHER_OWN_API_KEYS,
 } from './project_queries.js'
 import { numberOf, type Quotas, quotasOf } from './quotas.js'
-import { hashToken, mintToken, type Scope } from './tokens/token.js'
+import { ALL_SCOPES, hashToken, mintToken, type Scope } from './tokens/token.js'
 
 /** What an operator sets for a project. Null means the default: see the contract. */
 export interface ProjectSettings {
@@ -64,8 +64,6 @@ export interface TokenRequest {
   /** The id of a token without which this one is not valid. */
   parent_id?: string | undefined
 }
-
-export const ALL_SCOPES: readonly Scope[] = ['read', 'write']
 
 /** Creates a project with its first token. @throws AnnalsError project_exists */
 export async function createProject(

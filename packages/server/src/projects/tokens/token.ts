@@ -1,7 +1,11 @@
 import { createHash, hash, randomBytes } from 'node:crypto'
 
-export const SCOPES = ['read', 'write'] as const
+/** `ingest` allows nothing but sending what instrumented programs report; `write` allows that as well. */
+export const SCOPES = ['read', 'write', 'ingest'] as const
 export type Scope = (typeof SCOPES)[number]
+
+/** Those of a key that may do everything. */
+export const ALL_SCOPES: readonly Scope[] = ['read', 'write']
 
 // sk-annals-<43 characters: 256 random bits>-<6 characters: checksum of the part before>
 const OURS = /^sk-annals-[\w-]{43}-[\w-]{6}$/
