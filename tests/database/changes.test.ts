@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Consumer } from '../../packages/server/src/changes/consumer.ts'
 import { SWITCH, SWITCH_ON } from '../../packages/server/src/changes/project_consumer_queries.ts'
 import { keepConsumer, retire } from '../../packages/server/src/changes/project_consumers.ts'
-import { APPEND_MARKED_ENTRIES } from '../../packages/server/src/log/append/append_queries.ts'
+import { APPEND_ENTRIES } from '../../packages/server/src/log/append/append_queries.ts'
 import type { Appender } from '../../packages/server/src/log/append/appender.ts'
 import { planFlush } from '../../packages/server/src/log/append/flush_plan.ts'
 import { execute, queryRows, withConnection } from '../harness/sql.ts'
@@ -76,7 +76,7 @@ describe('an append that finds the mark there while a consumer is about to clear
     const { parameters } = planFlush(project, [{ request, known: new Map() }])
     await withConnection(log.url, async (connection) => {
       await connection.query('BEGIN')
-      await connection.query(APPEND_MARKED_ENTRIES.statement.text, parameters as unknown[])
+      await connection.query(APPEND_ENTRIES.statement.text, parameters as unknown[])
       start(witness())
       await vi.waitFor(async () => expect(await seenOf(project)).toEqual({ [session]: ['1'] }), {
         timeout: 10_000,

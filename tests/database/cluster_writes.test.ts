@@ -4,6 +4,7 @@ import {
   CREATE_LEARNING_SPACE,
   MERGE_META,
 } from '../../packages/server/src/learning/learning_space_queries.ts'
+import { APPEND_ENTRIES } from '../../packages/server/src/log/append/append_queries.ts'
 import {
   type AppendedEntry,
   type AppendRequest,
@@ -61,8 +62,8 @@ type Flush = [StoredFunction, readonly Parameter[]]
 
 function flushOf(project: string, session: string, parts: Partial<AppendRequest>): Flush {
   const request = eventRequest(project, session, parts)
-  const { call, parameters } = planFlush(project, [{ request, known: new Map() }])
-  return [call, parameters]
+  const { parameters } = planFlush(project, [{ request, known: new Map() }])
+  return [APPEND_ENTRIES, parameters]
 }
 
 /** All that an append can carry. The project is not known to be without consumers, but for the first. */

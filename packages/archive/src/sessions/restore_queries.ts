@@ -2,9 +2,8 @@ import { COMPACTION_TYPE } from '@annals/messages/context'
 import { markChanges } from 'annals/dist/changes/mark_changes.js'
 import { timestampText } from 'annals/dist/lists/resource_json.js'
 import { insertTerms } from 'annals/dist/lists/term_queries.js'
-import { seqIn } from 'annals/dist/log/append/compaction_steps.js'
 import { SESSION_LIST } from 'annals/dist/log/append/configs_queries.js'
-import { digestText } from 'annals/dist/log/read/compaction_queries.js'
+import { digestText, seqText } from 'annals/dist/log/read/compaction_queries.js'
 import { byId } from 'annals/dist/log/read/read_queries.js'
 import { planned } from 'annals/dist/postgres/statement.js'
 import { expiryText } from 'annals/dist/sessions/expiry_queries.js'
@@ -185,7 +184,7 @@ JOIN LATERAL (SELECT o.id FROM entries o WHERE o.project_id = $1 AND o.session_i
 export const CHECK_COMPACTION = planned(
   'check_compaction',
   `
-SELECT e.data ->> 'digest' = ${digestText('$1', '$2', seqIn('from_seq'), seqIn('to_seq'))} AND ${seqIn('to_seq')} < e.seq AS agrees
+SELECT e.data ->> 'digest' = ${digestText('$1', '$2', seqText('from_seq'), seqText('to_seq'))} AND ${seqText('to_seq')} < e.seq AS agrees
 FROM entries e
 WHERE e.project_id = $1 AND e.session_id = $2 AND e.seq = $3::bigint AND e.type = '${COMPACTION_TYPE}' AND e.data ? 'digest'`,
 )

@@ -2,8 +2,8 @@ import { COMPACTION_TYPE } from '@annals/messages/context'
 import { BLOBS_OF_ENTRY, notErased } from 'annals/dist/lifecycle/check.js'
 import { indexTermsText } from 'annals/dist/lists/term_queries.js'
 import { RETRACTION_TYPE } from 'annals/dist/log/append/append_request.js'
-import { seqIn } from 'annals/dist/log/append/compaction_steps.js'
 import { SESSION_LIST } from 'annals/dist/log/append/configs_queries.js'
+import { seqText } from 'annals/dist/log/read/compaction_queries.js'
 import { planned } from 'annals/dist/postgres/statement.js'
 import { findingsSql } from '../verify/findings.js'
 import { SESSION_CHECKS } from './session_check_queries.js'
@@ -40,8 +40,8 @@ WITH session AS MATERIALIZED (
   SELECT e.session_id, e.seq, e.id, e.parent_id, e.kind, e.bytes, e.tokens, e.created_at, e.updated_at,
     e.retracted_by, CASE WHEN e.type = '${RETRACTION_TYPE}' THEN e.data -> 'seqs' END AS retracted_seqs,
     CASE WHEN e.type = '${COMPACTION_TYPE}' THEN e.data ->> 'digest' END AS compacted,
-    CASE WHEN e.type = '${COMPACTION_TYPE}' THEN ${seqIn('from_seq')} END AS from_seq,
-    CASE WHEN e.type = '${COMPACTION_TYPE}' THEN ${seqIn('to_seq')} END AS to_seq,
+    CASE WHEN e.type = '${COMPACTION_TYPE}' THEN ${seqText('from_seq')} END AS from_seq,
+    CASE WHEN e.type = '${COMPACTION_TYPE}' THEN ${seqText('to_seq')} END AS to_seq,
     CASE
       WHEN e.kind = 'event' THEN e.type IS NOT NULL AND num_nulls(e.role, e.format, e.meta, e.patched_meta) = 4
       WHEN e.kind = 'message' THEN e.type IS NULL AND num_nulls(e.role, e.format, e.meta) = 0

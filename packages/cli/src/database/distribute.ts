@@ -20,8 +20,9 @@ Example:
     )
     .action(async () => {
       const { distribute } = await import('annals/dist/postgres/citus/distribute.js')
+      const { FUNCTIONS } = await import('annals/dist/service/modules.js')
       const work = async (target: ConnectionTarget, signal: AbortSignal) => {
-        const tables = await distribute(target, tellProgress, signal)
+        const tables = await distribute(target, FUNCTIONS, tellProgress, signal)
         return tables.length === 0
           ? 'Everything is already distributed.'
           : `Distributed ${tables.length} tables: ${tables.join(', ')}.`

@@ -1,6 +1,5 @@
 import type pg from 'pg'
-import { distributeFunctions } from './citus/distribute_functions.js'
-import { SHARDS_HERE } from './citus/shards_here.js'
+import { createFunctions } from './citus/distribute_functions.js'
 import { boundLockWaits, onSchemaConnection, schemaTransaction } from './schema_change.js'
 import type { ConnectionTarget } from './single_connection.js'
 import type { StoredFunction } from './stored_function.js'
@@ -43,7 +42,7 @@ export async function installFunctions(
   signal?: AbortSignal,
   onProgress?: (sentence: string) => void,
 ): Promise<void> {
-  const wanted = new Map([SHARDS_HERE, ...functions].map(({ name, definition }) => [name, definition]))
+  const wanted = new Map(functions.map((one) => [one.name, one]))
   await onSchemaConnection(target, async (client) => {
     if (isInstalled(wanted, await listFunctions(client))) return
     const install = async () => {
@@ -61,12 +60,16 @@ async function listFunctions(client: pg.Client): Promise<Listed[]> {
   return (await client.query<Listed>(LIST_FUNCTIONS)).rows
 }
 
-function isInstalled(wanted: ReadonlyMap<string, string>, there: readonly Listed[]): boolean {
+function isInstalled(wanted: ReadonlyMap<string, StoredFunction>, there: readonly Listed[]): boolean {
   const names = new Set(there.filter((one) => !one.is_superseded).map(({ name }) => name))
   return [...wanted.keys()].every((name) => names.has(name))
 }
 
-async function change(client: pg.Client, wanted: ReadonlyMap<string, string>, there: readonly Listed[]) {
+async function change(
+  client: pg.Client,
+  wanted: ReadonlyMap<string, StoredFunction>,
+  there: readonly Listed[],
+) {
   const { rows } = await client.query<{ mark: string }>(MARK)
   for (const { name, signature, is_superseded, is_old } of there) {
     if (wanted.has(name)) {
@@ -75,6 +78,8 @@ async function change(client: pg.Client, wanted: ReadonlyMap<string, string>, th
     else if (!is_superseded) await client.query(`COMMENT ON FUNCTION ${signature} IS '${rows[0]!.mark}'`)
   }
   const names = new Set(there.map(({ name }) => name))
-  for (const [name, definition] of wanted) if (!names.has(name)) await client.query(definition)
-  await distributeFunctions(client)
+  await createFunctions(
+    client,
+    [...wanted.values()].filter(({ name }) => !names.has(name)),
+  )
 }

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
+import { basename } from 'node:path'
+import { ON_SHARDS, onShards } from './citus/on_shards.js'
 import type { Parameter, Queryable } from './database.js'
+import { fill, sqlFile } from './sql_file.js'
 import type { Statement } from './statement.js'
 
 /**
@@ -17,8 +20,10 @@ import type { Statement } from './statement.js'
 export interface StoredFunction {
   /** The name in the database. */
   readonly name: string
-  /** CREATE FUNCTION. */
+  /** CREATE OR REPLACE FUNCTION. */
   readonly definition: string
+  /** The same for a cluster, where it differs. */
+  readonly definition_on_cluster?: string
   /** Calls it. Row: `answer`, which may be null. */
   readonly statement: Statement
 }
@@ -47,19 +52,55 @@ AS $function$
 #variable_conflict use_column
 ${body}
 $function$`
-  const digest = createHash('sha256').update(shape).digest('hex').slice(0, 8)
-  const full_name = `${name}_${digest}`
-  const given = typed.map((_, index) => `$${index + 1}`)
+  const full_name = versioned(name, shape)
   return {
     name: full_name,
     definition: `CREATE OR REPLACE FUNCTION ${full_name}${shape}`,
-    statement: {
-      name,
-      text: `SELECT ${full_name}(${given.join(', ')}) AS answer`,
-      prepared: true,
-      writes: settings === undefined,
-    },
+    statement: { ...statementOf(name, full_name, typed.length), writes: settings === undefined },
   }
+}
+
+/**
+ * A function that stands in a file of its own, whole: its parameters one a line, its name {name}. `values`: what else the
+ * file names in braces. `tables`: those of the project's tables that the file names in braces as well, because on a
+ * cluster their shards take their places: see citus/on_shards.sql.
+ */
+export function storedFunctionIn(
+  path: string,
+  values: Readonly<Record<string, string>> = {},
+  tables: readonly string[] = [],
+): StoredFunction {
+  const text = fill(sqlFile(path), values)
+  const parameters = parametersIn(text)
+  const name = basename(path, '.sql')
+  const full_name = versioned(name, tables.length === 0 ? text : text + ON_SHARDS)
+  const inPlace = { name: full_name, ...Object.fromEntries(tables.map((table) => [table, table])) }
+  return {
+    name: full_name,
+    definition: fill(text, inPlace),
+    ...(tables.length > 0 && { definition_on_cluster: onShards(full_name, parameters, text, tables) }),
+    statement: { ...statementOf(name, full_name, parameters.length), writes: true },
+  }
+}
+
+/** Names and types. */
+function parametersIn(text: string): string[] {
+  const lines = text.split('\n')
+  const from = lines.findIndex((line) => line.startsWith('CREATE ')) + 1
+  return lines
+    .slice(from, lines.indexOf(')', from))
+    .map((line) => line.trim())
+    .filter((line) => !line.startsWith('--'))
+    .map((line) => (line.endsWith(',') ? line.slice(0, -1) : line))
+}
+
+function versioned(name: string, definition: string): string {
+  return `${name}_${createHash('sha256').update(definition).digest('hex').slice(0, 8)}`
+}
+
+function statementOf(name: string, full_name: string, count: number): Statement {
+  const given = Array.from({ length: count }, (_, index) => `$${index + 1}`)
+  return { name, text: `SELECT ${full_name}(${given.join(', ')}) AS answer`, prepared: true }
 }
 
 /** Those among what files of statements export. */

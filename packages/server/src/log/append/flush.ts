@@ -7,6 +7,7 @@ import {
   isUniqueViolation,
   isUnstorable,
 } from '../../postgres/database_errors.js'
+import { APPEND_ENTRIES } from './append_queries.js'
 import { fail, hasGivenIds, type PendingAppend } from './append_request.js'
 import { NONE_KNOWN, type Unsettled } from './flush_parts.js'
 import { planFlush } from './flush_plan.js'
@@ -139,7 +140,7 @@ async function append(
   attempt: { isRepeated: boolean; isSecondLook: boolean },
 ): Promise<PendingAppend[]> {
   const plan = planFlush(unsettled[0]!.pending.request.project_id, unsettled)
-  const rows = await database.query(plan.call.statement, plan.parameters, () => {
+  const rows = await database.query(APPEND_ENTRIES.statement, plan.parameters, () => {
     if (state.over) throw new TooLate()
     if (performance.now() > plan.valid_until) throw new Outdated()
     state.sent = true

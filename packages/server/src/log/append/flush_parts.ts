@@ -1,5 +1,4 @@
 import type { Parameter } from '../../postgres/database.js'
-import type { StoredFunction } from '../../postgres/stored_function.js'
 import type {
   AppendAnswer,
   AppendedEntry,
@@ -78,7 +77,7 @@ export interface FoundHead {
   disable_task_tracking: boolean
 }
 
-/** Retractions of a session that are carried out together: see RETRACT. */
+/** Retractions of a session that are carried out together: see retract_entries.sql. */
 export interface RetractionGroup {
   part: SessionPart
   behind: number
@@ -92,8 +91,7 @@ export interface RetractionGroup {
 /** What a flush sends to the database, and where the result finds its entries. */
 export interface FlushPlan {
   project_id: string
-  /** Which of the functions that append. */
-  call: StoredFunction
+  /** Of APPEND_ENTRIES. */
   parameters: Parameter[]
   /** Its sessions in the order of the parameters. */
   parts: SessionPart[]

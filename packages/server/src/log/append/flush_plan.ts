@@ -1,10 +1,4 @@
 import { plainArray, textArray } from '../../postgres/array_literal.js'
-import {
-  APPEND_ATOMICALLY,
-  APPEND_ENTRIES,
-  APPEND_MARKED_ENTRIES,
-  APPEND_REFERRING_ENTRIES,
-} from './append_queries.js'
 import { type AppendedEntry, appendsOf, RETRACTION_TYPE } from './append_request.js'
 import type { FlushPlan, OpenAppend, Place, RetractionGroup, SessionPart } from './flush_parts.js'
 import {
@@ -15,9 +9,10 @@ import {
   retractionParameter,
 } from './rare_parameters.js'
 
-/** What a flush without messages and conditions, without keys, and without retractions does without. */
+/** Nulls for the parameters that most flushes leave out. */
 const NO_MORE = Array.from({ length: 12 }, () => null)
-const NO_KEYS = Array.from({ length: 7 }, () => null)
+const NO_KEYS = Array.from({ length: 9 }, () => null)
+const NOT_ATOMIC = Array.from({ length: 3 }, () => null)
 const NO_RETRACTIONS: RetractionGroup[] = []
 
 /**
@@ -44,7 +39,7 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
   const inserted: Place[] = []
   const wanted: Place[] = []
   const wantedPlaces: number[] = []
-  let isPlain = true
+  let isPlain = atomic.size === 0
   let isReferring = false
   let isDated = false
   for (const [index, part] of parts.entries()) {
@@ -59,33 +54,29 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
       wantedPlaces.push(inserted.length)
     }
   }
-  // See STORE_ATOMICALLY.
-  if (isPlain && atomic.size > 0) for (const part of parts) atomic.add(part)
   const retractions = hasRetractions ? retractionGroups(open, placed) : NO_RETRACTIONS
+  const isMarking = valid_until <= performance.now()
   const parameters = [
     project_id,
     ...plainParameters(parts, inserted),
+    isDated ? plainArray(inserted.map(({ entry }) => entry.occurred_at)) : null,
+    isMarking,
     ...(isPlain ? NO_MORE : moreParameters(parts, inserted)),
-    ...(hasKeys ? keyParameters(open, placed) : NO_KEYS),
+    ...(hasKeys ? keyParameters(open, placed, atomic.size > 0) : NO_KEYS),
     wanted.length === 0 ? null : plainArray(wantedPlaces),
     hasRetractions ? retractionParameter(retractions) : null,
-    isDated ? plainArray(inserted.map(({ entry }) => entry.occurred_at)) : null,
-    ...(atomic.size > 0 ? atomicParameters(parts, atomic, open, placed) : []),
+    isReferring ? referenceParameter(inserted) : null,
+    ...(atomic.size > 0 ? atomicParameters(parts, atomic) : NOT_ATOMIC),
   ]
-  if (isReferring || atomic.size > 0) parameters.push(isReferring ? referenceParameter(inserted) : null)
-  const isUnmarked = !isReferring && atomic.size === 0 && valid_until > performance.now()
-  const withMarks = isReferring ? APPEND_REFERRING_ENTRIES : APPEND_MARKED_ENTRIES
   return {
     project_id,
-    // The last two mark as well, whatever is known of consumers.
-    call: atomic.size > 0 ? APPEND_ATOMICALLY : isUnmarked ? APPEND_ENTRIES : withMarks,
     parameters,
     parts,
     placed,
     wanted,
     retractions,
     atomic,
-    valid_until: isUnmarked ? valid_until : Number.POSITIVE_INFINITY,
+    valid_until: isMarking ? Number.POSITIVE_INFINITY : valid_until,
   }
 }
 

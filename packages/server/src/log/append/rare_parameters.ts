@@ -8,7 +8,12 @@ import type { OpenAppend, Place, RetractionGroup, SessionPart } from './flush_pa
 /** A request with a key, and its entries. */
 type Keyed = IdempotencyKey & { is_atomic: boolean; places: readonly Place[] }
 
-export function keyParameters(open: readonly OpenAppend[], placed: readonly Place[][]): string[] {
+/** `isAtomic`: some of the requests are for several sessions. */
+export function keyParameters(
+  open: readonly OpenAppend[],
+  placed: readonly Place[][],
+  isAtomic: boolean,
+): string[] {
   const keyed = inOrderOfKeys(open, placed)
   const firsts: number[] = []
   const lasts: number[] = []
@@ -26,27 +31,19 @@ export function keyParameters(open: readonly OpenAppend[], placed: readonly Plac
     plainArray(lasts),
     plainArray(places.map((one) => one.behind)),
     plainArray(places.map((one) => one.known_seq)),
+    isAtomic ? plainArray(keyed.map(({ is_atomic }) => is_atomic)) : '{}',
+    isAtomic ? plainArray(places.map(({ part }) => part.index)) : '{}',
   ]
 }
 
-/** What APPEND_ATOMICALLY has beyond APPEND_ENTRIES. */
 export function atomicParameters(
   parts: readonly SessionPart[],
   atomic: ReadonlySet<SessionPart>,
-  open: readonly OpenAppend[],
-  placed: readonly Place[][],
 ): Array<string | number> {
   const patches = parts.flatMap(({ configs_patch, index }) =>
     configs_patch === null ? [] : `{"place":${index},"patch":${configs_patch}}`,
   )
-  const keyed = inOrderOfKeys(open, placed)
-  return [
-    plainArray([...atomic].map(({ index }) => index)),
-    `[${patches.join(',')}]`,
-    MERGED_BYTES_MAX,
-    plainArray(keyed.map(({ is_atomic }) => is_atomic)),
-    plainArray(keyed.flatMap(({ places }) => places.map(({ part }) => part.index))),
-  ]
+  return [plainArray([...atomic].map(({ index }) => index)), `[${patches.join(',')}]`, MERGED_BYTES_MAX]
 }
 
 /** Requests with a key, in the order in which every flush inserts keys, so that two flushes cannot deadlock. */

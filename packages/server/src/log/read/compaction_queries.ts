@@ -1,6 +1,26 @@
+import { COMPACTION_TYPE } from '@annals/messages/context'
 import { prepared } from '../../postgres/statement.js'
 import { RETRACTION_TYPE } from '../append/append_request.js'
-import { seqIn, validCompactions } from '../append/compaction_steps.js'
+
+/**
+ * A compaction is the event that says what stands for the entries in its range in a context. It is valid until an entry in
+ * its range is retracted, and is then retracted by the same event, so that what leaves out retracted entries leaves out what
+ * was said about them.
+ */
+
+/** The valid compactions of a session, as the index has them. */
+export function validCompactionsText(project: string, session: string): string {
+  return `e.project_id = ${project} AND e.session_id = ${session} AND e.type = '${COMPACTION_TYPE}' AND e.retracted_by IS NULL`
+}
+
+/**
+ * A seq in the data of a compaction `e`. An event of that type may also be a caller's from before there were compactions,
+ * with anything in it: that covers nothing.
+ */
+export function seqText(field: 'from_seq' | 'to_seq'): string {
+  return `CASE WHEN jsonb_typeof(e.data -> '${field}') = 'number'
+              THEN greatest(least((e.data -> '${field}')::numeric, ${Number.MAX_SAFE_INTEGER}), 0)::bigint END`
+}
 
 /**
  * What the valid compactions of a session cover: those nest, so that the newest covers what all do. Row: seq, from_seq and
@@ -9,8 +29,8 @@ import { seqIn, validCompactions } from '../append/compaction_steps.js'
 export const READ_COMPACTED = prepared(
   'read_compacted',
   `
-SELECT e.seq, ${seqIn('from_seq')} AS from_seq, ${seqIn('to_seq')} AS to_seq, count(*) OVER () AS count
-FROM entries e WHERE ${validCompactions('$1', '$2')} ORDER BY e.seq DESC LIMIT 1`,
+SELECT e.seq, ${seqText('from_seq')} AS from_seq, ${seqText('to_seq')} AS to_seq, count(*) OVER () AS count
+FROM entries e WHERE ${validCompactionsText('$1', '$2')} ORDER BY e.seq DESC LIMIT 1`,
 )
 
 /** What a compaction covers of the entries `i` in its range: all that are live, but for retractions. */

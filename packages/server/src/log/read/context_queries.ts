@@ -1,6 +1,6 @@
 import { aggregated } from '../../postgres/column_aggregates.js'
 import { prepared } from '../../postgres/statement.js'
-import { seqIn, validCompactions } from '../append/compaction_steps.js'
+import { seqText, validCompactionsText } from './compaction_queries.js'
 import { bySeq, NEWEST_AT, VIEW_COLUMNS } from './read_queries.js'
 
 const INSTRUCTIONS_MAX = 64
@@ -30,8 +30,8 @@ const INSTRUCTIONS = `(
 
 /** The newest valid compaction of a session, if it is wanted: seq, id, to_seq (null: it is none), and data as text. */
 const compaction = (isWanted: string) => `LEFT JOIN LATERAL (
-  SELECT e.seq AS compaction_seq, e.id AS compaction_id, ${seqIn('to_seq')} AS to_seq, e.data::text AS compaction
-  FROM entries e WHERE ${validCompactions('$1', '$2')} ORDER BY e.seq DESC LIMIT 1
+  SELECT e.seq AS compaction_seq, e.id AS compaction_id, ${seqText('to_seq')} AS to_seq, e.data::text AS compaction
+  FROM entries e WHERE ${validCompactionsText('$1', '$2')} ORDER BY e.seq DESC LIMIT 1
 ) c ON ${isWanted}`
 const COMPACTION_COLUMNS = 'c.compaction_seq, c.compaction_id, c.compaction'
 

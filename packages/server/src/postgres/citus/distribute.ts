@@ -3,7 +3,8 @@ import { StartError } from '../../errors.js'
 import type { ConnectionTarget } from '../database.js'
 import { migrations } from '../migrations.js'
 import { boundLockWaits, onSchemaConnection, schemaTransaction } from '../schema_change.js'
-import { distributeFunctions } from './distribute_functions.js'
+import type { StoredFunction } from '../stored_function.js'
+import { createFunctions } from './distribute_functions.js'
 
 // recheck: it reads our own migrations, which are short and not a caller's.
 const STEP = /PERFORM (create_(?:reference_table|distributed_table|distributed_function)\('(\w+)[^;]*\));/g
@@ -35,6 +36,7 @@ export function distributionSteps(): DistributionStep[] {
  */
 export async function distribute(
   target: ConnectionTarget,
+  functions: readonly StoredFunction[],
   onProgress: (sentence: string) => void,
   signal?: AbortSignal,
 ): Promise<string[]> {
@@ -45,7 +47,7 @@ export async function distribute(
         'The database has no Citus. Install it on all machines, run CREATE EXTENSION citus in this database, add the workers with citus_add_node, and run this again.',
       )
     }
-    const work = () => distributeTables(client, onProgress, signal)
+    const work = () => distributeTables(client, functions, onProgress, signal)
     const tables = await schemaTransaction(client, target, work, { signal, onProgress })
     for (const name of tables) await emptyOldCopy(client, name, onProgress)
     return tables
@@ -54,6 +56,7 @@ export async function distribute(
 
 async function distributeTables(
   client: pg.Client,
+  functions: readonly StoredFunction[],
   onProgress: (sentence: string) => void,
   signal: AbortSignal | undefined,
 ): Promise<string[]> {
@@ -83,7 +86,8 @@ async function distributeTables(
   }
   for (const { table, name, definition } of keys)
     await client.query(`ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition}`)
-  await distributeFunctions(client)
+  // On one PostgreSQL they were others.
+  await createFunctions(client, functions)
   return names
 }
 

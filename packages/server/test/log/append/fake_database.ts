@@ -1,4 +1,4 @@
-import { APPEND_ENTRIES, APPEND_MARKED_ENTRIES } from '../../../src/log/append/append_queries.ts'
+import { APPEND_ENTRIES } from '../../../src/log/append/append_queries.ts'
 import type { Database, Parameter, Row } from '../../../src/postgres/database.ts'
 import type { Statement } from '../../../src/postgres/statement.ts'
 
@@ -26,7 +26,7 @@ export class FakeDatabase implements Database {
   ) {}
 
   async query(statement: Statement, parameters: readonly Parameter[], onSent?: () => void): Promise<Row[]> {
-    if (statement !== APPEND_ENTRIES.statement && statement !== APPEND_MARKED_ENTRIES.statement) {
+    if (statement !== APPEND_ENTRIES.statement) {
       await this.lookUp()
       return []
     }
@@ -53,10 +53,10 @@ export class FakeDatabase implements Database {
   }
 }
 
-/** Where APPEND_ENTRIES has what is read here; see it for the rest. */
+/** Where append_entries.sql has what is read here; see it for the rest. */
 function readFlush(parameters: readonly Parameter[]): Flush {
   const session_ids = elements(parameters[1])
-  const if_matches = elements(parameters[10])
+  const if_matches = elements(parameters[12])
   const places = elements(parameters[4])
   const last_seqs = session_ids.map((_, index) => (/^\d+$/.exec(if_matches[index] ?? '') ?? ['0'])[0])
   return {

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest'
+import { APPEND_ENTRIES } from '../../src/log/append/append_queries.ts'
+import { fill } from '../../src/postgres/sql_file.ts'
+import { FUNCTIONS } from '../../src/service/modules.ts'
+
+const PLACE = /\{[a-z_]+\}/g
+
+describe('a stored function', () => {
+  it('has a value in every place that its file names in braces', () => {
+    const open = FUNCTIONS.flatMap(({ name, definition }) =>
+      (definition.match(PLACE) ?? []).map((place) => `${name}: ${place}`),
+    )
+    expect(open).toEqual([])
+  })
+
+  it('names its tables on one PostgreSQL, and on a cluster leaves their places open for their shards', () => {
+    const { name, definition, definition_on_cluster } = APPEND_ENTRIES
+    expect(definition).toContain('INSERT INTO entries AS e')
+    expect(definition_on_cluster).toContain('INSERT INTO {entries} AS e')
+    const open = new Set(definition_on_cluster!.match(PLACE))
+    expect([...open].sort()).toEqual([
+      '{change_marks}',
+      '{entries}',
+      '{idempotency_keys}',
+      '{name}',
+      '{session_heads}',
+    ])
+    expect(definition_on_cluster).toMatch(new RegExp(`^CREATE OR REPLACE FUNCTION ${name}\\(`, 'm'))
+  })
+
+  it('is refused if a value has no place in its file', () => {
+    expect(fill('SELECT {column}', { column: 'a' })).toBe('SELECT a')
+    expect(() => fill('SELECT {column}', { row: 'a' })).toThrow('No place in the SQL is named {row}.')
+  })
+})
