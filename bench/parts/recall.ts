@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { formsOf, lineOf, type Question, readQuestion, scoreLines } from '@annals/recall'
 import { BenchFailure } from '../failure.ts'
 import type { BenchContext, Figure, Part } from '../part.ts'
+import { recordedRuns } from '../recorded_runs.ts'
 import { ROOT } from '../root.ts'
 import { newProject, type SearchedProject, switchSearchOn, untilIndexed } from '../searched_project.ts'
 import { callApi } from '../sessions.ts'
@@ -46,7 +47,8 @@ interface Answer {
 /** How often a question leads to the session and to the turn that answer it. */
 export const recall: Part = {
   name: 'recall',
-  describe: 'questions in plain words about conversations whose answers are known (LOCOMO: their file)',
+  describe:
+    'questions in plain words about conversations whose answers are known (LOCOMO: their file) and recorded runs',
   run: async (ctx) => {
     const { sittings, asked } = conversations()
     const questions = ctx.quick ? asked.slice(0, 50) : asked
@@ -56,7 +58,8 @@ export const recall: Part = {
     ctx.say('and through the API')
     const served = await throughApi(ctx, sittings)
     const answered = await rates(questions, served)
-    return [...figures('in memory', scored), ...figures('API', answered)]
+    ctx.say('questions about recorded runs')
+    return [...figures('in memory', scored), ...figures('API', answered), await aboutRecordedRuns(ctx)]
   },
 }
 
@@ -95,21 +98,19 @@ function messageOf({ speaker, text, dia_id, blip_caption }: Turn, user: string):
 /** The scoring of the service, over all lines of a user: what changes of its constants do is seen in a minute. */
 function inMemory(sittings: readonly Sitting[]): (asked: Asked) => Answer {
   const runs = new Map<string, { session_id: string; seq: number; words: string }[]>()
-  const counts = new Map<string, number>()
-  let lines = 0
+  const lines: Set<string>[] = []
   for (const { user, name, messages } of sittings) {
     const texts = messages.map(({ role, content }) => `@${role} ${lineOf(content)}`)
-    lines += texts.length
-    for (const text of texts)
-      for (const word of text.split(' ')) counts.set(word, (counts.get(word) ?? 0) + 1)
+    lines.push(...texts.map((text) => new Set(text.split(' '))))
     const ofUser = runs.get(user) ?? []
     runs.set(user, ofUser)
     for (let at = 0; at < texts.length; at += RUN)
       ofUser.push({ session_id: name, seq: at + 1, words: texts.slice(at, at + RUN).join('\n') })
   }
   const weightOf = (word: Question['words'][number]) => {
-    const count = formsOf(word).reduce((sum, { form }) => sum + (counts.get(form) ?? 0), 0)
-    return Math.log(1 + (Math.max(lines - count, 0) + 0.5) / (count + 0.5))
+    const forms = formsOf(word)
+    const count = lines.filter((line) => forms.some(({ form }) => line.has(form))).length
+    return Math.log(1 + (lines.length - count + 0.5) / (count + 0.5))
   }
   return ({ user, question: asked }) => {
     const question = readQuestion(asked)
@@ -156,15 +157,60 @@ async function throughApi(
   }
 }
 
+/** A question about a task that agents were given, or about what was said in a run, or both. */
+interface RecordedQuestion {
+  question: string
+  tasks?: number[]
+  says?: string
+}
+
+/** How often one of the first sessions is a run that a question is about. */
+async function aboutRecordedRuns(ctx: BenchContext): Promise<Figure> {
+  const project = await newProject(await ctx.startService(await ctx.createDatabase()), 'recorded runs')
+  await switchSearchOn(project)
+  const runs = new Map<string, { task: number; text: string }>()
+  for (const { user, group, messages } of recordedRuns()) {
+    const blobs = messages.map((message) => ({ content: null, ...message }))
+    const id = await storeSession(project.service, user, blobs)
+    runs.set(id, { task: Number(group), text: JSON.stringify(messages) })
+  }
+  await untilIndexed(project)
+  const path = `${ROOT}bench/recorded_questions.json`
+  const questions = JSON.parse(readFileSync(path, 'utf8')) as RecordedQuestion[]
+  let found = 0
+  for (const { question, tasks, says } of questions) {
+    const query = new URLSearchParams({ mode: 'recall', q: question, limit: String(SESSIONS) })
+    const request = { method: 'GET', path: `/api/v1/search?${query}` } as const
+    const { items } = await callApi<{ items: { session_id: string }[] }>(project.service, request)
+    const isAsked = ({ task, text }: { task: number; text: string }) =>
+      (tasks?.includes(task) ?? true) && (says === undefined || text.includes(says))
+    if (items.some(({ session_id }) => isAsked(runs.get(session_id)!))) found += 1
+    else ctx.say(`not among the first ${SESSIONS}: ${question}`)
+  }
+  const name = 'a recorded run that a question is about among the first 5 (API)'
+  const values = [found / questions.length]
+  return { name, unit: 'ratio', better: 'higher', values, at_least: 0.9, aim: 0.97 }
+}
+
 async function storeSitting(
   service: SearchedProject['service'],
   { user, messages }: Sitting,
 ): Promise<string> {
+  return storeSession(
+    service,
+    user,
+    messages.map(({ role, content }) => ({ role, content })),
+  )
+}
+
+async function storeSession(
+  service: SearchedProject['service'],
+  user: string,
+  blobs: object[],
+): Promise<string> {
   const body = JSON.stringify({ user })
   const { id } = await callApi<{ id: string }>(service, { method: 'POST', path: '/api/v1/session', body })
-  const entries = messages.map(({ role, content }) => {
-    return { kind: 'message', format: 'openai', blob: { role, content } }
-  })
+  const entries = blobs.map((blob) => ({ kind: 'message', format: 'openai', blob }))
   const path = `/api/v1/session/${id}/entries`
   await callApi(service, { method: 'POST', path, body: JSON.stringify({ entries }) })
   return id

@@ -68,6 +68,7 @@ describe('a question', () => {
       ],
       weather: ['Will it rain tomorrow?', 'It will be sunny.'],
       other: ['Please change my seat.', 'It is 12A now, Omar.'],
+      trip: ['We went up to the lake with both children.', 'How nice!'],
     })
     const { items, terms, complete } = await ask(api, 'When did Omar last complain about a refund?')
     expect(terms).toEqual(['omar', 'last', 'complain', 'refund'])
@@ -80,6 +81,8 @@ describe('a question', () => {
     expect(hits.map(([from, to]) => text.slice(from, to))).toEqual(['complained', 'refunds'])
     const { items: entries } = await ask(api, 'complain about a refund', { group: 'entry' })
     expect(entries[0]).toMatchObject({ session_id: ids.refund, seq: 3, score: expect.any(Number) })
+    expect(await asked(api, 'Did a child go to some lake?')).toEqual([ids.trip])
+    expect((await ask(api, 'Did a child go?')).items[0]!.entries[0]!.snippet.hits).toHaveLength(2)
     const plain = await api.request('GET', '/api/v1/search', { query: { q: 'complain refund' } })
     expect(expectOk(plain)).toMatchObject({ items: [] })
   })

@@ -5,20 +5,20 @@
  */
 export const SCORE = {
   /** BM25: how soon another occurrence counts for less, and how much for long entries. */
-  k1: 0.9,
+  k1: 0.8,
   b: 0.25,
   /** A word as it was asked for, beside another form of it. */
   exact: 1.2,
+  /** How much more an entry counts that has all of the words, by their weights. */
+  cover: 2,
   /** Of the score of each entry beside it, and of those further away. */
-  beside: [0.35, 0.2, 0.1],
+  beside: [0.35, 0.2, 0.1, 0.05],
   /** How much the frequency of a word among what was found counts, beside that in the project. */
   local: 0.5,
   /** Results of tools are long lists; what people and models say is about something. */
   label: { tool: 0.8, event: 0.8 },
-  /** Of a session: its best entries with their neighbours and alone, and what all of its entries say together. */
-  session: [1],
-  own: [1],
-  together: 0.5,
+  /** Of a session: what all of its entries say together, beside its best one. */
+  together: 1.5,
   together_k: 1,
   /** What an entry gains whose words stand right behind each other, as they were asked for. */
   near: 0.2,

@@ -28,9 +28,9 @@ interface Hit {
   session_id: string
   seq: number
   line: string
-  /** By word of the question: how often it stands there as it is, and in another form. */
+  /** By word of the question: how often it stands there as it is, and in any form. */
   exact: number[]
-  other: number[]
+  any: number[]
   /** Words, with those that stand there more than once. */
   length: number
 }
@@ -80,7 +80,7 @@ export function scoreLines(
     scored.sort((a, b) => b.score - a.score)
     sessions.push({
       session_id,
-      score: scoreOfSession(scored, [...own.values()], [...ofSession.values()], told),
+      score: scoreOfSession(scored, [...ofSession.values()], told),
       entries: scored,
     })
     entries.push(...scored)
@@ -91,19 +91,16 @@ export function scoreLines(
   }
 }
 
-/** What its best entries have, and what all of them say together. */
+/** What its best entry has, and what all of them say together. */
 function scoreOfSession(
   scored: readonly ScoredEntry[],
-  own: number[],
   hits: readonly Hit[],
   told: readonly number[],
 ): number {
-  let score = SCORE.session.reduce((sum, part, index) => sum + part * (scored[index]?.score ?? 0), 0)
-  own.sort((a, b) => b - a)
-  score += SCORE.own.reduce((sum, part, index) => sum + part * (own[index] ?? 0), 0)
+  let score = scored[0]?.score ?? 0
   for (const [word, weight] of told.entries()) {
     let count = 0
-    for (const { exact, other } of hits) count += Math.min(exact[word]! * SCORE.exact + other[word]!, 2)
+    for (const hit of hits) count += Math.min(countOf(hit, word), 2)
     score += (SCORE.together * weight * count * (SCORE.together_k + 1)) / (count + SCORE.together_k)
   }
   return score
@@ -112,19 +109,28 @@ function scoreOfSession(
 /** How much a word tells among these lines: a name that every other one has tells nothing, rare as it may be elsewhere. */
 function weightHere(hits: readonly Hit[], word: number, lines: number, weight: number): number {
   let count = 0
-  for (const { exact, other } of hits) if (exact[word]! + other[word]! > 0) count += 1
+  for (const { any } of hits) if (any[word]! > 0) count += 1
   const here = Math.log(1 + (lines - count + 0.5) / (count + 0.5))
   return SCORE.local * here + (1 - SCORE.local) * weight
 }
 
-function scoreOf({ line, exact, other, length }: Hit, weights: readonly number[], usual: number): number {
-  const norm = SCORE.k1 * (1 - SCORE.b + (SCORE.b * length) / usual)
+/** How often an entry has a word: as it stands, it counts for a little more. */
+function countOf({ exact, any }: Hit, word: number): number {
+  return any[word]! + exact[word]! * (SCORE.exact - 1)
+}
+
+function scoreOf(hit: Hit, weights: readonly number[], usual: number): number {
+  const norm = SCORE.k1 * (1 - SCORE.b + (SCORE.b * hit.length) / usual)
   let score = 0
+  let covered = 0
+  let whole = 0
   for (const [word, weight] of weights.entries()) {
-    const count = exact[word]! * SCORE.exact + other[word]!
+    const count = countOf(hit, word)
     score += (weight * count * (SCORE.k1 + 1)) / (count + norm)
+    whole += weight
+    if (count > 0) covered += weight
   }
-  return score * weightOfLabel(line)
+  return score * (1 + (SCORE.cover * covered) / (whole || 1)) * weightOfLabel(hit.line)
 }
 
 function weightOfLabel(line: string): number {
@@ -145,7 +151,7 @@ function findHits(
     if (!hit) {
       const text = words.slice(starts[line], (starts[line + 1] ?? words.length + 1) - 1)
       const none = asked.map(() => 0)
-      hit = { session_id, seq: seq + line, line: text, exact: none, other: [...none], length: lengthOf(text) }
+      hit = { session_id, seq: seq + line, line: text, exact: none, any: [...none], length: lengthOf(text) }
       hits.set(seq + line, hit)
     }
     return hit
@@ -158,8 +164,16 @@ function findHits(
         if (!word.is_prefix && !isEnd(words, at + wanted.length)) continue
         while (line + 1 < starts.length && starts[line + 1]! <= at) line++
         const hit = hitOf(line)
-        hit[is_exact ? 'exact' : 'other'][index]! += stepAt(words, starts[line]!, at)
+        hit[is_exact ? 'exact' : 'any'][index]! += stepAt(words, starts[line]!, at)
       }
+    }
+    // Where a word has another stem, a line that has the word has the stem as well.
+    const isCounted = word.stems.some((stem) => stem !== word.word)
+    for (const line of starts.keys()) {
+      const hit = hits.get(seq + line)
+      if (!hit) continue
+      const exact = hit.exact[index]!
+      hit.any[index] = isCounted ? Math.max(hit.any[index]!, exact) : hit.any[index]! + exact
     }
   }
   return starts.length

@@ -195,8 +195,9 @@ END`,
     enable_indexscan: 'on',
     enable_indexonlyscan: 'off',
     enable_bitmapscan: 'on',
-    // Reading a row's words as a tsvector takes as long as some hundred operators, which its plan does not know.
-    cpu_operator_cost: '1',
+    // Reading a row's words as a tsvector takes as long as some hundred operators, which its plan does not know. The cost of
+    // an operator itself would count for the look-ups in the index as well.
+    cpu_tuple_cost: '100',
     jit: 'off',
     // Citus can plan what names project_id more than once only with its value, and says so of a generic plan by its cost.
     plan_cache_mode: 'auto',

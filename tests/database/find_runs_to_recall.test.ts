@@ -1,0 +1,40 @@
+import { expect, it } from 'vitest'
+import { FIND_RUNS_TO_RECALL } from '../../packages/server/src/search/recall/recall_queries.ts'
+import { withConnection } from '../harness/sql.ts'
+import { useLog } from './log_fixture.ts'
+
+/* Runs of entries that have some of the words of a question. */
+
+const log = useLog()
+
+it('finds the rarest words by the index, though nobody has analyzed the table and the time is over', async () => {
+  const project = await log.newProject()
+  const session = await log.newSession(project)
+  await withConnection(log.url, async (connection) => {
+    await connection.query('ALTER TABLE search_entries SET (autovacuum_enabled = off)')
+    await connection.query(
+      `INSERT INTO search_entries (project_id, session_id, seq, last_seq, segment, first_at, last_at, words)
+       SELECT $1, $2, n, n, 0, now(), now(),
+         '@user usual ' || (SELECT string_agg('word' || n || 'x' || m, ' ') FROM generate_series(1, 200) m)
+         || CASE WHEN n % 100 = 0 THEN ' rare' ELSE '' END
+       FROM generate_series(1, 300) n`,
+      [project, session],
+    )
+    await connection.query(
+      `INSERT INTO search_segments (project_id, segment, begins_at, entries, last_at) VALUES ($1, 0, '-infinity', 4800, now())`,
+      [project],
+    )
+    const words = ["'usual'", "'rare'", "'nowhere'"]
+    const { rows } = await connection.query(FIND_RUNS_TO_RECALL.statement.text, [
+      ...[project, words, words.join(' & '), [], null, null, '-infinity', 'infinity', 100, 10, -1],
+    ])
+    const { runs, complete } = JSON.parse(rows[0].answer)
+    expect(runs.map(([, seq]: [string, number]) => seq)).toEqual([300, 200, 100])
+    expect(complete).toBe(false)
+    await connection.query('SELECT pg_stat_force_next_flush()')
+    const scans = await connection.query(
+      `SELECT idx_scan::int FROM pg_stat_user_indexes WHERE indexrelname = 'search_entries_words'`,
+    )
+    expect(scans.rows[0].idx_scan).toBeGreaterThan(0)
+  })
+})
