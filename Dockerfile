@@ -9,12 +9,14 @@ ARG NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4
 FROM ${NODE_IMAGE} AS manifests
 WORKDIR /annals
 COPY package.json package-lock.json ./
+COPY packages/adapters/kit/package.json packages/adapters/kit/
 COPY packages/adapters/mcp/package.json packages/adapters/mcp/
 COPY packages/archive/package.json packages/archive/
 COPY packages/cli/package.json packages/cli/
 COPY packages/client/package.json packages/client/
 COPY packages/console/package.json packages/console/
 COPY packages/embedded-postgres/package.json packages/embedded-postgres/
+COPY packages/importers/package.json packages/importers/
 COPY packages/learning/package.json packages/learning/
 COPY packages/recall/package.json packages/recall/
 COPY packages/messages/package.json packages/messages/

@@ -54,12 +54,13 @@ export async function runAnnals(
   return collect(child).exited
 }
 
-/** Starts one `annals` command, for a test that does something while it runs. */
+/** Starts one `annals` command, for a test that does something while it runs; `stdin`: `pipe` to write to it. */
 export function startAnnals(
   args: string[],
   env: Record<string, string> = {},
+  stdin: 'ignore' | 'pipe' = 'ignore',
 ): { child: ChildProcess; lines: string[]; logLines: string[]; exited: Promise<Finished> } {
-  const child = launch(args, env)
+  const child = launch(args, env, { stdin })
   const { lines, logLines, exited } = collect(child)
   return { child, lines, logLines, exited }
 }

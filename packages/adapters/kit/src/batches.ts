@@ -1,17 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { NewEntry } from '@annals/client'
-import { bytePlaces, type MessageFormat } from '@annals/messages'
+import { attachedLength, BODY_BYTES_MAX, byteLength } from './sizes.js'
 
 /** Most entries of one request. */
 export const BATCH_ENTRIES_MAX = 1_000
-/** Most bytes of a request's body as the service is set by default: `ANNALS_BODY_BYTES_MAX`. */
-export const BODY_BYTES_MAX = 1024 * 1024
 /** Most base64 of one request that is kept apart: the service takes 25 MiB of bytes. */
 const ATTACHMENTS_MAX = 25 * 1024 * 1024
-/** Longer base64 is kept apart. */
-const TAKEN_OUT_MIN = 32 * 1024
-const DATA_URL = /^data:[^,]{0,240};base64,/i
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 /** What a request has around its entries, generously. */
 const ENVELOPE_BYTES = 1_024
 
@@ -71,28 +65,4 @@ export function cutIntoBatches(entries: readonly NewEntry[], body_bytes_max = BO
     attachments += attached
   }
   return batch.length > 0 ? [...batches, batch] : batches
-}
-
-/** Bytes of an entry as JSON, without the base64 that the service takes out of messages and keeps apart. */
-export function byteLengthOf(entry: NewEntry): number {
-  return byteLength(entry) - attachedLength(entry)
-}
-
-/** Characters of base64 that the service takes out of a message. */
-function attachedLength(entry: NewEntry): number {
-  if (entry.kind !== 'message') return 0
-  let length = 0
-  for (const { holder, key } of bytePlaces((entry.format ?? 'openai') as MessageFormat, entry.blob)) {
-    const text = holder[key]
-    if (typeof text !== 'string' || text.length <= TAKEN_OUT_MIN) continue
-    const base64 = DATA_URL.test(text) ? text.slice(text.indexOf(',') + 1) : text
-    const isTaken = base64.length > TAKEN_OUT_MIN && base64.length % 4 === 0 && BASE64.test(base64)
-    if (isTaken) length += base64.length
-  }
-  return length
-}
-
-/** Bytes of a value as JSON. */
-export function byteLength(value: unknown): number {
-  return Buffer.byteLength(JSON.stringify(value))
 }

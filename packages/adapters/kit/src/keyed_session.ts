@@ -2,9 +2,8 @@ import type { Annals, AppendOptions, NewEntry, NewSession, TimelineItem } from '
 import { AnnalsError } from '@annals/client'
 import { cutIntoBatches, UnstorableEntries, withoutRepeatedIds } from './batches.js'
 import { escapeJson } from './escape.js'
+import { readByIds } from './read_by_ids.js'
 import { stableId } from './stable_names.js'
-
-const IDS_MAX = 200 // of one request
 
 /** What a session is created with; `use_uuid` is its stable id, and the framework's own key is part of `configs`. */
 export type KeyedNewSession = NewSession & { use_uuid: string }
@@ -84,16 +83,6 @@ export async function appendToKeyed(
     stored.push(...(await append(batch, options.idempotency_key + part)))
   }
   return stored
-}
-
-/** The entries with these ids, in this order, any number of them; those that the session does not have are left out. */
-export async function readByIds(annals: Annals, session_id: string, ids: readonly string[]) {
-  const found: TimelineItem[] = []
-  for (let from = 0; from < ids.length; from += IDS_MAX) {
-    const slice = ids.slice(from, from + IDS_MAX).join(',')
-    found.push(...(await annals.sessions.timeline(session_id, { ids: slice }).page()).items)
-  }
-  return found
 }
 
 /** Whether the service answered with one of these errors. */

@@ -1,7 +1,8 @@
 import type { Annals, NewEntry, TimelineItem } from '@annals/client'
-import { BODY_BYTES_MAX, byteLength } from './batches.js'
+import { writeJson } from '@annals/messages/json'
 import { unescapeJson } from './escape.js'
-import { readByIds } from './keyed_session.js'
+import { readByIds } from './read_by_ids.js'
+import { BODY_BYTES_MAX, byteLength } from './sizes.js'
 import { stableId } from './stable_names.js'
 
 /** The type of an event that is a part of another event's data; it means nothing by itself. */
@@ -22,7 +23,7 @@ export type NewEventWithId = EventEntry & { id: string }
 export function splitLargeEvent(event: NewEventWithId, body_bytes_max = BODY_BYTES_MAX): EventEntry[] {
   const part_bytes_max = Math.floor(body_bytes_max / 2)
   if (byteLength(event) <= part_bytes_max) return [event]
-  const parts = textParts(event.id, JSON.stringify(event.data), part_bytes_max)
+  const parts = textParts(event.id, writeJson(event.data), part_bytes_max)
   return [...parts, { ...event, data: { [PARTS_FIELD]: parts.map(({ id }) => id) } }]
 }
 

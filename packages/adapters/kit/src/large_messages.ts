@@ -1,8 +1,9 @@
 import type { Annals, NewEntry, TimelineItem } from '@annals/client'
 import { bytePlaces, type MessageFormat, readMessage } from '@annals/messages'
-import { BODY_BYTES_MAX, byteLength, byteLengthOf } from './batches.js'
+import { writeJson } from '@annals/messages/json'
 import { unescapeJson } from './escape.js'
 import { PARTS_FIELD, readParts, textParts } from './large_events.js'
+import { BODY_BYTES_MAX, byteLength, byteLengthOf } from './sizes.js'
 
 /** The service takes 64 KiB of meta. */
 const META_BYTES_MAX = 60_000
@@ -30,7 +31,7 @@ export function splitLargeMessage(
   if (!isLarge && byteLength(meta) <= META_BYTES_MAX) return [message]
   const shown = isLarge ? shortened(format, blob as Json, bytes_max) : blob
   if (shown === undefined) return undefined
-  const parts = textParts(id, JSON.stringify({ meta, ...(isLarge && { blob }) }), bytes_max)
+  const parts = textParts(id, writeJson({ meta, ...(isLarge && { blob }) }), bytes_max)
   return [...parts, { ...message, blob: shown, meta: { [PARTS_FIELD]: parts.map((part) => part.id) } }]
 }
 

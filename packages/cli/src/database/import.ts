@@ -1,40 +1,126 @@
+import { open } from 'node:fs/promises'
+import { FORMAT_NAMES } from '@annals/importers/names'
 import { Command, Option } from 'commander'
+import { withConnection } from '../client/connection.js'
+import type { ImportFilesOptions } from '../client/import_files.js'
+import { UsageError } from '../run_command.js'
+import { commandLine } from '../terminal/command_name.js'
+import { momentOf } from '../terminal/times.js'
 import type { ImportOptions } from './import_run.js'
-import { runLongDatabaseWork } from './with_database.js'
+import { runLongDatabaseWork, runLongWork } from './with_database.js'
+
+/** Formats that are stored directly in the database. */
+const DATABASE_FORMATS = ['annals', 'openai-runs'] as const
+const HEAD_BYTES = 4_096
+const EXPORT_HEADER = /^\s*\{\s*"annals_export"\s*:/
+const AGAIN = 'Run the same command again to import the rest.'
+
+type Options = Omit<ImportFilesOptions, 'format'> & { format?: string; project?: string }
 
 /** annals import */
 export function importCommand(): Command {
-  return new Command('import')
-    .description('Import an export, or a file of recorded runs, into a project.')
-    .argument('<file>', 'the file, or - for stdin')
-    .option('--project <name or id>', 'the project to import into; not needed if there is only one')
+  const command = new Command('import')
+    .description('Import transcripts, exports and traces of other tools, or an export of Annals.')
+    .argument('<path>', 'a file, a folder, or - for stdin')
     .addOption(
-      new Option('--format <format>', "the file's format")
-        .choices(['annals', 'openai-runs'])
-        .default('annals', 'annals, an export'),
+      new Option('--format <format>', 'the format (default: found by the content)').choices([
+        ...FORMAT_NAMES,
+        ...DATABASE_FORMATS,
+      ]),
     )
-    .option('--dry-run', 'store nothing; show what would be stored')
+    .option('--dry-run', 'store nothing; show what was found')
+    .option('--since <time>', 'only what changed since then: a duration such as 7d, or a time')
+    .option('--watch', 'go on with what changes in the file or the folder, until Ctrl-C')
+    .option('--strict', 'end at the first line that is refused')
+    .option('--user <identifier>', 'the user of sessions for which the source names none')
+    .option('--json', 'print the report as JSON')
+    .option(
+      '--project <name or id>',
+      'for formats annals and openai-runs: the project to import into; not needed if there is only one',
+    )
+  return withConnection(command)
     .addHelpText(
       'after',
       `
-A file is checked completely before anything is stored. Stdin is stored while it is read, and a wrong checksum is
-reported at the end. Existing data is not stored again, so after an interruption run the same command again.
-A session that exists with a different log is left unchanged and reported, and the exit code is 1.
+Importing again adds what is new, and nothing else. Lines that no rule knows are kept as events; a line that is no JSON
+is refused, named, and stops nothing. The exit code is 1 if a line was refused, or has changed since it was imported.
+docs/import.md says what becomes of each format.
 
-With --format openai-runs, each line is one run, { "user", "configs", "messages" }, with messages in OpenAI's chat
-format. Each run becomes one session.
+An export of Annals is imported directly into the database, as is --format openai-runs. It is checked completely before
+anything is stored; stdin is stored while it is read, and a wrong checksum is reported at the end. A session that exists
+with a different log is left unchanged and reported, and the exit code is 1.
 
 Examples:
-  annals import default.ndjson
-  gunzip -c alice.ndjson.gz | annals import - --project restored
-  annals import --format openai-runs runs.jsonl`,
+  annals import ~/.claude/projects
+  annals import ~/.codex/sessions --since 7d --watch
+  annals import conversations.zip --dry-run
+  gunzip -c alice.ndjson.gz | annals import - --project restored`,
     )
-    .action(async (file: string, options: ImportOptions) => {
-      const { runImport } = await import('./import_run.js')
-      await runLongDatabaseWork(
-        (database, signal, appender, usage) =>
-          runImport({ database, appender, usage }, file, options, signal),
-        'Run the same command again to import the rest.',
-      )
-    })
+    .action(importPath)
+}
+
+async function importPath(path: string, options: Options): Promise<void> {
+  const input = path === '-' ? process.stdin[Symbol.asyncIterator]() : undefined
+  const first = input && (await input.next())
+  const stdin = input && restOf(first!, input)
+  const head: Buffer = first ? (first.value ?? Buffer.alloc(0)) : await headOf(path)
+  const format = options.format ?? (EXPORT_HEADER.test(head.toString('latin1')) ? 'annals' : undefined)
+  if (isDatabaseFormat(format)) return importIntoDatabase(path, { ...options, format }, stdin)
+  if (options.project !== undefined)
+    throw new UsageError(
+      '--project is for exports of Annals. For other formats, the API key names the project.',
+    )
+  if (options.watch && (options.dryRun || path === '-'))
+    throw new UsageError(
+      '--watch is for a file or a folder that is imported: not for stdin, and not with --dry-run.',
+    )
+  const { importFiles } = await import('../client/import_files.js')
+  const { project: _, since, format: __, ...others } = options
+  const files = { ...others, ...(format && { format }), ...(since && { since: timeSince(since) }) }
+  await runLongWork((signal) => importFiles(path, files, stdin, signal), `${AGAIN}`)
+}
+
+function importIntoDatabase(
+  path: string,
+  options: ImportOptions,
+  stdin: AsyncIterable<Buffer> | undefined,
+): Promise<void> {
+  return import('./import_run.js').then(({ runImport }) =>
+    runLongDatabaseWork(
+      (database, signal, appender, usage) =>
+        runImport({ database, appender, usage }, path, options, signal, stdin),
+      AGAIN,
+    ),
+  )
+}
+
+function isDatabaseFormat(format: string | undefined): format is ImportOptions['format'] {
+  return DATABASE_FORMATS.some((one) => one === format)
+}
+
+async function* restOf(first: IteratorResult<Buffer>, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  for (let next = first; !next.done; next = await rest.next()) yield next.value
+}
+
+/** The beginning of a file; nothing of a folder, or of what cannot be read, which is told later. */
+async function headOf(path: string): Promise<Buffer> {
+  const file = await open(path).catch(() => undefined)
+  if (!file) return Buffer.alloc(0)
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
+    return buffer.subarray(0, bytesRead)
+  } catch {
+    return Buffer.alloc(0)
+  } finally {
+    await file.close()
+  }
+}
+
+function timeSince(text: string): string {
+  const moment = momentOf(text)
+  if (moment === undefined)
+    throw new UsageError(
+      `--since takes a duration such as 7d, or a time: ${commandLine(['import', '--since', '7d', 'folder'])}.`,
+    )
+  return new Date(moment).toISOString()
 }

@@ -35,32 +35,38 @@ export async function runImport(
   file: string,
   { project, format, dryRun: dry_run = false }: ImportOptions,
   signal: AbortSignal,
+  stdin?: AsyncIterable<Buffer>,
 ): Promise<void> {
   const project_id = await findProject(database, project)
   const { tables } = registryOf(MODULES)
   // A pipe can only be read once; a file is read to its end before anything of it is stored.
   if (await isRegularFile(file))
-    await over('Checking', file, (source, onProgress) =>
+    await over('Checking', file, stdin, (source, onProgress) =>
       format === 'annals'
         ? checkExport(new ExportReader(source, tables), signal, onProgress)
         : checkOpenAiRuns(source, signal, onProgress),
     )
   let conflicts = 0
-  const tallies = await over(dry_run ? 'Comparing' : 'Importing', file, async (source, onProgress, say) => {
-    const options = { project_id, dry_run, signal, onProgress }
-    if (format === 'openai-runs') {
-      const totals = await importOpenAiRuns({ database, appender }, source, options)
-      if (!dry_run) usage.add(project_id, { sessions: totals.sessions.stored })
-      return { ...totals }
-    }
-    const onConflict = ({ kind, id, reason }: Conflict) =>
-      say(`annals: conflict: ${kind} ${id}: ${reason}. It is left unchanged.`)
-    const reader = new ExportReader(source, tables)
-    const onStored = (tallies: Tallies) => usage.addImported(project_id, tallies)
-    const totals = await importExport(database, reader, { ...options, tables, onConflict, onStored })
-    conflicts = totals.conflicts
-    return totals.tallies
-  })
+  const tallies = await over(
+    dry_run ? 'Comparing' : 'Importing',
+    file,
+    stdin,
+    async (source, onProgress, say) => {
+      const options = { project_id, dry_run, signal, onProgress }
+      if (format === 'openai-runs') {
+        const totals = await importOpenAiRuns({ database, appender }, source, options)
+        if (!dry_run) usage.add(project_id, { sessions: totals.sessions.stored })
+        return { ...totals }
+      }
+      const onConflict = ({ kind, id, reason }: Conflict) =>
+        say(`annals: conflict: ${kind} ${id}: ${reason}. It is left unchanged.`)
+      const reader = new ExportReader(source, tables)
+      const onStored = (tallies: Tallies) => usage.addImported(project_id, tallies)
+      const totals = await importExport(database, reader, { ...options, tables, onConflict, onStored })
+      conflicts = totals.conflicts
+      return totals.tallies
+    },
+  )
   const what = (key: 'stored' | 'known') =>
     countsOf(Object.fromEntries(Object.entries(tallies).map(([name, tally]) => [name, tally[key]]))).join(
       ', ',
@@ -77,21 +83,25 @@ export async function runImport(
 async function over<T>(
   task: string,
   file: string,
+  stdin: AsyncIterable<Buffer> | undefined,
   work: (
     source: AsyncIterable<Buffer>,
     onProgress: (bytes: number) => void,
     say: (sentence: string) => void,
   ) => Promise<T>,
 ): Promise<T> {
-  const { source, bytes } = await openSource(file)
+  const { source, bytes } = await openSource(file, stdin)
   return withProgress(task, 'bytes', bytes, ({ update, say }) =>
     work(source, (done) => update(done, done), say),
   )
 }
 
 /** A file's bytes, and how many they are; 0 if unknown. */
-async function openSource(file: string): Promise<{ source: AsyncIterable<Buffer>; bytes: number }> {
-  if (file === '-') return { source: process.stdin, bytes: 0 }
+async function openSource(
+  file: string,
+  stdin: AsyncIterable<Buffer> | undefined,
+): Promise<{ source: AsyncIterable<Buffer>; bytes: number }> {
+  if (file === '-') return { source: stdin ?? process.stdin, bytes: 0 }
   const found = await describe(file)
   return {
     source: createReadStream(file, { highWaterMark: READ_BYTES }),

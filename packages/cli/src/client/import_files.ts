@@ -1,0 +1,348 @@
+import { createReadStream } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { basename, join, relative } from 'node:path'
+import {
+  type ImportNote,
+  type ImportRecord,
+  type Place,
+  readImport,
+  type SendTotals,
+  sendImport,
+  type Tally,
+  UnknownFormat,
+} from '@annals/importers'
+import { AnnalsError, StartError } from 'annals/dist/errors.js'
+import { EXIT_CODES } from '../exit_codes.js'
+import { countOf } from '../terminal/count.js'
+import { type Progress, withProgress } from '../terminal/progress.js'
+import { visible } from '../terminal/visible.js'
+import { type ConnectionOptions, connect } from './connection.js'
+
+const READ_BYTES = 256 * 1024
+const RETRIES = 5
+/** Most sentences about single lines; the report has the number of all. */
+const TOLD_MAX = 20
+const READ = /\.(?:jsonl?|ndjson|traj|eval|zip|gz)$/i
+const WATCH_EVERY_MS = 2_000
+
+export interface ImportFilesOptions extends ConnectionOptions {
+  format?: string
+  user?: string
+  /** In RFC 3339, in UTC. */
+  since?: string
+  dryRun?: boolean
+  strict?: boolean
+  watch?: boolean
+}
+
+/** A file to read: its path, as it is told, and how to read it. */
+interface Source {
+  name: string
+  size: number
+  changed_ms: number
+  open(): AsyncIterable<Uint8Array>
+}
+
+/** What was read and stored. */
+interface Report {
+  /** Files and their lines, by format. */
+  formats: Record<string, Tally & { files: number }>
+  left_out: number
+  messages: number
+  events: number
+  stored: SendTotals
+  refused: (Place & { reason: string })[]
+  warnings: (Place & { reason: string })[]
+  changed: (Place & { session_id: string; id: string })[]
+}
+
+/** Imports a file, a folder or stdin through a service, or only reads it. `input` is what stdin brings. */
+export async function importFiles(
+  path: string,
+  options: ImportFilesOptions,
+  input: AsyncIterable<Uint8Array> | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const run = new ImportRun(options, signal)
+  const find = () => (input ? [stdinSource(input)] : sourcesIn(path, options.since))
+  await run.connect()
+  await run.importAll(await find(), !input && !(await isFolder(path)))
+  run.print()
+  if (options.watch) await run.watch(find)
+}
+
+class ImportRun {
+  private report: Report = newReport()
+  private annals: Awaited<ReturnType<typeof connect>>['annals'] | undefined
+  /** While a folder is watched: entries of each file that were sent, and the file as it was read last. */
+  private readonly seen = new Map<string, { state: string; sent: Set<string> }>()
+
+  constructor(
+    private readonly options: ImportFilesOptions,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  async connect(): Promise<void> {
+    if (this.options.dryRun) return
+    this.annals = (await connect(this.options, RETRIES)).annals
+    // A key that is refused should be refused before anything is read.
+    await this.annals.ping({ signal: this.signal })
+  }
+
+  async importAll(sources: Source[], is_single: boolean): Promise<void> {
+    const bytes = sources.reduce((sum, { size }) => sum + size, 0)
+    const task = this.options.dryRun ? 'Reading' : 'Importing'
+    await withProgress(task, 'bytes', bytes, async (progress) => {
+      let done = 0
+      for (const source of sources) {
+        const counted = (chunk: number) => {
+          done += chunk
+          progress.update(done, done)
+        }
+        await this.importOne({ ...source, open: () => counting(source.open(), counted) }, is_single, progress)
+      }
+    })
+  }
+
+  private async importOne(source: Source, is_single: boolean, progress: Progress): Promise<void> {
+    const { format, since, user } = this.options
+    const records = readImport({ name: source.name, bytes: source.open() }, { format, since })
+    const noted = this.noted(records)
+    try {
+      if (this.annals) {
+        const { sent } = this.seen.get(source.name) ?? {}
+        const onNote = (note: ImportNote) => this.note(note, progress)
+        const totals = await sendImport(this.annals, noted, { user, sent, signal: this.signal, onNote })
+        addTotals(this.report.stored, totals)
+      } else for await (const record of noted) if (record.kind !== 'entry') this.noteRead(record, progress)
+    } catch (error) {
+      if (!(error instanceof UnknownFormat)) throw error
+      if (is_single) throw new StartError(error.message)
+      this.report.left_out += 1
+    }
+  }
+
+  /** Counts what passes by. */
+  private async *noted(records: AsyncIterable<ImportRecord>): AsyncGenerator<ImportRecord> {
+    let last: Extract<ImportRecord, { kind: 'progress' }> | undefined
+    const close = () => {
+      if (last) addTally(this.report.formats, last.format, last.tally)
+      last = undefined
+    }
+    try {
+      for await (const record of records) {
+        this.signal.throwIfAborted()
+        if (record.kind === 'format') close()
+        if (record.kind === 'progress') last = record
+        if (record.kind === 'entry') this.report[record.entry.kind === 'message' ? 'messages' : 'events'] += 1
+        if (record.kind === 'refused' && this.options.strict)
+          throw new StartError(`${placeOf(record.place)}: ${record.reason}.`)
+        yield record
+      }
+    } finally {
+      close()
+    }
+  }
+
+  private noteRead(record: ImportRecord, progress: Progress): void {
+    if (record.kind === 'session' || record.kind === 'fork') this.report.stored.sessions.stored += 1
+    else if (record.kind === 'refused' || record.kind === 'warning') this.note(record, progress)
+  }
+
+  private note(note: ImportNote, progress: Progress): void {
+    if (note.kind === 'format' || note.kind === 'progress') return
+    const { refused, warnings, changed } = this.report
+    const told = refused.length + warnings.length + changed.length
+    const say = (sentence: string) => {
+      if (told < TOLD_MAX) progress.say(visible(`annals: ${placeOf(note.place)}: ${sentence}.`))
+      if (told === TOLD_MAX)
+        progress.say('annals: there are more; the report counts them, and --json lists 1,000.')
+    }
+    if (note.kind === 'refused') {
+      refused.push({ ...note.place, reason: note.reason })
+      say(`refused: ${note.reason}`)
+    } else if (note.kind === 'warning') {
+      warnings.push({ ...note.place, reason: note.reason })
+      say(note.reason)
+    } else {
+      changed.push({ ...note.place, session_id: note.session_id, id: note.id })
+      say(`it has changed since it was imported; session ${note.session_id} keeps what it has`)
+    }
+  }
+
+  /** Prints the report, and sets the exit code: 1 if anything was refused or had changed. */
+  print(): void {
+    const { report, options } = this
+    if (options.json) process.stdout.write(`${JSON.stringify(reportJson(report))}\n`)
+    else process.stdout.write(`${reportLines(report, options.dryRun === true).join('\n')}\n`)
+    if (report.refused.length + report.changed.length > 0) process.exitCode = EXIT_CODES.failed
+  }
+
+  /** Imports what changes in a folder, until interrupted. */
+  async watch(find: () => Source[] | Promise<Source[]>): Promise<void> {
+    process.stderr.write('Watching for changes. Ctrl-C ends.\n')
+    for (const source of await find()) this.seen.set(source.name, { state: stateOf(source), sent: new Set() })
+    while (!this.signal.aborted) {
+      await pause(WATCH_EVERY_MS, this.signal)
+      const changed = (await find()).filter((one) => this.seen.get(one.name)?.state !== stateOf(one))
+      if (this.signal.aborted || changed.length === 0) continue
+      for (const source of changed)
+        this.seen.set(source.name, {
+          state: stateOf(source),
+          sent: this.seen.get(source.name)?.sent ?? new Set(),
+        })
+      this.report = newReport()
+      await this.importAll(changed, false).catch((error: unknown) => {
+        if (!(error instanceof AnnalsError)) throw error
+        process.stderr.write(`annals: ${visible(error.message)} It is tried again with the next change.\n`)
+      })
+      const { entries } = this.report.stored
+      if (entries.stored > 0 && !this.signal.aborted)
+        process.stdout.write(
+          `Stored ${countOf(entries.stored, 'entries')} of ${countOf(changed.length, 'files')}.\n`,
+        )
+    }
+  }
+}
+
+function stdinSource(input: AsyncIterable<Uint8Array>): Source {
+  return { name: 'stdin', size: 0, changed_ms: 0, open: () => input }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return (await describe(path)).isDirectory()
+}
+
+/** @throws StartError if it is not there */
+async function describe(path: string) {
+  try {
+    return await stat(path)
+  } catch (error) {
+    throw new StartError(`${path} cannot be read (${(error as Error).message}).`, { cause: error })
+  }
+}
+
+/** The files of a folder that may be transcripts and have changed since, or one file. */
+async function sourcesIn(path: string, since: string | undefined): Promise<Source[]> {
+  const found = await describe(path)
+  const paths = found.isDirectory()
+    ? (await readdir(path, { recursive: true, withFileTypes: true }))
+        .filter((entry) => entry.isFile() && READ.test(entry.name))
+        .map((entry) => join(entry.parentPath, entry.name))
+        .sort()
+    : [path]
+  const since_ms = since === undefined ? 0 : Date.parse(since)
+  const sources: Source[] = []
+  for (const one of paths) {
+    const { size, mtimeMs } = await describe(one)
+    const name = found.isDirectory() ? relative(path, one) : basename(one)
+    const open = () => createReadStream(one, { highWaterMark: READ_BYTES })
+    if (found.isFile() || mtimeMs >= since_ms) sources.push({ name, size, changed_ms: mtimeMs, open })
+  }
+  return sources
+}
+
+async function* counting(
+  bytes: AsyncIterable<Uint8Array>,
+  count: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of bytes) {
+    yield chunk
+    count(chunk.length)
+  }
+}
+
+function stateOf({ size, changed_ms }: Source): string {
+  return `${size} ${changed_ms}`
+}
+
+function placeOf({ file, line }: Place): string {
+  return `${file}:${line}`
+}
+
+function newReport(): Report {
+  return {
+    formats: {},
+    left_out: 0,
+    messages: 0,
+    events: 0,
+    stored: { sessions: { stored: 0, known: 0 }, entries: { stored: 0, known: 0, changed: 0, refused: 0 } },
+    refused: [],
+    warnings: [],
+    changed: [],
+  }
+}
+
+function addTally(formats: Report['formats'], format: string, tally: Readonly<Tally>): void {
+  const sum = formats[format] ?? { files: 0, read: 0, mapped: 0, kept_raw: 0, refused: 0 }
+  formats[format] = sum
+  sum.files += 1
+  for (const name of ['read', 'mapped', 'kept_raw', 'refused'] as const) sum[name] += tally[name]
+}
+
+function addTotals(sum: SendTotals, { sessions, entries }: SendTotals): void {
+  for (const name of ['stored', 'known'] as const) sum.sessions[name] += sessions[name]
+  for (const name of ['stored', 'known', 'changed', 'refused'] as const) sum.entries[name] += entries[name]
+}
+
+function reportJson({
+  formats,
+  left_out,
+  messages,
+  events,
+  stored,
+  refused,
+  warnings,
+  changed,
+}: Report): object {
+  const some = <T>(list: T[]) => list.slice(0, 1_000)
+  return {
+    formats,
+    files_left_out: left_out,
+    messages,
+    events,
+    ...stored,
+    refused: some(refused),
+    warnings: some(warnings),
+    changed: some(changed),
+  }
+}
+
+function reportLines(report: Report, is_dry: boolean): string[] {
+  const { formats, left_out, messages, events, stored } = report
+  const number = (count: number, noun: string) =>
+    countOf(count, noun).replace(/^\d+/, count.toLocaleString('en'))
+  const lines = Object.entries(formats).map(
+    ([name, { files, read, mapped, kept_raw, refused }]) =>
+      `${name}: ${number(files, 'files')}, ${number(read, 'lines')} read: ${mapped.toLocaleString('en')} mapped, ${kept_raw.toLocaleString('en')} kept raw, ${refused.toLocaleString('en')} refused.`,
+  )
+  if (left_out > 0) lines.push(`${number(left_out, 'files')} of no known format left out.`)
+  if (lines.length === 0) lines.push('No file to import was found.')
+  const { sessions, entries } = stored
+  if (is_dry) {
+    lines.push(
+      `Would import ${number(sessions.stored, 'sessions')} with ${number(messages, 'messages')} and ${number(events, 'events')}.`,
+    )
+    return lines
+  }
+  lines.push(`Imported ${number(sessions.stored, 'sessions')}, ${number(entries.stored, 'entries')}.`)
+  lines.push(`There already: ${number(sessions.known, 'sessions')}, ${number(entries.known, 'entries')}.`)
+  if (entries.changed > 0)
+    lines.push(
+      `${number(entries.changed, 'entries')} have changed since they were imported, and stay as they are.`,
+    )
+  if (entries.refused > 0) lines.push(`The service refused ${number(entries.refused, 'entries')}.`)
+  return lines
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal.addEventListener('abort', done)
+  })
+}

@@ -1,0 +1,41 @@
+import type { Output } from './output.js'
+import type { Head } from './reading/head.js'
+import type { Piece } from './reading/pieces.js'
+import type { JsonObject } from './records.js'
+
+/** Reads the pieces of one file. */
+export interface Parser {
+  /** A piece that is JSON. What it writes nothing of is kept raw. */
+  read(value: unknown, piece: Piece): void
+  /** All pieces were read. */
+  end?(): void
+}
+
+/** What a parser knows of its file. */
+export interface FileFacts {
+  /** Its path, as far as it was given: `projects/shop/7c0c.jsonl`. */
+  name: string
+  head: Head
+}
+
+/** A format of other tools. */
+export interface Format {
+  name: string
+  /** What it is, for people. */
+  title: string
+  /** `lines`: JSON lines. `document`: JSON documents. Undefined where either may be. */
+  shape?: 'lines' | 'document'
+  /** Members of a document whose arrays are read element by element. */
+  streamed?: readonly string[]
+  /** Whether a sample of a file is of this format. */
+  knows(sample: JsonObject, head: Head): boolean
+  open(output: Output, file: FileFacts): Parser
+}
+
+/** The last part of a path, without its ending. */
+export function stemOf(name: string): string {
+  return (name.split(/[\\/]/).at(-1) ?? name).replace(
+    /\.(?:jsonl?|ndjson|traj|eval|zip|gz|txt)(?:\.gz)?$/i,
+    '',
+  )
+}

@@ -1,0 +1,2 @@
+/** The formats, by the names that `annals import --format` takes, for those who need no more than that. */
+export const FORMAT_NAMES = ['claude-code', 'codex', 'openai-chat', 'openai-responses'] as const

@@ -1,0 +1,185 @@
+import { isJsonObject } from '@annals/messages/json'
+import { type FileFacts, type Format, type Parser, stemOf } from '../format.js'
+import type { Output } from '../output.js'
+import type { Head } from '../reading/head.js'
+import type { JsonObject } from '../records.js'
+
+/** Kinds of lines that only Claude Code writes, for files that begin with one that names no session. */
+const OWN_TYPES = new Set(['summary', 'file-history-snapshot', 'queue-operation', 'custom-title', 'ai-title'])
+/** What a view may fold: it repeats what messages say, or is of use to the tool alone. */
+const NOISE = new Set([
+  'progress',
+  'file-history-snapshot',
+  'queue-operation',
+  'last-prompt',
+  'mode',
+  'permission-mode',
+  'worktree-state',
+  'content-replacement',
+  'attachment',
+])
+/** Lines that say what a session is called, and where they say it. */
+const TITLES: Record<string, string> = {
+  summary: 'summary',
+  'custom-title': 'customTitle',
+  'ai-title': 'aiTitle',
+}
+/** Lines of a tree that are remembered to recognize a prompt that was rewound: a hundred bytes each. */
+const TREE_MAX = 20_000
+
+export const CLAUDE_CODE: Format = {
+  name: 'claude-code',
+  title: "Claude Code's transcripts",
+  shape: 'lines',
+  knows: (sample) =>
+    typeof sample.type === 'string' &&
+    ((typeof sample.sessionId === 'string' &&
+      ('parentUuid' in sample || 'uuid' in sample || OWN_TYPES.has(sample.type) || NOISE.has(sample.type))) ||
+      (sample.type === 'summary' && typeof sample.leafUuid === 'string') ||
+      (sample.type === 'file-history-snapshot' && typeof sample.messageId === 'string')),
+  open: (output, file) => new ClaudeCodeParser(output, file),
+}
+
+/** Where a line stands in the tree that the lines of a session form. */
+interface TreeLine {
+  uuid: string
+  parent: string | null
+  is_prompt: boolean
+  /** The id of its message; undefined if it is none. */
+  message_id: string | undefined
+  is_retracted: boolean
+}
+
+class ClaudeCodeParser implements Parser {
+  private readonly trees = new Map<string, Tree>()
+  /** The first line of a subagent whose lines stand among its session's, for each of its lines. */
+  private readonly roots = new Map<string, string>()
+  private readonly fallback: string
+  /** Sessions of which it is known in which folder they were. */
+  private readonly placed = new Set<string>()
+  private readonly models = new Map<string, string>()
+
+  constructor(
+    private readonly out: Output,
+    file: FileFacts,
+  ) {
+    this.fallback = sessionInHead(file.head) ?? stemOf(file.name)
+  }
+
+  read(line: unknown): void {
+    if (!isJsonObject(line)) return
+    const key = this.keyOf(line)
+    const type = typeof line.type === 'string' ? line.type : 'unknown'
+    this.openSession(key, line)
+    const title = TITLES[type] === undefined ? undefined : line[TITLES[type]]
+    if (typeof title === 'string') this.out.session(key, { configs: { title } })
+    const native = typeof line.uuid === 'string' ? line.uuid : undefined
+    const facts = { native, at: line.timestamp }
+    const is_of_tree = native !== undefined && line.parentUuid !== undefined
+    if (is_of_tree) this.rewind(key, line)
+    const { message, ...rest } = line
+    let is_message = (type === 'user' || type === 'assistant') && isJsonObject(message)
+    if (is_message) {
+      this.noteModel(key, message as JsonObject)
+      is_message = this.out.message(key, 'anthropic', message, { ...facts, meta: { claude: rest } })
+    } else this.out.raw(key, kindOf(type, line), line, { ...facts, noise: NOISE.has(type) })
+    if (is_of_tree) this.treeOf(key).add(line, is_message ? this.out.entryId(key, native) : undefined)
+  }
+
+  private openSession(key: string, line: JsonObject): void {
+    const { cwd, gitBranch: git_branch, version, agentId: agent_id } = line
+    // The first lines of a session may not say where it was.
+    if (this.out.isOpen(key) && (this.placed.has(key) || cwd === undefined)) return
+    if (cwd !== undefined) this.placed.add(key)
+    const parent = key.includes('/') ? key.slice(0, key.indexOf('/')) : undefined
+    // A subagent may have a file of its own, which may be read before that of its session.
+    if (parent !== undefined) this.out.mention(parent, { agent: 'claude-code', cwd })
+    const names = parent === undefined ? {} : { agent_id, subagent: true }
+    this.out.session(key, { parent, configs: { agent: 'claude-code', cwd, git_branch, version, ...names } })
+  }
+
+  /** The session of a line. A subagent's is below that of the session that started it. */
+  private keyOf(line: JsonObject): string {
+    const session = typeof line.sessionId === 'string' ? line.sessionId : this.fallback
+    if (line.isSidechain !== true) return session
+    if (typeof line.agentId === 'string') return `${session}/${line.agentId}`
+    const { uuid, parentUuid } = line
+    const root = this.roots.get(parentUuid as string) ?? (uuid as string | undefined) ?? 'sidechain'
+    if (typeof uuid === 'string' && this.roots.size < TREE_MAX) this.roots.set(uuid, root)
+    return `${session}/${root}`
+  }
+
+  private noteModel(key: string, { model }: JsonObject): void {
+    if (typeof model !== 'string' || model === this.models.get(key) || model.startsWith('<')) return
+    this.models.set(key, model)
+    this.out.session(key, { configs: { model } })
+  }
+
+  /** Takes back what the user rewound: the prompt in whose place this one stands, and what followed it. */
+  private rewind(key: string, line: JsonObject): void {
+    if (isPrompt(line)) this.out.retract(key, this.treeOf(key).leftBy(parentOf(line)))
+  }
+
+  private treeOf(key: string): Tree {
+    const tree = this.trees.get(key) ?? new Tree()
+    this.trees.set(key, tree)
+    return tree
+  }
+}
+
+class Tree {
+  private lines: TreeLine[] = []
+  private readonly places = new Map<string, TreeLine>()
+
+  add(read: JsonObject, message_id: string | undefined): void {
+    const uuid = read.uuid as string
+    if (this.places.has(uuid)) return
+    const line = { uuid, parent: parentOf(read), is_prompt: isPrompt(read), message_id, is_retracted: false }
+    if (this.lines.length >= TREE_MAX)
+      for (const { uuid } of this.lines.splice(0, TREE_MAX / 2)) this.places.delete(uuid)
+    this.lines.push(line)
+    this.places.set(line.uuid, line)
+  }
+
+  /** The ids of the messages that a prompt after this line leaves behind. */
+  leftBy(parent: string | null): string[] {
+    if (this.lines.length === 0 || this.lines.at(-1)!.uuid === parent) return []
+    const ancestors = new Set<string>()
+    for (let at = parent; at !== null && !ancestors.has(at); at = this.places.get(at)?.parent ?? null) {
+      // A line that is missing: nobody knows where the prompt stands.
+      if (!this.places.has(at)) return []
+      ancestors.add(at)
+    }
+    const from = parent === null ? 0 : this.lines.indexOf(this.places.get(parent)!) + 1
+    const first = this.lines.findIndex(
+      ({ is_prompt, uuid }, at) => at >= from && is_prompt && !ancestors.has(uuid),
+    )
+    if (first === -1) return []
+    const left = this.lines
+      .slice(first)
+      .filter(({ uuid, is_retracted }) => !ancestors.has(uuid) && !is_retracted)
+    for (const line of left) line.is_retracted = true
+    return left.flatMap(({ message_id }) => message_id ?? [])
+  }
+}
+
+function parentOf({ parentUuid }: JsonObject): string | null {
+  return typeof parentUuid === 'string' ? parentUuid : null
+}
+
+/** What the user said by themselves, as the first line after which the conversation goes on. */
+function isPrompt(line: JsonObject): boolean {
+  if (line.type !== 'user' || line.isMeta === true || line.isCompactSummary === true) return false
+  const { content } = (isJsonObject(line.message) ? line.message : {}) as JsonObject
+  return !(
+    Array.isArray(content) && content.some((block) => isJsonObject(block) && block.type === 'tool_result')
+  )
+}
+
+function kindOf(type: string, { subtype }: JsonObject): string {
+  return typeof subtype === 'string' ? `${type}.${subtype}` : type
+}
+
+function sessionInHead({ samples }: Head): string | undefined {
+  return samples.map(({ sessionId }) => sessionId).find((id) => typeof id === 'string') as string | undefined
+}

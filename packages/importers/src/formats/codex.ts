@@ -1,0 +1,128 @@
+import { isJsonObject } from '@annals/messages/json'
+import { type FileFacts, type Format, type Parser, stemOf } from '../format.js'
+import type { EntryFacts, Output } from '../output.js'
+import type { JsonObject } from '../records.js'
+
+const LINE_TYPES = new Set(['session_meta', 'response_item', 'event_msg', 'turn_context', 'compacted'])
+/** Events that repeat what an item of the conversation says, or are signs of life. */
+const NOISE = new Set([
+  'user_message',
+  'agent_message',
+  'agent_reasoning',
+  'agent_reasoning_raw_content',
+  'agent_reasoning_section_break',
+  'token_count',
+  'task_started',
+  'turn_started',
+  'exec_command_begin',
+  'exec_command_output_delta',
+  'mcp_tool_call_begin',
+  'patch_apply_begin',
+  'web_search_begin',
+  'background_event',
+  'turn_diff',
+  'plan_delta',
+])
+/** Items that are about the files of the user, and not said to anybody. */
+const NOT_SAID = new Set(['ghost_snapshot', 'other'])
+
+export const CODEX: Format = {
+  name: 'codex',
+  title: "Codex's rollouts",
+  shape: 'lines',
+  knows: (sample) =>
+    (LINE_TYPES.has(sample.type as string) && isJsonObject(sample.payload)) ||
+    isOldHeader(sample) ||
+    sample.record_type === 'state',
+  open: (output, file) => new CodexParser(output, file),
+}
+
+class CodexParser implements Parser {
+  private key: string
+  private model: unknown
+
+  constructor(
+    private readonly out: Output,
+    { name }: FileFacts,
+  ) {
+    // `rollout-2026-11-26T10-00-00-<id>`
+    this.key = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.exec(stemOf(name))?.[0] ?? stemOf(name)
+  }
+
+  read(line: unknown): void {
+    if (!isJsonObject(line)) return
+    // Rollouts of 2025 had items as lines, without anything around them.
+    if (!isJsonObject(line.payload)) this.readBare(line)
+    else this.readLine(line, line.payload)
+  }
+
+  private readLine(line: JsonObject, payload: JsonObject): void {
+    const { timestamp: at, type: _, payload: __, ...others } = line
+    const facts: EntryFacts = { at, ...(Object.keys(others).length > 0 && { meta: { codex: others } }) }
+    if (line.type === 'session_meta') this.readMeta(line, payload)
+    else if (line.type === 'response_item') this.readItem(payload, facts, line)
+    else if (line.type === 'turn_context') {
+      if (typeof payload.model === 'string' && payload.model !== this.model) {
+        this.model = payload.model
+        this.out.session(this.key, { configs: { model: payload.model } })
+      }
+      this.out.raw(this.key, 'turn_context', line, { ...facts, noise: true })
+    } else if (line.type === 'event_msg' && payload.type === 'mcp_tool_call_end')
+      // It alone says whether a tool of MCP failed, so readers look for it.
+      this.out.event(this.key, 'mcp_tool_call_end', { ...others, ...payload }, facts)
+    else {
+      const kind = line.type === 'event_msg' ? String(payload.type) : String(line.type)
+      this.out.raw(this.key, kind, line, { ...facts, noise: NOISE.has(kind) })
+    }
+  }
+
+  private readMeta(line: JsonObject, meta: JsonObject): void {
+    const is_first = !this.out.isOpen(this.key)
+    const { id, cwd, git, originator, cli_version: version, model_provider, source } = meta
+    // The meta of the session that a resumed one was made of may follow its own.
+    if (typeof id === 'string' && is_first) this.key = id
+    if (is_first) {
+      const git_branch = isJsonObject(git) ? git.branch : undefined
+      const parent = parentOf(source)
+      if (parent !== undefined) this.out.mention(parent, { agent: 'codex' })
+      const configs = { agent: 'codex', cwd, git_branch, version, originator, model_provider }
+      this.out.session(this.key, { parent, configs })
+    }
+    this.out.raw(this.key, 'session_meta', line, { at: line.timestamp, noise: true })
+  }
+
+  private readItem(item: JsonObject, facts: EntryFacts, line: JsonObject): void {
+    const type = String(item.type)
+    if (NOT_SAID.has(type)) this.out.raw(this.key, type, line, { ...facts, noise: true })
+    else this.out.message(this.key, 'responses', item, facts)
+  }
+
+  private readBare(line: JsonObject): void {
+    if (isOldHeader(line)) {
+      const { id, timestamp, git } = line
+      this.key = String(id)
+      const git_branch = isJsonObject(git) ? git.branch : undefined
+      this.out.session(this.key, { configs: { agent: 'codex', git_branch } })
+      this.out.raw(this.key, 'session_meta', line, { at: timestamp, noise: true })
+    } else if (line.record_type !== undefined)
+      this.out.raw(this.key, String(line.record_type), line, { noise: true })
+    else if (typeof line.type === 'string' && !LINE_TYPES.has(line.type)) this.readItem(line, {}, line)
+  }
+}
+
+function isOldHeader(line: JsonObject): boolean {
+  return (
+    typeof line.id === 'string' &&
+    typeof line.timestamp === 'string' &&
+    'instructions' in line &&
+    !('type' in line)
+  )
+}
+
+/** The session that started this one, if it is a subagent's. */
+function parentOf(source: unknown): string | undefined {
+  const subagent = isJsonObject(source) ? source.subagent : undefined
+  const spawn = isJsonObject(subagent) ? subagent.thread_spawn : undefined
+  const id = isJsonObject(spawn) ? spawn.parent_thread_id : undefined
+  return typeof id === 'string' ? id : undefined
+}

@@ -1,0 +1,109 @@
+import { isJsonObject } from '@annals/messages/json'
+import { type FileFacts, type Format, type Parser, stemOf } from '../format.js'
+import { digestOf } from '../ids.js'
+import type { Output } from '../output.js'
+import type { JsonObject } from '../records.js'
+
+const CONFIGS = ['model', 'metadata', 'status', 'temperature']
+/** Parts of content that only items of this API have. */
+const OWN_PARTS = new Set(['input_text', 'output_text', 'input_image', 'input_file', 'refusal'])
+
+export const OPENAI_RESPONSES: Format = {
+  name: 'openai-responses',
+  title: "responses and conversations of OpenAI's Responses API",
+  knows: (sample) =>
+    sample.object === 'response' ||
+    (Array.isArray(sample.output) && (sample.input !== undefined || 'previous_response_id' in sample)) ||
+    (Array.isArray(sample.input) && sample.input.some(isItem)) ||
+    (Array.isArray(sample.items) && sample.items.some(isItem)) ||
+    (sample.object === 'list' && Array.isArray(sample.data) && sample.data.some(isItem)) ||
+    isItem(sample),
+  open: (output, file) => new OpenAiResponsesParser(output, file),
+}
+
+class OpenAiResponsesParser implements Parser {
+  private readonly file_key: string
+  private read_so_far = 0
+  /** The conversation of each response, for those that go on with it. */
+  private readonly keys = new Map<string, string>()
+
+  constructor(
+    private readonly out: Output,
+    { name }: FileFacts,
+  ) {
+    this.file_key = stemOf(name)
+  }
+
+  read(value: unknown): void {
+    if (Array.isArray(value)) this.conversation({ items: value })
+    else if (!isJsonObject(value)) return
+    else if (isItem(value)) this.item(this.file_key, value)
+    else if (isJsonObject(value.response) && isJsonObject(value.request))
+      this.conversation({ ...value.request, ...value.response, ...withoutBodies(value) })
+    else this.conversation(value)
+  }
+
+  private conversation(value: JsonObject): void {
+    const { input, output, items, data, instructions, ...rest } = value
+    const { created_at } = rest
+    const key = this.keyOf(value)
+    const is_open = this.out.isOpen(key)
+    const configs = Object.fromEntries(CONFIGS.map((name) => [name, rest[name]]))
+    this.out.session(key, { user: rest.user, configs, changed_at: created_at })
+    if (typeof value.id === 'string' && this.keys.size < 100_000) this.keys.set(value.id, key)
+    const others: JsonObject = { ...rest }
+    if (typeof instructions !== 'string' || is_open) others.instructions = instructions
+    else if (instructions !== '')
+      this.out.message(
+        key,
+        'responses',
+        { role: 'developer', content: instructions },
+        { native: 'instructions' },
+      )
+    const asked = typeof input === 'string' ? [{ role: 'user', content: input }] : input
+    for (const [name, list] of Object.entries({ input: asked, items, data })) {
+      if (Array.isArray(list)) this.items(key, list, undefined)
+      else others[name] = list
+    }
+    if (Array.isArray(output)) this.items(key, output, created_at)
+    else others.output = output
+    const told = Object.entries(others).filter(([, one]) => one != null)
+    this.out.raw(key, 'response', Object.fromEntries(told), { at: created_at, noise: true })
+  }
+
+  private items(key: string, list: readonly unknown[], at: unknown): void {
+    for (const item of list) this.item(key, item, at)
+  }
+
+  private item(key: string, item: unknown, at?: unknown): void {
+    const id = isJsonObject(item) && typeof item.id === 'string' && item.id !== '' ? item.id : undefined
+    const made_at = isJsonObject(item) ? (item.created_at ?? at) : at
+    this.out.message(key, 'responses', item, { native: id, at: made_at })
+  }
+
+  private keyOf(value: JsonObject): string {
+    this.read_so_far += 1
+    const { conversation, previous_response_id, id } = value
+    const named = isJsonObject(conversation) ? conversation.id : conversation
+    if (typeof named === 'string') return named
+    const previous = this.keys.get(previous_response_id as string)
+    if (previous !== undefined) return previous
+    return typeof id === 'string' ? id : `${this.read_so_far} ${digestOf(value.input ?? value.items)}`
+  }
+}
+
+/** An item that is no message of another API. */
+function isItem(value: unknown): boolean {
+  if (!isJsonObject(value)) return false
+  const { type, content, call_id } = value
+  if (type === 'message' && 'role' in value)
+    return (
+      Array.isArray(content) &&
+      content.some((part) => isJsonObject(part) && OWN_PARTS.has(part.type as string))
+    )
+  return typeof call_id === 'string' && /^(?:function|custom_tool)_call(?:_output)?$/.test(String(type))
+}
+
+function withoutBodies({ request: _, response: __, ...others }: JsonObject): JsonObject {
+  return others
+}

@@ -1,0 +1,5 @@
+export type { Format } from './format.js'
+export { FORMATS } from './formats.js'
+export { type ImportFile, type ReadOptions, readImport, UnknownFormat } from './read_import.js'
+export type { ImportedEntry, ImportedSession, ImportRecord, JsonObject, Place, Tally } from './records.js'
+export { type ImportNote, type SendOptions, type SendTotals, sendImport } from './sending/send_import.js'

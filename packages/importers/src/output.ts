@@ -1,0 +1,274 @@
+import { InvalidMessage, type MessageFormat, readMessage } from '@annals/messages'
+import { isJsonObject, writeJson } from '@annals/messages/json'
+import { digestOf, stableId } from './ids.js'
+import type { ImportRecord, JsonObject, Place, Tally } from './records.js'
+import { timeOf } from './times.js'
+
+/** A config that is larger becomes an event: the service takes 64 KiB of them together. */
+const CONFIG_LENGTH_MAX = 4_096
+const TYPE_LENGTH_MAX = 200
+const META_LENGTH_MAX = 48 * 1024
+
+/** What a source says of a session. What is undefined or null is left out. */
+export interface SessionFacts {
+  parent?: string | undefined
+  user?: unknown
+  configs?: JsonObject
+  /** When it last changed, where the source says so. */
+  changed_at?: unknown
+}
+
+/** What else an entry has. */
+export interface EntryFacts {
+  /** What the source calls it. Without one, the entry is named after its content, and what repeats it by number. */
+  native?: string | number | undefined
+  /** When it happened, in any of the forms that `timeOf` knows. */
+  at?: unknown
+  meta?: JsonObject
+}
+
+interface OpenSession {
+  id: string
+  /** It was only named, by a session below it. */
+  is_elsewhere: boolean
+  /** How often each content was there, of entries without a name. */
+  unnamed: Map<string, number>
+}
+
+/**
+ * What a parser writes to: it makes ids, checks messages, and knows what became of each piece. A session is named by a key,
+ * which is what the source calls it.
+ */
+export class Output {
+  readonly tally: Tally = { read: 0, mapped: 0, kept_raw: 0, refused: 0 }
+  private records: ImportRecord[] = []
+  private readonly open = new Map<string, OpenSession>()
+  private readonly skipped = new Set<string>()
+  private place: Place = { file: '', line: 0 }
+  private became: 'nothing' | 'told' | 'raw' | 'mapped' | 'refused' = 'nothing'
+
+  constructor(
+    readonly format: string,
+    private readonly file: string,
+    private readonly since?: string,
+  ) {}
+
+  /** A piece is about to be read. */
+  begin(line: number): void {
+    this.place = { file: this.file, line }
+    this.became = 'nothing'
+  }
+
+  /** The piece was read. What nobody took is kept raw. */
+  finish(piece: unknown): void {
+    if (this.became === 'nothing') this.raw(this.anySession(), 'unknown', piece)
+    this.tally.read += 1
+    this.tally[this.became === 'raw' ? 'kept_raw' : this.became === 'refused' ? 'refused' : 'mapped'] += 1
+  }
+
+  /** What was written since the last time. */
+  take(): ImportRecord[] {
+    const { records } = this
+    this.records = []
+    return records
+  }
+
+  sessionId(key: string): string {
+    return stableId(this.format, 'session', key)
+  }
+
+  entryId(key: string, native: string | number): string {
+    return stableId(this.format, 'entry', key, native)
+  }
+
+  isOpen(key: string): boolean {
+    return this.open.get(key)?.is_elsewhere === false
+  }
+
+  /** Opens a session below which another one stands, and of which nothing may come here. */
+  mention(key: string, configs: JsonObject): void {
+    if (this.open.has(key)) return
+    this.session(key, { configs })
+    this.open.get(key)!.is_elsewhere = true
+  }
+
+  /** Opens a session, or adds to one that is open. */
+  session(key: string, facts: SessionFacts = {}): void {
+    const found = this.open.get(key)
+    const configs = this.storable(key, facts.configs ?? {})
+    if (found) found.is_elsewhere = false
+    if (found && Object.keys(configs).length === 0) return
+    // What only says something of a session is mapped, unless it is kept raw as well.
+    if (this.became === 'nothing') this.became = 'told'
+    if (found) {
+      if (!this.skipped.has(key)) this.records.push({ kind: 'configs', session_id: found.id, configs })
+      return
+    }
+    this.openAs(key)
+    const changed_at = timeOf(facts.changed_at)
+    if (this.since !== undefined && changed_at !== undefined && changed_at < this.since) {
+      this.skipped.add(key)
+      return
+    }
+    const { parent, user } = facts
+    const parent_id = parent === undefined ? undefined : this.sessionId(parent)
+    this.records.push({ kind: 'session', id: this.sessionId(key), parent_id, user: userOf(user), configs })
+    this.keepLarge(key, facts.configs ?? {}, configs)
+  }
+
+  /** Opens a session that has the entries of another one up to `at`, which is what the source calls that entry. */
+  fork(key: string, of: string, at: string, facts: SessionFacts = {}): void {
+    const configs = this.storable(key, facts.configs ?? {})
+    this.openAs(key)
+    if (this.skipped.has(of)) {
+      this.skipped.add(key)
+      return
+    }
+    this.records.push({
+      kind: 'fork',
+      of: this.sessionId(of),
+      at: this.entryId(of, at),
+      id: this.sessionId(key),
+      user: userOf(facts.user),
+      configs,
+    })
+  }
+
+  /** All of the session was read. */
+  end(key: string): void {
+    const found = this.open.get(key)
+    if (!found) return
+    this.open.delete(key)
+    if (!this.skipped.delete(key) && !found.is_elsewhere)
+      this.records.push({ kind: 'end', session_id: found.id })
+  }
+
+  endAll(): void {
+    for (const key of [...this.open.keys()]) this.end(key)
+  }
+
+  /** A message in its provider's format; what is none is kept raw. Returns whether it is one. */
+  message(key: string, format: MessageFormat, blob: unknown, facts: EntryFacts = {}): boolean {
+    if (!isMessage(format, blob)) {
+      const role = isJsonObject(blob) && typeof blob.role === 'string' ? blob.role : 'message'
+      this.raw(key, role, facts.meta ? { message: blob, ...facts.meta } : blob, facts)
+      return false
+    }
+    this.became = this.became === 'refused' ? 'refused' : 'mapped'
+    const { meta } = facts
+    if (meta && Object.keys(meta).length > 0) {
+      if (writeJson(meta).length > META_LENGTH_MAX) {
+        const native = `meta of ${facts.native ?? digestOf(blob)}`
+        this.event(key, `source.${this.format}.meta`, { raw: meta, noise: true }, { ...facts, native })
+      } else {
+        this.entry(key, facts, { kind: 'message', format, blob, meta })
+        return true
+      }
+    }
+    this.entry(key, facts, { kind: 'message', format, blob })
+    return true
+  }
+
+  event(key: string, type: string, data: JsonObject, facts: EntryFacts = {}): void {
+    this.became = this.became === 'refused' ? 'refused' : 'mapped'
+    this.entry(key, facts, { kind: 'event', type: type.slice(0, TYPE_LENGTH_MAX), data })
+  }
+
+  /** How a run went: a reward, a score, a verdict. */
+  outcome(key: string, data: JsonObject, facts: EntryFacts = {}): void {
+    this.event(key, 'outcome', data, { native: 'outcome', ...facts })
+  }
+
+  /** What no rule knows, whole. `noise` is what a view may fold: progress, snapshots, repetitions. */
+  raw(key: string, kind: string, value: unknown, facts: EntryFacts & { noise?: boolean } = {}): void {
+    if (this.became === 'nothing' || this.became === 'told') this.became = 'raw'
+    const data = { raw: value ?? null, ...(facts.noise && { noise: true }) }
+    this.entry(key, facts, { kind: 'event', type: rawType(this.format, kind), data })
+  }
+
+  /** Takes back entries that came before. */
+  retract(key: string, ids: string[]): void {
+    const found = this.open.get(key)
+    if (found && ids.length > 0 && !this.skipped.has(key))
+      this.records.push({ kind: 'retraction', session_id: found.id, ids })
+  }
+
+  refuse(reason: string): void {
+    this.became = 'refused'
+    this.records.push({ kind: 'refused', place: this.place, reason })
+  }
+
+  warn(reason: string): void {
+    this.records.push({ kind: 'warning', place: this.place, reason })
+  }
+
+  private openAs(key: string): void {
+    this.open.set(key, { id: this.sessionId(key), is_elsewhere: false, unnamed: new Map() })
+  }
+
+  private entry(
+    key: string,
+    { native, at }: EntryFacts,
+    content:
+      | { kind: 'event'; type: string; data: JsonObject }
+      | { kind: 'message'; format: MessageFormat; blob: JsonObject; meta?: JsonObject },
+  ): void {
+    if (!this.open.has(key)) this.session(key)
+    if (this.skipped.has(key)) return
+    const { id: session_id, unnamed } = this.open.get(key)!
+    const id = this.entryId(key, native ?? nameOf(content, unnamed))
+    const occurred_at = timeOf(at)
+    const entry = { id, ...(occurred_at !== undefined && { occurred_at }), ...content }
+    this.records.push({ kind: 'entry', session_id, entry, place: this.place })
+  }
+
+  /** The configs that the service takes as such. */
+  private storable(key: string, configs: JsonObject): JsonObject {
+    const kept = Object.entries(configs).filter(
+      ([, value]) => value != null && value !== '' && writeJson(value).length <= CONFIG_LENGTH_MAX,
+    )
+    const storable = Object.fromEntries(kept)
+    if (this.open.has(key)) this.keepLarge(key, configs, storable)
+    return storable
+  }
+
+  private keepLarge(key: string, all: JsonObject, storable: JsonObject): void {
+    const large = Object.entries(all).filter(
+      ([name, value]) => value != null && value !== '' && !(name in storable),
+    )
+    if (large.length > 0) this.raw(key, 'configs', Object.fromEntries(large), { noise: true })
+  }
+
+  /** Where a piece goes that says nothing of its session. */
+  private anySession(): string {
+    return [...this.open.keys()].at(-1) ?? this.file
+  }
+}
+
+export function rawType(format: string, kind: string): string {
+  const plain = kind.replace(/[^\w.-]+/g, '_').slice(0, 80)
+  return `source.${format}.${plain === '' ? 'unknown' : plain}`
+}
+
+/** The name of an entry that its source gives none: its content, and how often that was there. */
+function nameOf(content: object, unnamed: Map<string, number>): string {
+  const digest = digestOf(content)
+  const count = (unnamed.get(digest) ?? 0) + 1
+  if (count > 1 || unnamed.size < 100_000) unnamed.set(digest, count)
+  return `${digest} ${count}`
+}
+
+function isMessage(format: MessageFormat, blob: unknown): blob is JsonObject {
+  try {
+    readMessage(format, blob)
+    return isJsonObject(blob)
+  } catch (error) {
+    if (!(error instanceof InvalidMessage)) throw error
+    return false
+  }
+}
+
+function userOf(user: unknown): string | undefined {
+  const text = typeof user === 'number' ? String(user) : user
+  return typeof text === 'string' && text !== '' && [...text].length <= 256 ? text : undefined
+}

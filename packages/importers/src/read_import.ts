@@ -1,0 +1,171 @@
+import type { FileFacts, Format, Parser } from './format.js'
+import { FORMATS, findFormat } from './formats.js'
+import { Output } from './output.js'
+import { DocumentReader } from './reading/documents.js'
+import { gunzip } from './reading/gunzip.js'
+import { HEAD_BYTES, HEAD_BYTES_MAX, headOf, packingOf } from './reading/head.js'
+import { LineReader } from './reading/lines.js'
+import { joined, type Piece, type PieceReader } from './reading/pieces.js'
+import { unzip } from './reading/unzip.js'
+import type { ImportRecord } from './records.js'
+
+const LINE_FEED = 0x0a
+const LINE_BYTES_MAX = 32 * 1024 * 1024
+const ITEM_BYTES_MAX = 64 * 1024 * 1024
+
+/** A file: its path, which may tell what its lines do not, and its bytes. */
+export interface ImportFile {
+  name: string
+  bytes: AsyncIterable<Uint8Array>
+}
+
+export interface ReadOptions {
+  /** The name of the format; found by the content if not given. */
+  format?: string | undefined
+  /** Leave out sessions that last changed before; a time in RFC 3339, in UTC. */
+  since?: string | undefined
+  line_bytes_max?: number
+  item_bytes_max?: number
+}
+
+/** The content of a file is of no format that is known. */
+export class UnknownFormat extends Error {
+  override readonly name = 'UnknownFormat'
+}
+
+/**
+ * Reads a file of any known format, packed or not, in memory that does not grow with it.
+ * @throws UnknownFormat before anything else came
+ */
+export async function* readImport(
+  file: ImportFile,
+  options: ReadOptions = {},
+): AsyncGenerator<ImportRecord, void> {
+  const { head, is_whole, rest } = await begin(file.bytes)
+  const packing = packingOf(head)
+  if (packing === 'gzip')
+    yield* readImport({ name: file.name.replace(/\.gz$/i, ''), bytes: gunzip(rest) }, options)
+  else if (packing === 'zip') yield* readArchive(file.name, rest, options)
+  else if (packing === 'utf-16') throw new UnknownFormat(`${file.name} is UTF-16, and not UTF-8.`)
+  else yield* readPlain(file.name, head, is_whole, rest, options)
+}
+
+async function* readArchive(
+  name: string,
+  bytes: AsyncIterable<Uint8Array>,
+  options: ReadOptions,
+): AsyncGenerator<ImportRecord, void> {
+  let found = false
+  for await (const file of unzip(bytes)) {
+    const inner = `${name}/${file.name}`
+    if (file.reason !== undefined) {
+      yield { kind: 'refused', place: { file: inner, line: 1 }, reason: file.reason }
+      continue
+    }
+    try {
+      for await (const record of readImport({ name: inner, bytes: file.bytes }, options)) {
+        found = true
+        yield record
+      }
+    } catch (error) {
+      if (!(error instanceof UnknownFormat)) throw error
+      const reason = 'it is of no known format, and is left out'
+      yield { kind: 'warning', place: { file: inner, line: 1 }, reason }
+    }
+  }
+  if (!found) throw new UnknownFormat(`${name} is an archive without a file of a known format.`)
+}
+
+async function* readPlain(
+  name: string,
+  bytes: Uint8Array,
+  is_whole: boolean,
+  rest: AsyncIterable<Uint8Array>,
+  options: ReadOptions,
+): AsyncGenerator<ImportRecord, void> {
+  const head = headOf(bytes, is_whole)
+  const format = formatOf(name, head, options.format)
+  const output = new Output(format.name, name, options.since)
+  const parser = format.open(output, { name, head } satisfies FileFacts)
+  const reader = readerOf(format, head.is_lines, options)
+  yield { kind: 'format', file: name, format: format.name }
+  for await (const chunk of rest)
+    for (const piece of reader.push(chunk)) yield* readPiece(parser, output, piece)
+  for (const piece of reader.end()) yield* readPiece(parser, output, piece)
+  parser.end?.()
+  output.endAll()
+  yield* output.take()
+}
+
+function* readPiece(parser: Parser, output: Output, piece: Piece): Generator<ImportRecord> {
+  output.begin(piece.line)
+  if (piece.reason === undefined) parser.read(piece.value, piece)
+  else output.refuse(piece.reason)
+  output.finish(piece.value)
+  yield* output.take()
+  yield { kind: 'progress', bytes: piece.end_offset, format: output.format, tally: output.tally }
+}
+
+function formatOf(name: string, head: FileFacts['head'], asked: string | undefined): Format {
+  if (asked !== undefined) {
+    const format = FORMATS.find((one) => one.name === asked)
+    if (!format) throw new UnknownFormat(`There is no format ${JSON.stringify(asked)}.`)
+    return format
+  }
+  const format = findFormat(head)
+  if (format) return format
+  const known = FORMATS.map((one) => one.name).join(', ')
+  throw new UnknownFormat(
+    `${name} is of no format that is known. If it is one of these, say which: ${known}.`,
+  )
+}
+
+function readerOf(
+  format: Format,
+  is_lines: boolean | undefined,
+  { line_bytes_max = LINE_BYTES_MAX, item_bytes_max = ITEM_BYTES_MAX }: ReadOptions,
+): PieceReader {
+  const are_lines = format.shape === 'lines' || is_lines === true
+  // One line may be one document, of which some members are long.
+  return are_lines && !(format.shape === 'document' && format.streamed)
+    ? new LineReader(line_bytes_max)
+    : new DocumentReader(new Set(format.streamed), item_bytes_max)
+}
+
+/** Reads the beginning of some bytes; `rest` is all of them. */
+async function begin(
+  bytes: AsyncIterable<Uint8Array>,
+): Promise<{ head: Uint8Array; is_whole: boolean; rest: AsyncGenerator<Uint8Array> }> {
+  const iterator = bytes[Symbol.asyncIterator]()
+  const parts: Uint8Array[] = []
+  let length = 0
+  let is_whole = false
+  let enough = HEAD_BYTES_MAX
+  while (length < enough && !is_whole) {
+    const next = await iterator.next()
+    if (next.done) is_whole = true
+    else {
+      if (next.value.includes(LINE_FEED)) enough = HEAD_BYTES
+      parts.push(next.value)
+      length += next.value.length
+    }
+  }
+  async function* all() {
+    try {
+      yield* parts
+      for (
+        let next = is_whole ? undefined : await iterator.next();
+        next && !next.done;
+        next = await iterator.next()
+      )
+        yield next.value
+    } finally {
+      await iterator.return?.()
+    }
+  }
+  return {
+    head: joined(parts).subarray(0, enough),
+    is_whole: is_whole && length <= enough,
+    rest: all(),
+  }
+}

@@ -1,0 +1,95 @@
+import { isJsonObject, parseJson } from '@annals/messages/json'
+import type { JsonObject } from '../records.js'
+import { DocumentReader } from './documents.js'
+
+/** How much of a source is looked at to find its format. */
+export const HEAD_BYTES = 256 * 1024
+/** The same where no line ends sooner. */
+export const HEAD_BYTES_MAX = 8 * 1024 * 1024
+const SAMPLES_MAX = 50
+
+/** The beginning of a source. */
+export interface Head {
+  /** The first objects: lines, the elements of an array, or one document. Of an object that goes on, its first members. */
+  samples: JsonObject[]
+  /** Whether each line is a value of its own. Undefined: only if the format always has it so. */
+  is_lines: boolean | undefined
+  /** Whether the samples are elements of one array. */
+  is_list: boolean
+}
+
+export type Packing = 'zip' | 'gzip' | 'utf-16'
+
+export function packingOf(bytes: Uint8Array): Packing | undefined {
+  const [first, second] = bytes
+  if (first === 0x50 && second === 0x4b) return 'zip'
+  if (first === 0x1f && second === 0x8b) return 'gzip'
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return 'utf-16'
+  return undefined
+}
+
+/** What the beginning of a source shows. */
+export function headOf(bytes: Uint8Array, is_whole: boolean): Head {
+  const text = new TextDecoder().decode(bytes)
+  const start = text.trimStart()
+  if (start.startsWith('['))
+    return { samples: elementsOf(bytes, start.slice(1)), is_lines: false, is_list: true }
+  const lines = text.split('\n')
+  // The last one may be cut by the end of the head.
+  const whole = is_whole ? lines : lines.slice(0, -1)
+  const values = whole.slice(0, SAMPLES_MAX).map(objectOf)
+  const found = values.filter(isJsonObject)
+  if (found.length > 0) return { samples: found, is_lines: true, is_list: false }
+  const documents = elementsOf(bytes, start)
+  return { samples: documents, is_lines: start.startsWith('{') ? undefined : true, is_list: false }
+}
+
+/** A line that is an object. Within a document, lines are indented. */
+function objectOf(line: string): unknown {
+  if (!line.startsWith('{') && !line.startsWith('\uFEFF{')) return undefined
+  try {
+    return parseJson(line.replace(/^\uFEFF/, ''))
+  } catch {
+    return undefined
+  }
+}
+
+function elementsOf(bytes: Uint8Array, text: string): JsonObject[] {
+  const samples: JsonObject[] = []
+  for (const { value } of new DocumentReader(new Set(), bytes.length).push(bytes)) {
+    if (isJsonObject(value)) samples.push(value)
+    if (samples.length === SAMPLES_MAX) break
+  }
+  return samples.length > 0 ? samples : [firstMembers(text)]
+}
+
+/** The members of an object whose text goes on: those that are whole, and nothing in the one that is not. */
+function firstMembers(text: string): JsonObject {
+  let depth = 0
+  let is_string = false
+  let ends = -1
+  const commas: number[] = []
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at]!
+    if (is_string) {
+      if (char === '\\') at += 1
+      else if (char === '"') is_string = false
+    } else if (char === '"') is_string = true
+    else if (char === '{' || char === '[') depth += 1
+    else if (char === '}' || char === ']') depth -= 1
+    else if (char === ',' && depth === 1) commas.push(at)
+    else if (char === ':' && depth === 1) ends = at
+  }
+  const start = text.indexOf('{')
+  const last = commas.at(-1) ?? start
+  const whole = text.slice(start + 1, last)
+  const opening = text.slice(ends + 1).trimStart()[0]
+  const nothing = opening === '[' ? '[]' : opening === '{' ? '{}' : 'null'
+  const cut = ends > last ? `${text.slice(last + 1, ends + 1)}${nothing}` : ''
+  try {
+    const value = parseJson(`{${[whole, cut].filter((part) => part !== '').join(',')}}`)
+    return isJsonObject(value) ? value : {}
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,57 @@
+import { parseJson } from '@annals/messages/json'
+
+/** A line of lines, or an item of a document. */
+export interface Piece {
+  /** On which line it begins, from 1. */
+  line: number
+  /** How much of the source was read with it. */
+  end_offset: number
+  /** The parsed JSON; undefined if `reason` says why it is none. */
+  value: unknown
+  reason?: string
+  /** The member of the document whose array the item is in; undefined for a whole value, or for the rest of the document. */
+  member?: string
+}
+
+const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
+
+/** The piece that some bytes are. */
+export function pieceOf(
+  bytes: Uint8Array,
+  line: number,
+  end_offset: number,
+  member?: string,
+): Piece | undefined {
+  const piece: Piece = { line, end_offset, value: undefined }
+  if (member !== undefined) piece.member = member
+  let text: string
+  try {
+    text = DECODER.decode(bytes)
+  } catch {
+    return { ...piece, reason: 'it is not UTF-8' }
+  }
+  if (text.trim() === '') return undefined
+  try {
+    return { ...piece, value: parseJson(text) }
+  } catch (error) {
+    return { ...piece, reason: error instanceof RangeError ? `it is ${error.message}` : 'it is not JSON' }
+  }
+}
+
+/** Pieces of bytes as one. */
+export function joined(parts: readonly Uint8Array[]): Uint8Array {
+  if (parts.length === 1) return parts[0]!
+  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
+}
+
+/** Cuts what is read into pieces. */
+export interface PieceReader {
+  push(chunk: Uint8Array): Iterable<Piece>
+  end(): Iterable<Piece>
+}

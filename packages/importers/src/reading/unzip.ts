@@ -1,0 +1,79 @@
+import { Unzip, type UnzipFile, UnzipInflate } from 'fflate'
+import { small } from './gunzip.js'
+
+/** Only files with these endings are read: an export also has pictures. */
+const READ = /\.(?:jsonl?|ndjson|traj)$/i
+
+/** Stored and deflated, which is what nearly all archives have. */
+const KNOWN_COMPRESSIONS = new Set([0, 8])
+
+interface Inner {
+  name: string
+  bytes: AsyncGenerator<Uint8Array>
+  /** Why it cannot be read. */
+  reason?: string
+}
+
+/** The files of an archive that may be transcripts, one after the other. Each is read to its end before the next. */
+export async function* unzip(packed: AsyncIterable<Uint8Array>): AsyncGenerator<Inner> {
+  const files: UnzipFile[] = []
+  const unzipper = new Unzip((file) => {
+    if (READ.test(file.name) && !file.name.startsWith('__MACOSX/')) files.push(file)
+    else if (KNOWN_COMPRESSIONS.has(file.compression)) {
+      // What nobody starts would be kept.
+      file.ondata = () => {}
+      file.start()
+    }
+  })
+  unzipper.register(UnzipInflate)
+  const iterator = chunksOf(packed)
+  let is_read = false
+  const more = async () => {
+    const next = await iterator.next()
+    is_read = next.done === true
+    unzipper.push(next.value ?? new Uint8Array(0), is_read)
+  }
+  for (;;) {
+    while (files.length === 0 && !is_read) await more()
+    const file = files.shift()
+    if (!file) return
+    if (!KNOWN_COMPRESSIONS.has(file.compression)) {
+      const reason = `it is packed by method ${file.compression}: unpack the archive, and import its folder`
+      yield { name: file.name, bytes: nothing(), reason }
+      continue
+    }
+    const inner = contentOf(file, more, () => is_read)
+    yield { name: file.name, bytes: inner }
+    // What was not read has to be passed by.
+    for await (const _ of inner);
+  }
+}
+
+async function* contentOf(
+  file: UnzipFile,
+  more: () => Promise<void>,
+  isRead: () => boolean,
+): AsyncGenerator<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let is_over = false
+  let failed: Error | undefined
+  file.ondata = (error, chunk, final) => {
+    if (error) failed = error
+    else chunks.push(chunk)
+    is_over ||= final
+  }
+  file.start()
+  for (;;) {
+    if (failed) throw failed
+    yield* chunks.splice(0)
+    if (is_over) return
+    if (isRead()) throw new Error('The archive was cut off.')
+    await more()
+  }
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+async function* chunksOf(packed: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of packed) yield* small(chunk)
+}

@@ -1,0 +1,378 @@
+import { escapeJson, splitLargeEvent, splitLargeMessage } from '@annals/adapter-kit/large'
+import { type Annals, AnnalsError, type NewEntry, type SessionAppend } from '@annals/client'
+import { writeJson } from '@annals/messages/json'
+import type { ImportedEntry, ImportedSession, ImportRecord, JsonObject, Place } from '../records.js'
+
+const ENTRIES_AT_ONCE_MAX = 500
+const LENGTH_AT_ONCE_MAX = 512 * 1024
+const SESSIONS_AT_ONCE_MAX = 20
+const CREATED_AT_ONCE_MAX = 8
+const IDS_MAX = 200
+/** Which entry the service refuses, at the beginning of what it says. */
+const REFUSED_ENTRY = /^(?:.{0,80}: )?\/appends\/(\d+)\/entries\/(\d+)(\/\w+)?/
+
+export interface SendOptions {
+  /** The user of sessions for which the source names none. */
+  user?: string | undefined
+  signal?: AbortSignal | undefined
+  /** Entries that were sent before, which are not sent again; those that are sent now are added. */
+  sent?: Set<string> | undefined
+  /** Everything that is said about the import and is not sent: what was found, refused and changed, and how far it is. */
+  onNote(note: ImportNote): void
+}
+
+export type ImportNote =
+  | Extract<ImportRecord, { kind: 'format' | 'refused' | 'warning' | 'progress' }>
+  /** An entry is stored already, with other content. It stays as it is. */
+  | { kind: 'changed'; place: Place; session_id: string; id: string }
+
+/** What was stored now, and what was there. */
+export interface SendTotals {
+  sessions: { stored: number; known: number }
+  entries: { stored: number; known: number; changed: number; refused: number }
+}
+
+interface Sent {
+  id: string
+  format: string
+  file: string
+  /** Resolves once the service has the session. */
+  ready: Promise<void>
+  /** The last seq before this import. Entries beyond it are new. */
+  base_seq: number
+  is_new: boolean
+  is_complete: boolean
+  configs: JsonObject
+}
+
+interface Waiting {
+  entries: NewEntry[]
+  places: Place[]
+  /** Nothing else of the session follows. */
+  is_last: boolean
+}
+
+type Group = Waiting & { sent: Sent }
+
+/**
+ * Sends an import to a project. What the project has already is recognized by its id and stays as it is. A session says in
+ * `configs.import.complete` whether all of it is there, so one that was interrupted is completed by the next import.
+ * @throws AnnalsError if the service refuses everything, or is not there
+ */
+export async function sendImport(
+  annals: Annals,
+  records: AsyncIterable<ImportRecord>,
+  options: SendOptions,
+): Promise<SendTotals> {
+  const sender = new Sender(annals, options)
+  for await (const record of records) {
+    options.signal?.throwIfAborted()
+    await sender.take(record)
+  }
+  await sender.finish()
+  return sender.totals
+}
+
+class Sender {
+  readonly totals: SendTotals = {
+    sessions: { stored: 0, known: 0 },
+    entries: { stored: 0, known: 0, changed: 0, refused: 0 },
+  }
+  private readonly sessions = new Map<string, Sent>()
+  private readonly creating = new Set<Promise<void>>()
+  /** What waits to be sent, by session, with the place of each entry. */
+  private waiting = new Map<string, Waiting>()
+  private waiting_entries = 0
+  private waiting_length = 0
+  private sending: Promise<void> = Promise.resolve()
+  private found = { format: '', file: '' }
+  private failure: unknown
+
+  constructor(
+    private readonly annals: Annals,
+    private readonly options: SendOptions,
+  ) {}
+
+  async take(record: ImportRecord): Promise<void> {
+    if (this.failure !== undefined) throw this.failure
+    switch (record.kind) {
+      case 'format':
+        this.found = { format: record.format, file: record.file }
+        return this.options.onNote(record)
+      case 'session':
+        return this.open(record, (sent) => this.create(record, sent))
+      case 'fork':
+        await this.flush()
+        return this.open(record, (sent) => this.fork(record, sent))
+      case 'configs': {
+        const sent = this.sessions.get(record.session_id)!
+        Object.assign(sent.configs, record.configs)
+        return
+      }
+      case 'entry':
+        return this.add(record.session_id, record.entry, record.place)
+      case 'retraction':
+        await this.flush()
+        return this.retract(record.session_id, record.ids)
+      case 'end':
+        return this.end(record.session_id)
+      default:
+        return this.options.onNote(record)
+    }
+  }
+
+  async finish(): Promise<void> {
+    await this.flush()
+    await Promise.all(this.creating)
+    if (this.failure !== undefined) throw this.failure
+  }
+
+  private get call() {
+    return { signal: this.options.signal }
+  }
+
+  private async open(session: ImportedSession, make: (sent: Sent) => Promise<void>): Promise<void> {
+    // A session may have several files.
+    if (this.sessions.has(session.id))
+      return void Object.assign(this.sessions.get(session.id)!.configs, session.configs)
+    while (this.creating.size >= CREATED_AT_ONCE_MAX) await Promise.race(this.creating)
+    const sent: Sent = {
+      id: session.id,
+      ...this.found,
+      base_seq: 0,
+      is_new: true,
+      is_complete: false,
+      configs: {},
+      ready: Promise.resolve(),
+    }
+    sent.ready = make(sent)
+    this.sessions.set(session.id, sent)
+    const settled = sent.ready
+      .catch((error: unknown) => {
+        this.failure ??= error
+      })
+      .finally(() => this.creating.delete(settled))
+    this.creating.add(settled)
+  }
+
+  private async create({ id, parent_id, user, configs }: ImportedSession, sent: Sent): Promise<void> {
+    if (parent_id !== undefined) await this.sessions.get(parent_id)?.ready
+    try {
+      const all = { ...configs, import: this.mark(sent, false) }
+      const whose = user ?? this.options.user
+      await this.annals.sessions.create(
+        { use_uuid: id, parent: parent_id, user: whose, configs: all },
+        this.call,
+      )
+      this.totals.sessions.stored += 1
+    } catch (error) {
+      if (!(error instanceof AnnalsError) || error.error !== 'session_exists') throw error
+      await this.find(sent, configs)
+    }
+  }
+
+  /** What is there of a session that was imported before. */
+  private async find(sent: Sent, imported: JsonObject): Promise<void> {
+    const { configs } = await this.annals.sessions.get(sent.id, this.call)
+    const newest = await this.annals.sessions
+      .timeline(sent.id, { time_desc: true, limit: 1 }, this.call)
+      .page()
+    sent.is_new = false
+    sent.configs = { ...imported, ...sent.configs }
+    sent.base_seq = newest.items[0]?.seq ?? 0
+    sent.is_complete = (configs.import as { complete?: unknown } | undefined)?.complete === true
+    this.totals.sessions.known += 1
+  }
+
+  private async fork(
+    { id, of, at, user, configs }: Extract<ImportRecord, { kind: 'fork' }>,
+    sent: Sent,
+  ): Promise<void> {
+    const exists = await this.annals.sessions.get(id, this.call).catch((error: unknown) => {
+      if (error instanceof AnnalsError && error.error === 'session_not_found') return undefined
+      throw error
+    })
+    if (exists) return this.find(sent, configs)
+    const [entry] = (await this.annals.sessions.timeline(of, { ids: at }, this.call).page()).items
+    const all = { ...configs, import: this.mark(sent, false) }
+    const whose = user ?? this.options.user
+    const fork = { use_uuid: id, up_to_seq: entry?.seq ?? 0, configs: all, ...(whose && { user: whose }) }
+    await this.annals.sessions.fork(of, fork, this.call)
+    sent.base_seq = entry?.seq ?? 0
+    this.totals.sessions.stored += 1
+  }
+
+  private mark({ format, file }: Sent, complete: boolean): JsonObject {
+    return { format, file, complete }
+  }
+
+  private async add(session_id: string, entry: ImportedEntry, place: Place): Promise<void> {
+    const { sent } = this.options
+    if (sent?.has(entry.id)) return
+    sent?.add(entry.id)
+    for (const part of storableParts(entry)) {
+      const length = writeJson(part).length
+      const is_full =
+        this.waiting_entries >= ENTRIES_AT_ONCE_MAX || this.waiting_length + length > LENGTH_AT_ONCE_MAX
+      if (is_full || (this.waiting.size >= SESSIONS_AT_ONCE_MAX && !this.waiting.has(session_id)))
+        await this.send()
+      const waiting = this.waitingFor(session_id)
+      waiting.entries.push(part)
+      waiting.places.push(place)
+      this.waiting_entries += 1
+      this.waiting_length += length
+    }
+  }
+
+  private waitingFor(session_id: string): Waiting {
+    const waiting = this.waiting.get(session_id) ?? { entries: [], places: [], is_last: false }
+    this.waiting.set(session_id, waiting)
+    return waiting
+  }
+
+  private async end(session_id: string): Promise<void> {
+    if (this.waiting.size >= SESSIONS_AT_ONCE_MAX && !this.waiting.has(session_id)) await this.send()
+    this.waitingFor(session_id).is_last = true
+  }
+
+  /** Sends what waits once what was sent before is stored, and goes on meanwhile. */
+  private async send(): Promise<void> {
+    const waiting = this.waiting
+    this.waiting = new Map()
+    this.waiting_entries = 0
+    this.waiting_length = 0
+    await this.sending
+    if (this.failure !== undefined) throw this.failure
+    this.sending = this.store(waiting).catch((error: unknown) => {
+      this.failure ??= error
+    })
+  }
+
+  private async flush(): Promise<void> {
+    await this.send()
+    await this.sending
+    if (this.failure !== undefined) throw this.failure
+  }
+
+  private async store(waiting: typeof this.waiting): Promise<void> {
+    const groups = [...waiting].map(([id, group]) => ({ sent: this.sessions.get(id)!, ...group }))
+    await Promise.all(groups.map(({ sent }) => sent.ready))
+    await this.append(
+      groups.filter(({ entries }) => entries.length > 0),
+      true,
+    )
+    for (const { sent, is_last } of groups) if (is_last) await this.complete(sent)
+  }
+
+  /**
+   * Appends to several sessions at once. If the service refuses an entry, all others are stored and that one is named.
+   * `is_whole`: nothing of what waited is sent apart, so that a session may be completed with it.
+   */
+  private async append(groups: Group[], is_whole = false): Promise<void> {
+    if (groups.length === 0) return
+    const completed = groups.filter(({ sent, is_last }) => is_whole && is_last && sent.is_new)
+    const appends: SessionAppend[] = groups.map(({ sent, entries }) => ({ session_id: sent.id, entries }))
+    for (const [index, group] of groups.entries())
+      if (completed.includes(group)) appends[index]!.configs_patch = this.patchOf(group.sent)
+    let answer: Awaited<ReturnType<Annals['sessions']['appendToSessions']>>
+    try {
+      answer = await this.annals.sessions.appendToSessions(appends, this.call)
+    } catch (error) {
+      if (!(error instanceof AnnalsError) || ![400, 409, 413, 422].includes(error.status)) throw error
+      await this.appendOthers(groups, error)
+      return
+    }
+    for (const { sent } of completed) Object.assign(sent, { is_complete: true, configs: {} })
+    // What is there already is as it was sent: the service refuses an id with other content.
+    for (const [index, { items }] of answer.appends.entries())
+      for (const { seq } of items)
+        this.totals.entries[seq > groups[index]!.sent.base_seq ? 'stored' : 'known'] += 1
+  }
+
+  /** Appends what the service does not refuse, and tells what it does. */
+  private async appendOthers(groups: Group[], error: AnnalsError): Promise<void> {
+    const [, group_index, entry_index, what] = REFUSED_ENTRY.exec(error.message) ?? []
+    const group = groups[Number(group_index)]
+    if (group === undefined) {
+      const [first, ...others] = groups
+      if (others.length > 0) for (const one of groups) await this.append([one])
+      else if (first!.entries.length > 1) for (const half of halves(first!)) await this.append([half])
+      else this.refuse(first!.places[0]!, error.message)
+      return
+    }
+    const at = Number(entry_index)
+    const [entry] = group.entries.splice(at, 1)
+    const [place] = group.places.splice(at, 1)
+    if (what === '/id') this.change(group.sent, place!, entry!.id!)
+    else this.refuse(place!, error.message)
+    await this.append(groups.filter(({ entries }) => entries.length > 0))
+  }
+
+  private patchOf(sent: Sent): JsonObject {
+    return { ...sent.configs, import: this.mark(sent, true) }
+  }
+
+  private change({ id: session_id }: Sent, place: Place, id: string): void {
+    this.totals.entries.changed += 1
+    this.options.onNote({ kind: 'changed', place, session_id, id })
+  }
+
+  private refuse(place: Place, reason: string): void {
+    this.totals.entries.refused += 1
+    this.options.onNote({ kind: 'refused', place, reason })
+  }
+
+  /** Says that all of a session is there, and what became known of it after it was created. */
+  private async complete(sent: Sent): Promise<void> {
+    const { id, is_complete, configs } = sent
+    const changed = sent.is_new ? configs : await this.changesOf(sent)
+    if (!is_complete || Object.keys(changed).length > 0)
+      await this.annals.sessions.configs.merge(id, this.patchOf({ ...sent, configs: changed }), this.call)
+    this.sessions.delete(id)
+  }
+
+  /** What an earlier import did not know of a session. What somebody has changed since stays. */
+  private async changesOf({ id, configs }: Sent): Promise<JsonObject> {
+    if (Object.keys(configs).length === 0) return {}
+    const { configs: stored } = await this.annals.sessions.get(id, this.call)
+    return Object.fromEntries(Object.entries(configs).filter(([name]) => !Object.hasOwn(stored, name)))
+  }
+
+  private async retract(session_id: string, ids: string[]): Promise<void> {
+    for (let at = 0; at < ids.length; at += IDS_MAX) {
+      const some = ids.slice(at, at + IDS_MAX)
+      const { items } = await this.annals.sessions
+        .timeline(session_id, { ids: some.join(',') }, this.call)
+        .page()
+      const left = items.filter(({ retracted_by }) => retracted_by == null).map(({ id }) => id)
+      if (left.length > 0) await this.annals.sessions.retract(session_id, { ids: left }, this.call)
+    }
+  }
+}
+
+function halves(group: Group): Group[] {
+  const middle = group.entries.length >> 1
+  const part = (from: number, to?: number) => ({
+    ...group,
+    entries: group.entries.slice(from, to),
+    places: group.places.slice(from, to),
+  })
+  return [part(0, middle), part(middle)]
+}
+
+/** An entry as the service takes it: without what PostgreSQL cannot hold, and in parts if it is too large. */
+function storableParts(entry: ImportedEntry): NewEntry[] {
+  const escaped = escapeJson(entry)
+  if (escaped.kind === 'event') return splitLargeEvent(escaped)
+  const parts = splitLargeMessage(escaped)
+  if (parts) return parts
+  const { id, format, blob, meta, occurred_at } = escaped
+  const at = occurred_at === undefined ? {} : { occurred_at }
+  return splitLargeEvent({
+    kind: 'event',
+    id,
+    type: `source.message.${format}`,
+    data: { raw: blob, meta },
+    ...at,
+  })
+}

@@ -1,0 +1,156 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { startAnnals } from '../harness/annals_process.ts'
+import { useClientCommands } from '../harness/client_commands.ts'
+import { useSharedService } from '../harness/service.ts'
+
+const service = useSharedService()
+const commands = useClientCommands(service)
+const FIXTURES = fileURLToPath(new URL('../../packages/importers/test/fixtures/', import.meta.url))
+
+interface Report {
+  sessions: { stored: number; known: number }
+  entries: { stored: number; known: number; changed: number; refused: number }
+  formats: Record<string, { files: number; read: number; mapped: number; kept_raw: number; refused: number }>
+  refused: { file: string; line: number; reason: string }[]
+  changed: { file: string; line: number }[]
+}
+
+/** A project of its own, in which ids of imports are not there yet. */
+async function importer() {
+  const { token } = await service.newProject()
+  const env = { ANNALS_TOKEN: token }
+  const run = async (...args: string[]) => commands.annals(['import', ...args], env)
+  const report = async (...args: string[]): Promise<Report & { code: number | null }> => {
+    const { stdout, code } = await run(...args, '--json')
+    return { ...JSON.parse(stdout), code }
+  }
+  const list = async (...args: string[]) => {
+    const { stdout } = await commands.annals(args, env)
+    return stdout.split('\n').flatMap((line) => (line === '' ? [] : JSON.parse(line)))
+  }
+  return { run, report, list, token }
+}
+
+describe('annals import', () => {
+  it('imports a folder of several formats over HTTP, and adds nothing the second time', async () => {
+    const { report, list } = await importer()
+    const first = await report(FIXTURES)
+    expect(first.code).toBe(0)
+    expect(Object.keys(first.formats)).toEqual(
+      expect.arrayContaining(['claude-code', 'codex', 'openai-chat']),
+    )
+    expect(first.entries).toMatchObject({ known: 0, changed: 0, refused: 0 })
+    for (const { read, mapped, kept_raw, refused } of Object.values(first.formats))
+      expect(mapped + kept_raw + refused).toBe(read)
+    const second = await report(FIXTURES)
+    const { stored: sessions } = first.sessions
+    const { stored: entries } = first.entries
+    expect(second.sessions).toEqual({ stored: 0, known: sessions })
+    expect(second.entries).toEqual({ stored: 0, known: entries, changed: 0, refused: 0 })
+    const all = await list('sessions', 'list', '--all')
+    expect(all).toHaveLength(sessions)
+    expect(all.every(({ configs }) => configs.import.complete === true)).toBe(true)
+  })
+
+  it('keeps when things happened, what was rewound, subagents, and finds the calls that failed', async () => {
+    const { report, list } = await importer()
+    await report(join(FIXTURES, 'claude_code.jsonl'))
+    const [main] = await list('sessions', 'list', '--parent', 'none')
+    expect(main.configs).toMatchObject({
+      agent: 'claude-code',
+      cwd: '/home/mia/shop',
+      title: 'Failing tests',
+    })
+    const entries = await list('show', main.id)
+    const said = entries.filter(({ kind }) => kind === 'message')
+    expect(said[0].occurred_at).toBe('2026-11-20T10:00:01.500000Z')
+    const isRetracted = ({ retracted_by }: { retracted_by?: number }) => retracted_by !== undefined
+    expect(said.filter(isRetracted).map(({ blob }) => JSON.stringify(blob.content))).toEqual([
+      '"Delete them."',
+      expect.stringContaining('Deleted.'),
+    ])
+    expect(await list('sessions', 'list', '--parent', main.id)).toHaveLength(1)
+    expect(await list('tools')).toContainEqual(
+      expect.objectContaining({ name: 'Bash', calls: 1, failures: 1 }),
+    )
+  })
+
+  it('adds what is new, reports what has changed, refuses bad lines by number, and exits with 1', async () => {
+    const { report, run } = await importer()
+    const path = join(commands.directory, 'grows.jsonl')
+    const lines = (await readFile(join(FIXTURES, 'claude_code.jsonl'), 'utf8')).trimEnd().split('\n')
+    await writeFile(path, lines.slice(0, 5).join('\n'))
+    expect(await report(path)).toMatchObject({ code: 0, sessions: { stored: 1 }, entries: { stored: 5 } })
+    const changed = lines.map((line) => line.replace('Do the tests pass?', 'Do they?'))
+    await writeFile(path, [...changed.slice(0, 7), '{"type":', ...changed.slice(7)].join('\n'))
+    const again = await report(path)
+    expect(again).toMatchObject({ code: 1, entries: { known: 4, changed: 1 } })
+    expect(again.refused).toEqual([{ file: 'grows.jsonl', line: 8, reason: 'it is not JSON' }])
+    expect(again.changed).toMatchObject([{ file: 'grows.jsonl', line: 2 }])
+    const strict = await run(path, '--strict')
+    expect(strict).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('grows.jsonl:8: it is not JSON'),
+    })
+  })
+
+  it('stores nothing with --dry-run, and needs no service for it', async () => {
+    const dry = await commands.annals(['import', FIXTURES, '--dry-run', '--format', 'codex'], {
+      ANNALS_URL: 'http://127.0.0.1:9',
+    })
+    expect(dry.stdout).toMatch(/Would import \d+ sessions? with \d+ messages and \d+ events\./)
+    const { run, list } = await importer()
+    expect((await run(FIXTURES, '--dry-run')).code).toBe(0)
+    expect(await list('sessions', 'list')).toEqual([])
+  })
+
+  it('stores long lines and what PostgreSQL cannot hold, and names what the service refuses', async () => {
+    const { report, list } = await importer()
+    const path = join(commands.directory, 'long.jsonl')
+    const messages = [
+      { role: 'user', content: 'Read the file.' },
+      { role: 'user', content: `\u0000\uD800${'long '.repeat(400_000)}` },
+    ]
+    await writeFile(path, `${JSON.stringify({ messages })}\n`)
+    expect(await report(path)).toMatchObject({ code: 0, entries: { refused: 0 } })
+    const [session] = await list('sessions', 'list')
+    const entries = await list('show', session.id)
+    const parts = entries.filter(({ type }) => type === 'adapter.part')
+    expect(parts.map(({ data }) => data.text).join('')).toContain('long '.repeat(400_000))
+    expect(entries.filter(({ kind }) => kind === 'message')).toHaveLength(2)
+    expect((await report(path)).entries).toMatchObject({ stored: 0, changed: 0 })
+  })
+
+  it('leaves no session that looks finished when it is interrupted, and completes it the next time', async () => {
+    const { token, list, report } = await importer()
+    const env = { ...commands.env, ANNALS_TOKEN: token }
+    const { child, exited } = startAnnals(['import', '-'], env, 'pipe')
+    const fixture = await readFile(join(FIXTURES, 'claude_code.jsonl'), 'utf8')
+    // More than is read ahead to find the format, and more than is sent at once.
+    const more = Array.from({ length: 1_500 }, (_, n) =>
+      JSON.stringify({
+        type: 'user',
+        uuid: `u${n}`,
+        sessionId: 'long',
+        message: { role: 'user', content: `${n} ${'x'.repeat(300)}` },
+      }),
+    ).join('\n')
+    child.stdin!.write(`${more}\n`)
+    await expect.poll(async () => (await list('sessions', 'list')).length).toBe(1)
+    const [session] = await list('sessions', 'list')
+    child.kill('SIGINT')
+    expect(await exited).toMatchObject({ code: 130 })
+    expect((await list('sessions', 'list'))[0].configs.import).toMatchObject({ complete: false })
+    const folder = join(commands.directory, 'again')
+    await mkdir(folder)
+    await writeFile(join(folder, 'long.jsonl'), `${more}\n`)
+    await writeFile(join(folder, 'other.jsonl'), fixture)
+    expect(await report(folder)).toMatchObject({ code: 0, entries: { changed: 0 } })
+    const done = (await list('sessions', 'list', '--all')).find(({ id }) => id === session.id)
+    expect(done.configs.import).toMatchObject({ complete: true })
+    expect(await list('show', session.id)).toHaveLength(1_500)
+  })
+})
