@@ -52,6 +52,7 @@ function call(client: HttpClient, { path, method, operation }: (typeof operation
   if (body?.skill_id) body.skill_id = ids.skill_id
   if (body?.statement_ids) body.statement_ids = [ids.statement_id]
   if (body?.to_seq) body.to_seq = 1
+  if (body?.fence) body.fence = Number(ids.fence ?? 1)
   // It takes this or another name of the same bytes.
   const isNeeded = (name: string) => name === 'sha256'
   const queries = operation.parameters?.filter((one) => one.in === 'query') ?? []
@@ -62,6 +63,12 @@ function call(client: HttpClient, { path, method, operation }: (typeof operation
 
 const learn = ({ learning_space_id, session_id }: Ids) =>
   stranger.request('POST', `/api/v1/learning_spaces/${learning_space_id}/learn`, { body: { session_id } })
+
+const lease = async ({ session_id }: Ids) => {
+  const body = { owner: 'w', ttl_ms: 600_000 }
+  const path = `/api/v1/session/${session_id}/lease`
+  return String(expectOk(await stranger.request<{ fence: number }>('POST', path, { body })).fence)
+}
 
 /** All that a caller can tell an answer by: the request id, its own, and the time apart. */
 function told({ status, text, headers }: Answer<unknown>) {
@@ -141,6 +148,7 @@ describe('an operation with the ids of another project', () => {
     for (const operation of operations) {
       const { ids } = await oneOfEach(service.node.url, stranger, strangersProject.token)
       if (operation.path.endsWith('/sessions/{session_id}')) await learn(ids)
+      if (operation.path.endsWith('/lease') && operation.method === 'put') ids.fence = await lease(ids)
       const answer = await call(stranger, operation, ids)
       expect(answer.status, `${operation.method} ${operation.path} ${answer.text}`).toBeLessThan(300)
       // A project may have 10 only.

@@ -28,6 +28,20 @@ export async function oneOfEach(
   const zip = skillZip('secret', { 'own.md': identifier })
   const uploaded = await uploadSkill(url, token, zip, { user: identifier })
   const { data: skill } = (await uploaded.json()) as { data: { id: string } }
+  const request_id = await created(`session/${log.id}/requests`, { kind: 'approval', text: 'A secret.' })
+  const input = { mode: 'queue', kind: 'event', type: 'secret', data: {} }
+  const input_id = await created(`session/${log.id}/inbox`, input)
   const of_session = { session_id: log.id, message_id: items[0]!.id, identifier }
-  return { ids: { ...of_session, learning_space_id, statement_id, webhook_id, skill_id: skill.id }, log }
+  return {
+    ids: {
+      ...of_session,
+      request_id,
+      input_id,
+      learning_space_id,
+      statement_id,
+      webhook_id,
+      skill_id: skill.id,
+    },
+    log,
+  }
 }

@@ -4,6 +4,7 @@ import { LEARNING_CONSUMER } from 'annals/dist/learning/sessions/space_session_q
 import { type Check, LOST } from 'annals/dist/lifecycle/check.js'
 import type { Table } from 'annals/dist/lifecycle/table.js'
 import type { Row, Tenant } from 'annals/dist/postgres/database.js'
+import { RESTORE_RUNS } from 'annals/dist/runs/inbox_queries.js'
 import {
   BLOB_LINE,
   BLOB_LINES,
@@ -99,10 +100,18 @@ const OWN: Readonly<Record<string, OwnFunctions>> = {
   blob_references: { restore: restoreReferences },
   // The sessions that an import has given to spaces are read.
   space_sessions: { restored: (tenant) => switchConsumer(tenant, LEARNING_CONSUMER, true) },
+  session_inbox: { restored: restoreRuns },
+  session_requests: { restored: restoreRuns },
 }
 
 const NOTHING: OwnFunctions = {}
 
 export function ownOf({ name }: Table): OwnFunctions {
   return OWN[name] ?? NOTHING
+}
+
+/** What is known of the runs of sessions whose inbox or requests an import has stored. */
+async function restoreRuns({ database, project_id }: Tenant): Promise<void> {
+  await database.query(RESTORE_RUNS.runs, [project_id])
+  await database.query(RESTORE_RUNS.places, [project_id])
 }

@@ -2,6 +2,7 @@ import { Blobs } from './blobs.js'
 import { LearningSpaces } from './learning_spaces.js'
 import { List } from './list.js'
 import type { AnnalsOptions, CallOptions } from './options.js'
+import { Runs } from './runs.js'
 import { Sessions } from './sessions.js'
 import { Skills } from './skills.js'
 import { Transport } from './transport.js'
@@ -25,6 +26,7 @@ export class Annals {
   readonly users: Users
   readonly blobs: Blobs
   readonly webhooks: Webhooks
+  readonly runs: Runs
   readonly #transport: Transport
 
   /** @throws TypeError if the url is invalid or the token is missing */
@@ -36,6 +38,7 @@ export class Annals {
     this.users = new Users(this.#transport)
     this.blobs = new Blobs(this.#transport)
     this.webhooks = new Webhooks(this.#transport)
+    this.runs = new Runs(this.#transport)
   }
 
   /** Resolves if the service answers and accepts the token. */

@@ -85,6 +85,215 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/session/{session_id}/lease": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Renew a lease
+         * @description Also one that has expired, if nobody has taken it since. With `progress`, a renewal only sets `ttl_ms`.
+         */
+        put: operations["renewLease"];
+        /**
+         * Take a session's lease
+         * @description One runner at a time: the answer's `fence` is greater than all before it, and every write that carries it as `Annals-Fence` is refused once somebody else has taken the lease. All times are the database's. Whoever asks again under the same `owner` gets the lease anew, with a new fence: a retry after a lost answer, or a process that was restarted, does not wait for itself. A lease that has expired stays with its holder until somebody else takes it.
+         */
+        post: operations["takeLease"];
+        /**
+         * Release a lease
+         * @description Nothing happens if it is no longer held under this fence.
+         */
+        delete: operations["releaseLease"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/work/claim": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Claim sessions with due input
+         * @description Leases sessions that have due input and no valid lease, the longest due first, and returns them with it. Two claimers never get the same session. With `filter_by_configs` it looks at the 10,000 sessions that are due for longest. The key also needs the scope `read`.
+         */
+        post: operations["claimWork"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/{session_id}/inbox": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a session's inbox, or follow its run
+         * @description Inputs in the order in which they came. With `Accept: text/event-stream` the same path streams what happens in the run: `event: input`, `event: lease` and `event: request`, each with the state that it has when it is sent, and `id: <place>`, after which `Last-Event-ID` goes on.
+         */
+        get: operations["readInbox"];
+        put?: never;
+        /**
+         * Send input to a session
+         * @description An entry to be: it is checked now as an append would be, and stored beside the log, so that the runner's `If-Match` and prompt cache hold. The runner stores it with `apply` in `POST …/entries`. With an `id`, a retry adds nothing.
+         */
+        post: operations["addInput"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/{session_id}/inbox/{input_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Withdraw an input
+         * @description Or reject it. What was withdrawn before stays so.
+         */
+        delete: operations["withdrawInput"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/{session_id}/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask for an approval or an answer
+         * @description Appends an event `annals.request` and opens the request, until somebody resolves it or it expires. With an `id`, a retry opens nothing. Numbers of a call that RFC 8785 cannot hold exactly are refused.
+         */
+        post: operations["openRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the project's requests
+         * @description By `created_at`, across sessions. A page looks at 1000 requests at most, so with a rare filter it may be short and has a `next_cursor`.
+         */
+        get: operations["listRequests"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/requests/{request_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read a request */
+        get: operations["getRequest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/requests/{request_id}/resolve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer a request
+         * @description The first answer wins, and appends an event `annals.resolution`; the next gets 409 `resolved`, which says what was decided. To approve a call, send its `call_sha256`: what was approved is what runs.
+         */
+        post: operations["resolveRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/requests/resolve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer several requests, all or none
+         * @description Up to 20 requests of the project, in one transaction. If one is refused, none is resolved, and `msg` names the index.
+         */
+        post: operations["resolveRequests"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List sessions by the state of their run
+         * @description The latest first. A page looks at 1000 sessions at most, so with a rare filter it may be short and has a `next_cursor`. A session whose state changes during the walk may be missed.
+         */
+        get: operations["listRuns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session": {
         parameters: {
             query?: never;
@@ -1365,6 +1574,231 @@ export interface components {
                 entries: number;
             };
         };
+        Lease: {
+            /**
+             * @description The number of a lease. It only grows: whoever takes the lease next gets a greater one.
+             * @example 1795685400123
+             */
+            fence: number;
+            /**
+             * @description Names the runner: one name for each process, such as a host and a process id.
+             * @example worker-3/8121
+             */
+            owner: string;
+            /**
+             * Format: date-time
+             * @description When it ends unless it is renewed, by the database's clock.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            expires_at: string;
+        };
+        InboxInput: {
+            /**
+             * Format: uuid
+             * @description The input, and the entry that it becomes.
+             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The session.
+             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+             */
+            session_id: string;
+            /** @description Its place: inputs of a session are in this order. */
+            place: number;
+            /**
+             * @description What the runner should do: take it up after its turn, during it, or stop for it. The service treats all alike.
+             * @enum {string}
+             */
+            mode: "queue" | "steer" | "interrupt";
+            /**
+             * @description What became of it. One that was applied is an entry of the log.
+             * @enum {string}
+             */
+            state: "pending" | "withdrawn" | "expired";
+            /**
+             * @description What it becomes.
+             * @enum {string}
+             */
+            kind: "event" | "message";
+            /**
+             * @description The kind of event, named by the caller.
+             * @example tool_call
+             */
+            type?: string;
+            /**
+             * @description The event itself: any JSON object.
+             * @example {
+             *       "name": "get_reservation_details",
+             *       "arguments": {
+             *         "reservation_id": "JG7FMM"
+             *       }
+             *     }
+             */
+            data?: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description The caller's name for what the entry says. The newest entry of each key is its latest.
+             * @example plan
+             */
+            key?: string;
+            /** @description Of a message. */
+            role?: string;
+            /**
+             * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
+             * @default openai
+             * @enum {string}
+             */
+            format: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
+            /**
+             * @description One whole message in the provider's own format; of the Responses API, one item.
+             * @example {
+             *       "role": "user",
+             *       "content": "Where is my flight?"
+             *     }
+             */
+            blob?: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description Any JSON object of the caller, stored with the message, up to 64 KiB.
+             * @example {
+             *       "source": "web"
+             *     }
+             */
+            meta?: {
+                [key: string]: unknown;
+            };
+            /** @description Why it was withdrawn. */
+            reason?: string;
+            /**
+             * Format: date-time
+             * @description From then on it is no longer pending.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            expires_at?: string;
+            /**
+             * Format: date-time
+             * @description When it was added.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it is due.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            not_before: string;
+        };
+        RunnerRequest: {
+            /**
+             * Format: uuid
+             * @description The request.
+             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+             */
+            id: string;
+            /**
+             * Format: uuid
+             * @description The session.
+             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+             */
+            session_id: string;
+            /**
+             * @description The entry's number in its session: 1, 2, 3, … without gaps, in commit order.
+             * @example 7
+             */
+            seq: number;
+            /**
+             * @description Whether it can be answered.
+             * @enum {string}
+             */
+            state: "open" | "resolved" | "expired";
+            /**
+             * @description An approval is answered with yes or no, a question with an answer.
+             * @enum {string}
+             */
+            kind: "approval" | "question";
+            call?: {
+                /** @description The tool. */
+                name: string;
+                /** @description Its arguments: any JSON. */
+                arguments: unknown;
+            };
+            /** @description What to ask, for a person. */
+            text?: string;
+            /** @description Answers to choose from. */
+            options?: string[];
+            /** @description The SHA-256 of `{ "name", "arguments" }` in the canonical form of RFC 8785, in hexadecimal. */
+            call_sha256?: string;
+            /**
+             * Format: date-time
+             * @description From then on it cannot be answered.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            expires_at?: string;
+            /**
+             * @description `approve` or `deny` an approval, `answer` a question.
+             * @enum {string}
+             */
+            decision?: "approve" | "deny" | "answer";
+            /** @description The answer: any JSON. */
+            answer?: unknown;
+            /**
+             * @description Who decided.
+             * @example ada
+             */
+            by?: string;
+            /**
+             * Format: date-time
+             * @description When it was answered.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            resolved_at?: string;
+            /**
+             * @description The entry's number in its session: 1, 2, 3, … without gaps, in commit order.
+             * @example 7
+             */
+            resolved_seq?: number;
+            /**
+             * Format: date-time
+             * @description When it was opened.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            created_at: string;
+        };
+        /** @description Who works on the session, and what waits. Absent: it never had a lease, an input or a request. Lists of sessions leave it out. */
+        Run: {
+            /**
+             * @description running, else waiting, else queued, else idle.
+             * @enum {string}
+             */
+            state: "running" | "waiting" | "queued" | "idle";
+            /** @description The fence of the last lease; 0: there never was one. */
+            fence: number;
+            /** @description Inputs that are pending, also those that are not due yet. */
+            pending: number;
+            /** @description Requests that can be answered. */
+            open_requests: number;
+            /**
+             * @description Names the runner: one name for each process, such as a host and a process id.
+             * @example worker-3/8121
+             */
+            owner?: string;
+            /**
+             * Format: date-time
+             * @description When the lease ends.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            expires_at?: string;
+            /**
+             * Format: date-time
+             * @description When it was taken.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            taken_at?: string;
+        };
         Session: {
             /**
              * Format: uuid
@@ -1401,6 +1835,7 @@ export interface components {
              * @example 7
              */
             forked_at_seq?: number;
+            run?: components["schemas"]["Run"];
             /**
              * @description Any JSON object of the caller, stored with the session; `{}` if never set.
              * @example {
@@ -2408,17 +2843,6 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The database is unavailable or the service is overloaded; nothing was stored. */
-        "unavailable-or-overloaded-or-being_prepared": {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "Retry-After": components["headers"]["Retry-After"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
         /** @description The token does not allow this, or a quota of the project is used up. */
         "insufficient_scope-or-quota_exceeded": {
             headers: {
@@ -2440,7 +2864,17 @@ export interface components {
             };
         };
         /** @description It conflicts with the current state. */
-        session_exists: {
+        leased: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        fenced: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2451,6 +2885,67 @@ export interface components {
         };
         /** @description The idempotency key was used for another request. */
         idempotency_key_reused: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        "session_not_found-or-input_not_found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        "not_pending-or-fenced": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It does not exist, or it belongs to another project. */
+        request_not_found: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        resolved: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The database is unavailable or the service is overloaded; nothing was stored. */
+        "unavailable-or-overloaded-or-being_prepared": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        session_exists: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -3071,6 +3566,996 @@ export interface operations {
             503: components["responses"]["unavailable-or-overloaded"];
         };
     };
+    renewLease: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description The number of a lease. It only grows: whoever takes the lease next gets a greater one.
+                     * @example 1795685400123
+                     */
+                    fence: number;
+                    /**
+                     * @description How long the lease holds unless it is renewed, in ms.
+                     * @example 30000
+                     */
+                    ttl_ms: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The lease. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["Lease"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            409: components["responses"]["fenced"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    takeLease: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description Names the runner: one name for each process, such as a host and a process id.
+                     * @example worker-3/8121
+                     */
+                    owner: string;
+                    /**
+                     * @description How long the lease holds unless it is renewed, in ms.
+                     * @example 30000
+                     */
+                    ttl_ms: number;
+                    /**
+                     * @description How long to wait if the answer would be no, in ms.
+                     * @default 0
+                     */
+                    wait_ms?: number;
+                    /**
+                     * @description Renewals alone do not keep the lease: it ends `ttl_ms` after the last append under its fence.
+                     * @default false
+                     */
+                    progress?: boolean;
+                    /**
+                     * @description Until the lease is released or taken anew, appends, requests and changes of configs without the header `Annals-Fence` are refused.
+                     * @default false
+                     */
+                    requires_fence?: boolean;
+                    /**
+                     * @description Takes the lease from its holder. The key needs the scope `admin`.
+                     * @default false
+                     */
+                    steal?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The lease. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["Lease"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["session_not_found"];
+            409: components["responses"]["leased"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    releaseLease: {
+        parameters: {
+            query: {
+                /**
+                 * @description The number of a lease. It only grows: whoever takes the lease next gets a greater one.
+                 * @example 1795685400123
+                 */
+                fence: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is not held under this fence. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        /** @description Nothing to return. */
+                        data: Record<string, never>;
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    claimWork: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description Names the runner: one name for each process, such as a host and a process id.
+                     * @example worker-3/8121
+                     */
+                    owner: string;
+                    /**
+                     * @description How long the lease holds unless it is renewed, in ms.
+                     * @example 30000
+                     */
+                    ttl_ms: number;
+                    /**
+                     * @description Most sessions.
+                     * @default 1
+                     */
+                    max?: number;
+                    /**
+                     * @description How long to wait if the answer would be no, in ms.
+                     * @default 0
+                     */
+                    wait_ms?: number;
+                    /**
+                     * @description Only sessions whose `configs` contain it.
+                     * @example {
+                     *       "agent": "support"
+                     *     }
+                     */
+                    filter_by_configs?: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The sessions; none if there is no work. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            items: {
+                                /**
+                                 * Format: uuid
+                                 * @description The session.
+                                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                                 */
+                                session_id: string;
+                                /**
+                                 * @description The number of a lease. It only grows: whoever takes the lease next gets a greater one.
+                                 * @example 1795685400123
+                                 */
+                                fence: number;
+                                /**
+                                 * @description Names the runner: one name for each process, such as a host and a process id.
+                                 * @example worker-3/8121
+                                 */
+                                owner: string;
+                                /**
+                                 * Format: date-time
+                                 * @description When it ends unless it is renewed, by the database's clock.
+                                 * @example 2026-11-21T09:30:00.123456Z
+                                 */
+                                expires_at: string;
+                                /** @description Its due input, in order. */
+                                inputs: components["schemas"]["InboxInput"][];
+                                /** @description Whether more is due than fits here: read the inbox. */
+                                has_more: boolean;
+                            }[];
+                        };
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    readInbox: {
+        parameters: {
+            query?: {
+                /** @description By default `pending`. */
+                state?: "pending" | "withdrawn";
+                /** @description Most items per page. It may change between pages. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description The id of the last frame that was seen. */
+                "last-event-id"?: string;
+            };
+            path: {
+                /**
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of inputs. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            items: components["schemas"]["InboxInput"][];
+                            /** @description Whether another page follows. */
+                            has_more: boolean;
+                            /** @description The `cursor` of the next page; empty on the last page. */
+                            next_cursor: string;
+                        };
+                    };
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["session_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    addInput: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The fence of the lease that the caller holds: if somebody has taken the lease since, nothing is stored (`fenced`).
+                 * @example 1795685400123
+                 */
+                "annals-fence"?: string;
+            };
+            path: {
+                /**
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "kind": "event",
+                 *       "mode": "interrupt",
+                 *       "type": "stop",
+                 *       "data": {}
+                 *     }
+                 */
+                "application/json": {
+                    /** @enum {string} */
+                    kind: "event";
+                    /**
+                     * @description What the runner should do: take it up after its turn, during it, or stop for it. The service treats all alike.
+                     * @enum {string}
+                     */
+                    mode: "queue" | "steer" | "interrupt";
+                    /**
+                     * @description The kind of event, named by the caller.
+                     * @example tool_call
+                     */
+                    type: string;
+                    /**
+                     * @description The event itself: any JSON object.
+                     * @example {
+                     *       "name": "get_reservation_details",
+                     *       "arguments": {
+                     *         "reservation_id": "JG7FMM"
+                     *       }
+                     *     }
+                     */
+                    data: {
+                        [key: string]: unknown;
+                    };
+                    /**
+                     * Format: uuid
+                     * @description An id for the input, and for the entry that it becomes. It makes a retry safe.
+                     * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                     */
+                    id?: string;
+                    /**
+                     * Format: date-time
+                     * @description It is due from then on. By default at once.
+                     * @example 2026-11-26T09:30:00Z
+                     */
+                    not_before?: string;
+                    /**
+                     * Format: date-time
+                     * @description From then on it is no longer pending. By default never.
+                     * @example 2026-11-26T09:30:00Z
+                     */
+                    expires_at?: string;
+                    /**
+                     * @description The caller's name for what the entry says. The newest entry of each key is its latest.
+                     * @example plan
+                     */
+                    key?: string;
+                } | {
+                    /** @enum {string} */
+                    kind: "message";
+                    /**
+                     * @description What the runner should do: take it up after its turn, during it, or stop for it. The service treats all alike.
+                     * @enum {string}
+                     */
+                    mode: "queue" | "steer" | "interrupt";
+                    /**
+                     * @description One whole message in the provider's own format; of the Responses API, one item.
+                     * @example {
+                     *       "role": "user",
+                     *       "content": "Where is my flight?"
+                     *     }
+                     */
+                    blob: {
+                        [key: string]: unknown;
+                    };
+                    /**
+                     * Format: uuid
+                     * @description An id for the input, and for the entry that it becomes. It makes a retry safe.
+                     * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                     */
+                    id?: string;
+                    /**
+                     * Format: date-time
+                     * @description It is due from then on. By default at once.
+                     * @example 2026-11-26T09:30:00Z
+                     */
+                    not_before?: string;
+                    /**
+                     * Format: date-time
+                     * @description From then on it is no longer pending. By default never.
+                     * @example 2026-11-26T09:30:00Z
+                     */
+                    expires_at?: string;
+                    /**
+                     * @description The caller's name for what the entry says. The newest entry of each key is its latest.
+                     * @example plan
+                     */
+                    key?: string;
+                    /**
+                     * @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form.
+                     * @default openai
+                     * @enum {string}
+                     */
+                    format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
+                    /**
+                     * @description Any JSON object of the caller, stored with the message, up to 64 KiB.
+                     * @example {
+                     *       "source": "web"
+                     *     }
+                     */
+                    meta?: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description It was added, or it was known. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            /**
+                             * @description applied: an append stored it meanwhile, as the entry `seq`.
+                             * @enum {string}
+                             */
+                            state: "pending" | "withdrawn" | "expired" | "applied";
+                            /**
+                             * Format: uuid
+                             * @description The input.
+                             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                             */
+                            id: string;
+                            input?: components["schemas"]["InboxInput"];
+                            /**
+                             * @description The entry's number in its session: 1, 2, 3, … without gaps, in commit order.
+                             * @example 7
+                             */
+                            seq?: number;
+                        };
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["session_not_found"];
+            409: components["responses"]["fenced"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            422: components["responses"]["idempotency_key_reused"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    withdrawInput: {
+        parameters: {
+            query?: {
+                /** @description Why. */
+                reason?: string;
+            };
+            header?: {
+                /**
+                 * @description The fence of the lease that the caller holds: if somebody has taken the lease since, nothing is stored (`fenced`).
+                 * @example 1795685400123
+                 */
+                "annals-fence"?: string;
+            };
+            path: {
+                /**
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+                /**
+                 * @description The input.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                input_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was withdrawn. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        /** @description Nothing to return. */
+                        data: Record<string, never>;
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found-or-input_not_found"];
+            409: components["responses"]["not_pending-or-fenced"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    openRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The fence of the lease that the caller holds: if somebody has taken the lease since, nothing is stored (`fenced`).
+                 * @example 1795685400123
+                 */
+                "annals-fence"?: string;
+            };
+            path: {
+                /**
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description An approval is answered with yes or no, a question with an answer.
+                     * @enum {string}
+                     */
+                    kind: "approval" | "question";
+                    /**
+                     * Format: uuid
+                     * @description An id for the request. It makes a retry safe.
+                     * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                     */
+                    id?: string;
+                    call?: {
+                        /** @description The tool. */
+                        name: string;
+                        /** @description Its arguments: any JSON. */
+                        arguments: unknown;
+                    };
+                    /** @description What to ask, for a person. */
+                    text?: string;
+                    /** @description Answers to choose from. */
+                    options?: string[];
+                    /**
+                     * Format: date-time
+                     * @description From then on it cannot be answered.
+                     * @example 2026-11-26T09:30:00Z
+                     */
+                    expires_at?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The request. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["RunnerRequest"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["session_not_found"];
+            409: components["responses"]["fenced"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            422: components["responses"]["idempotency_key_reused"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    listRequests: {
+        parameters: {
+            query?: {
+                /** @description By default `open`. */
+                state?: "open" | "resolved" | "expired";
+                /**
+                 * @description The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use.
+                 * @example omar_davis_3817
+                 */
+                user?: string;
+                /**
+                 * @description Only requests of this session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id?: string;
+                /** @description Most items per page. It may change between pages. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
+                cursor?: string;
+                /** @description true: newest first. false: oldest first. */
+                time_desc?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of requests. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            items: components["schemas"]["RunnerRequest"][];
+                            /** @description Whether another page follows. */
+                            has_more: boolean;
+                            /** @description The `cursor` of the next page; empty on the last page. */
+                            next_cursor: string;
+                        };
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    getRequest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The request.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["RunnerRequest"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["request_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    resolveRequest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The request.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description `approve` or `deny` an approval, `answer` a question.
+                     * @enum {string}
+                     */
+                    decision: "approve" | "deny" | "answer";
+                    /** @description Any JSON. */
+                    answer?: unknown;
+                    /**
+                     * @description Who decided.
+                     * @example ada
+                     */
+                    by?: string;
+                    /** @description The SHA-256 of `{ "name", "arguments" }` in the canonical form of RFC 8785, in hexadecimal. */
+                    call_sha256?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The request, resolved. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["RunnerRequest"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["request_not_found"];
+            409: components["responses"]["resolved"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    resolveRequests: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    resolutions: {
+                        /**
+                         * Format: uuid
+                         * @description The request.
+                         * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                         */
+                        request_id: string;
+                        /**
+                         * @description `approve` or `deny` an approval, `answer` a question.
+                         * @enum {string}
+                         */
+                        decision: "approve" | "deny" | "answer";
+                        /** @description Any JSON. */
+                        answer?: unknown;
+                        /**
+                         * @description Who decided.
+                         * @example ada
+                         */
+                        by?: string;
+                        /** @description The SHA-256 of `{ "name", "arguments" }` in the canonical form of RFC 8785, in hexadecimal. */
+                        call_sha256?: string;
+                    }[];
+                };
+            };
+        };
+        responses: {
+            /** @description The requests, resolved, in the order sent. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            items: components["schemas"]["RunnerRequest"][];
+                        };
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope-or-quota_exceeded"];
+            404: components["responses"]["request_not_found"];
+            409: components["responses"]["resolved"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    listRuns: {
+        parameters: {
+            query: {
+                /** @description running: with a valid lease. waiting: with an open request. queued: with due input and no valid lease. */
+                state: "running" | "waiting" | "queued";
+                /**
+                 * @description A JSON object, URL-encoded: only sessions whose `configs` contain it.
+                 * @example {"agent":"support"}
+                 */
+                filter_by_configs?: string;
+                /** @description Most items per page. It may change between pages. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of sessions. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            items: {
+                                /**
+                                 * Format: uuid
+                                 * @description The session.
+                                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                                 */
+                                session_id: string;
+                                /**
+                                 * Format: date-time
+                                 * @description Since when, for the order of the list.
+                                 * @example 2026-11-21T09:30:00.123456Z
+                                 */
+                                since: string;
+                                run: components["schemas"]["Run"];
+                            }[];
+                            /** @description Whether another page follows. */
+                            has_more: boolean;
+                            /** @description The `cursor` of the next page; empty on the last page. */
+                            next_cursor: string;
+                        };
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
     listSessions: {
         parameters: {
             query?: {
@@ -3481,7 +4966,13 @@ export interface operations {
     replaceConfigs: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The fence of the lease that the caller holds: if somebody has taken the lease since, nothing is stored (`fenced`).
+                 * @example 1795685400123
+                 */
+                "annals-fence"?: string;
+            };
             path: {
                 /**
                  * @description The session.
@@ -3532,6 +5023,7 @@ export interface operations {
             401: components["responses"]["unauthorized"];
             403: components["responses"]["insufficient_scope"];
             404: components["responses"]["session_not_found"];
+            409: components["responses"]["fenced"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
@@ -3543,7 +5035,13 @@ export interface operations {
     mergeConfigs: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The fence of the lease that the caller holds: if somebody has taken the lease since, nothing is stored (`fenced`).
+                 * @example 1795685400123
+                 */
+                "annals-fence"?: string;
+            };
             path: {
                 /**
                  * @description The session.
@@ -3605,6 +5103,7 @@ export interface operations {
             401: components["responses"]["unauthorized"];
             403: components["responses"]["insufficient_scope"];
             404: components["responses"]["session_not_found"];
+            409: components["responses"]["fenced"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
@@ -3851,6 +5350,11 @@ export interface operations {
                  */
                 "idempotency-key"?: string;
                 /**
+                 * @description The fence of the lease that the caller holds: if somebody has taken the lease since, nothing is stored (`fenced`).
+                 * @example 1795685400123
+                 */
+                "annals-fence"?: string;
+                /**
                  * @description Append only if the last seq of the session still has this value; `"0"` means: only if the log is empty.
                  * @example "7"
                  */
@@ -4077,6 +5581,11 @@ export interface operations {
                  * @example 5f2c1f9e-append-17
                  */
                 "idempotency-key"?: string;
+                /**
+                 * @description The fence of the lease that the caller holds: if somebody has taken the lease since, nothing is stored (`fenced`).
+                 * @example 1795685400123
+                 */
+                "annals-fence"?: string;
                 /**
                  * @description Append only if the last seq of the session still has this value; `"0"` means: only if the log is empty.
                  * @example "7"
@@ -4491,6 +6000,11 @@ export interface operations {
                  */
                 "idempotency-key"?: string;
                 /**
+                 * @description The fence of the lease that the caller holds: if somebody has taken the lease since, nothing is stored (`fenced`).
+                 * @example 1795685400123
+                 */
+                "annals-fence"?: string;
+                /**
                  * @description Append only if the last seq of the session still has this value; `"0"` means: only if the log is empty.
                  * @example "7"
                  */
@@ -4871,6 +6385,11 @@ export interface operations {
                  */
                 "idempotency-key"?: string;
                 /**
+                 * @description The fence of the lease that the caller holds: if somebody has taken the lease since, nothing is stored (`fenced`).
+                 * @example 1795685400123
+                 */
+                "annals-fence"?: string;
+                /**
                  * @description Append only if the last seq of the session still has this value; `"0"` means: only if the log is empty.
                  * @example "7"
                  */
@@ -5048,6 +6567,11 @@ export interface operations {
                  * @example 5f2c1f9e-append-17
                  */
                 "idempotency-key"?: string;
+                /**
+                 * @description The fence of the lease that the caller holds: if somebody has taken the lease since, nothing is stored (`fenced`).
+                 * @example 1795685400123
+                 */
+                "annals-fence"?: string;
                 /**
                  * @description Append only if the last seq of the session still has this value; `"0"` means: only if the log is empty.
                  * @example "7"

@@ -43,6 +43,8 @@ export interface CreateOptions extends CallOptions {
 export interface AppendOptions extends CreateOptions {
   /** Append only if the session's last seq still has this value, 0 for an empty log; otherwise 409 `seq_conflict`. */
   if_match?: number | undefined
+  /** Append only if the session's lease still has this fence; otherwise 409 `fenced`. */
+  fence?: number | undefined
 }
 
 /** Options of one append of a message. */

@@ -124,6 +124,7 @@ export class Transport {
     if (range) headers.set('range', `bytes=${range[0]}-${range[1] === undefined ? '' : range[1] - 1}`)
     if (call.keyed) headers.set('idempotency-key', options.idempotency_key ?? newKey())
     if (options.if_match !== undefined) headers.set('if-match', `"${options.if_match}"`)
+    if (options.fence !== undefined) headers.set('annals-fence', String(options.fence))
     const url = `${address}${queryString(query, this.stringify)}`
     // Following a redirect would turn a POST into a GET and send the token elsewhere.
     const init: RequestInit = { method, headers, redirect: 'manual' }
@@ -177,7 +178,7 @@ export class Transport {
 }
 
 /** Not `randomUUID`, which browsers have only on https pages. */
-function newKey(): string {
+export function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

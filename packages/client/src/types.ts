@@ -26,6 +26,14 @@ export type OwnKey = Schemas['OwnKey']
 /** A project's usage; `max` is null if there is no quota. */
 export type Usage = Schemas['Usage']
 export type Webhook = Schemas['Webhook']
+/** A lease of a session. Writes carry its `fence`. */
+export type Lease = Schemas['Lease']
+/** An entry to be, in the inbox of a session. */
+export type InboxInput = Schemas['InboxInput']
+/** A request for an approval or an answer. */
+export type RunnerRequest = Schemas['RunnerRequest']
+/** Who works on a session, and what waits. */
+export type Run = Schemas['Run']
 
 type Api = '/api/v1'
 type Configs = paths[`${Api}/session/{session_id}/configs`]
@@ -57,9 +65,38 @@ type SpaceUsageOf = paths[`${SpacePath}/usage`]
 type SkillsOf = paths[`${Api}/agent_skills`]
 type SkillFileOf = paths[`${Api}/agent_skills/{skill_id}/file`]
 type WebhooksOf = paths[`${Api}/webhooks`]
+type LeaseOf = paths[`${Api}/session/{session_id}/lease`]
+type InboxOf = paths[`${Api}/session/{session_id}/inbox`]
+type RequestsOf = paths[`${Api}/session/{session_id}/requests`]
+type ResolveOf = paths[`${Api}/requests/{request_id}/resolve`]
+type RequestList = paths[`${Api}/requests`]
+type RunList = paths[`${Api}/runs`]
+type Work = paths[`${Api}/work/claim`]
 type Users = paths[`${Api}/user/ls`]
 type UserResourcesOf = paths[`${Api}/user/{identifier}/resources`]
 type OneUser = paths[`${Api}/user/{identifier}`]
+
+export type NewLease = Input<BodyOf<LeaseOf['post']>>
+export type NewInput = Input<BodyOf<InboxOf['post']>>
+export type AddedInput = DataOf<InboxOf['post']>
+export type InboxQuery = QueryOf<InboxOf['get']>
+export type WorkQuery = Omit<Input<BodyOf<Work['post']>>, 'ttl_ms'> & { ttl_ms?: number | undefined }
+/** A session that was claimed: its lease, and its due input. */
+export type Claimed = DataOf<Work['post']>['items'][number]
+export type NewRequest = Input<BodyOf<RequestsOf['post']>>
+export type Resolution = Input<BodyOf<ResolveOf['post']>>
+export type RequestsQuery = QueryOf<RequestList['get']>
+export type RunsQuery = WithFilter<QueryOf<RunList['get']>, 'filter_by_configs'>
+export type RunItem = DataOf<RunList['get']>['items'][number]
+/** What happened in a run, at a place. */
+export type RunFrame = { place: number } & (
+  | { event: 'input'; data: InboxInput }
+  | { event: 'request'; data: RunnerRequest }
+  | {
+      event: 'lease'
+      data: { state: 'taken' | 'released' | 'expired'; fence: number; owner?: string; expires_at?: string }
+    }
+)
 
 export type JsonObject = Session['configs']
 

@@ -25,6 +25,8 @@ const CATALOGUE = {
   project_not_found: { status: 404 },
   token_not_found: { status: 404 },
   webhook_not_found: { status: 404 },
+  input_not_found: { status: 404 },
+  request_not_found: { status: 404 },
   route_not_found: { status: 404 },
   method_not_allowed: { status: 405 },
   request_timeout: { status: 408 },
@@ -40,6 +42,10 @@ const CATALOGUE = {
   skill_is_learnt: { status: 409 },
   project_exists: { status: 409 },
   search_off: { status: 409 },
+  leased: { status: 409 },
+  fenced: { status: 409 },
+  not_pending: { status: 409 },
+  resolved: { status: 409 },
   too_many_webhooks: { status: 409 },
   payload_too_large: { status: 413 },
   unsupported_media_type: { status: 415 },
@@ -73,6 +79,8 @@ const SENTENCES = {
   project_not_found: 'There is no such project.',
   token_not_found: 'There is no such token in this project.',
   webhook_not_found: 'There is no such webhook in this project.',
+  input_not_found: 'There is no such input in the inbox of this session.',
+  request_not_found: 'There is no such request in this project.',
   request_timeout: 'The request took too long to arrive. Send it again, faster.',
   expectation_failed: 'Header expect may be 100-continue, and nothing else.',
   session_in_space: 'The learning space already learns from this session.',
@@ -114,6 +122,14 @@ const EXAMPLES: Record<Exclude<ErrorName, SaidName>, string> = {
     '/data/report refers to a blob that this project does not have. Send its bytes first: PUT /api/v1/blobs/{sha256}.',
   session_exists:
     'A session with that use_uuid already exists, with another user, configs or disable_task_tracking.',
+  leased:
+    'The session is leased to "worker-3/8121" until 2026-11-26T09:30:30.000000Z. Wait with wait_ms, or try again then.',
+  fenced:
+    "The session's fence is 1795685400123, not 1795685399000: another runner has taken the lease. Stop working on this session.",
+  not_pending:
+    'Input 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d is not pending: it was applied. Nothing was stored; read the inbox again.',
+  resolved:
+    'The request was already resolved: approve, by "ada", at 2026-11-26T09:30:00.000000Z. Nothing was changed.',
   skill_exists: 'There is another skill "fill-forms" of the same owner. Delete it first.',
   too_many_webhooks: 'A project may have 10 webhooks. Delete one, or have one take more events.',
   project_exists: 'There is already a project named "checkout".',

@@ -26,6 +26,16 @@ class Page(TypedDict, Generic[Item]):
     """The cursor of the next page; empty if there is none."""
 
 
+class AddInputData(TypedDict):
+    state: Literal["pending", "withdrawn", "expired", "applied"]
+    """applied: an append stored it meanwhile, as the entry `seq`."""
+    id: str
+    """The input."""
+    input: NotRequired[InboxInput]
+    seq: NotRequired[int]
+    """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
+
+
 class AppendedEntries(TypedDict):
     items: list[TimelineItem]
 
@@ -47,6 +57,38 @@ class Blob(TypedDict):
     """The SHA-256 of the bytes, as 64 hexadecimal digits in lower case."""
     bytes: int
     """How many bytes it has."""
+
+
+class ClaimWorkBody(TypedDict):
+    owner: str
+    """Names the runner: one name for each process, such as a host and a process id."""
+    ttl_ms: int
+    """How long the lease holds unless it is renewed, in ms."""
+    max: NotRequired[int]
+    """Most sessions."""
+    wait_ms: NotRequired[int]
+    """How long to wait if the answer would be no, in ms."""
+    filter_by_configs: NotRequired[Mapping[str, object]]
+    """Only sessions whose `configs` contain it."""
+
+
+class ClaimWorkData(TypedDict):
+    items: list[ClaimWorkDataItems]
+
+
+class ClaimWorkDataItems(TypedDict):
+    session_id: str
+    """The session."""
+    fence: int
+    """The number of a lease. It only grows: whoever takes the lease next gets a greater one."""
+    owner: str
+    """Names the runner: one name for each process, such as a host and a process id."""
+    expires_at: str
+    """When it ends unless it is renewed, by the database's clock."""
+    inputs: list[InboxInput]
+    """Its due input, in order."""
+    has_more: bool
+    """Whether more is due than fits here: read the inbox."""
 
 
 class Context(TypedDict):
@@ -337,6 +379,43 @@ class GetUsageQuery(TypedDict):
     """How many days, to today."""
 
 
+class InboxInput(TypedDict):
+    id: str
+    """The input, and the entry that it becomes."""
+    session_id: str
+    """The session."""
+    place: int
+    """Its place: inputs of a session are in this order."""
+    mode: Literal["queue", "steer", "interrupt"]
+    """What the runner should do: take it up after its turn, during it, or stop for it. The service treats all alike."""
+    state: Literal["pending", "withdrawn", "expired"]
+    """What became of it. One that was applied is an entry of the log."""
+    kind: Literal["event", "message"]
+    """What it becomes."""
+    type: NotRequired[str]
+    """The kind of event, named by the caller."""
+    data: NotRequired[JsonObject]
+    """The event itself: any JSON object."""
+    key: NotRequired[str]
+    """The caller's name for what the entry says. The newest entry of each key is its latest."""
+    role: NotRequired[str]
+    """Of a message."""
+    format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext", "responses"]]
+    """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
+    blob: NotRequired[JsonObject]
+    """One whole message in the provider's own format; of the Responses API, one item."""
+    meta: NotRequired[JsonObject]
+    """Any JSON object of the caller, stored with the message, up to 64 KiB."""
+    reason: NotRequired[str]
+    """Why it was withdrawn."""
+    expires_at: NotRequired[str]
+    """From then on it is no longer pending."""
+    created_at: str
+    """When it was added."""
+    not_before: str
+    """When it is due."""
+
+
 class LatestQuery(TypedDict):
     key: NotRequired[str | None]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
@@ -371,6 +450,49 @@ class LearningSpacesQuery(TypedDict):
     """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
     time_desc: NotRequired[bool | None]
     """true: newest first. false: oldest first."""
+
+
+class Lease(TypedDict):
+    fence: int
+    """The number of a lease. It only grows: whoever takes the lease next gets a greater one."""
+    owner: str
+    """Names the runner: one name for each process, such as a host and a process id."""
+    expires_at: str
+    """When it ends unless it is renewed, by the database's clock."""
+
+
+class ListRequestsQuery(TypedDict):
+    state: NotRequired[Literal["open", "resolved", "expired"] | None]
+    """By default `open`."""
+    user: NotRequired[str | None]
+    """The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use."""
+    session_id: NotRequired[str | None]
+    """Only requests of this session."""
+    limit: NotRequired[int | None]
+    """Most items per page. It may change between pages."""
+    cursor: NotRequired[str | None]
+    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
+    time_desc: NotRequired[bool | None]
+    """true: newest first. false: oldest first."""
+
+
+class ListRunsData(TypedDict):
+    session_id: str
+    """The session."""
+    since: str
+    """Since when, for the order of the list."""
+    run: Run
+
+
+class ListRunsQuery(TypedDict):
+    state: NotRequired[Literal["running", "waiting", "queued"] | None]
+    """running: with a valid lease. waiting: with an open request. queued: with due input and no valid lease."""
+    filter_by_configs: NotRequired[Mapping[str, object] | None]
+    """A JSON object, URL-encoded: only sessions whose `configs` contain it."""
+    limit: NotRequired[int | None]
+    """Most items per page. It may change between pages."""
+    cursor: NotRequired[str | None]
+    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
 
 
 class ListedSkill(TypedDict):
@@ -597,6 +719,27 @@ class NewWebhook(TypedDict):
     """`whsec_` and 24 to 64 bytes in base64; by default the service makes one."""
 
 
+class OpenRequestBody(TypedDict):
+    kind: Literal["approval", "question"]
+    """An approval is answered with yes or no, a question with an answer."""
+    id: NotRequired[str]
+    """An id for the request. It makes a retry safe."""
+    call: NotRequired[OpenRequestBodyCall]
+    text: NotRequired[str]
+    """What to ask, for a person."""
+    options: NotRequired[list[str]]
+    """Answers to choose from."""
+    expires_at: NotRequired[str]
+    """From then on it cannot be answered."""
+
+
+class OpenRequestBodyCall(TypedDict):
+    name: str
+    """The tool."""
+    arguments: Any
+    """Its arguments: any JSON."""
+
+
 class OwnKey(TypedDict):
     id: str
     """The token, for revoking it."""
@@ -604,6 +747,59 @@ class OwnKey(TypedDict):
     """Its project."""
     scopes: list[Literal["read", "write", "ingest"]]
     """What the token allows: `read` to read, `write` everything else, `ingest` only to send traces and logs of OpenTelemetry."""
+
+
+class ReadInboxQuery(TypedDict):
+    state: NotRequired[Literal["pending", "withdrawn"] | None]
+    """By default `pending`."""
+    limit: NotRequired[int | None]
+    """Most items per page. It may change between pages."""
+    cursor: NotRequired[str | None]
+    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
+
+
+class ReleaseLeaseQuery(TypedDict):
+    fence: NotRequired[int | None]
+    """The number of a lease. It only grows: whoever takes the lease next gets a greater one."""
+
+
+class RenewLeaseBody(TypedDict):
+    fence: int
+    """The number of a lease. It only grows: whoever takes the lease next gets a greater one."""
+    ttl_ms: int
+    """How long the lease holds unless it is renewed, in ms."""
+
+
+class ResolveRequestBody(TypedDict):
+    decision: Literal["approve", "deny", "answer"]
+    """`approve` or `deny` an approval, `answer` a question."""
+    answer: NotRequired[Any]
+    """Any JSON."""
+    by: NotRequired[str]
+    """Who decided."""
+    call_sha256: NotRequired[str]
+    """The SHA-256 of `{ 'name', 'arguments' }` in the canonical form of RFC 8785, in hexadecimal."""
+
+
+class ResolveRequestsBody(TypedDict):
+    resolutions: list[ResolveRequestsBodyResolutions]
+
+
+class ResolveRequestsBodyResolutions(TypedDict):
+    request_id: str
+    """The request."""
+    decision: Literal["approve", "deny", "answer"]
+    """`approve` or `deny` an approval, `answer` a question."""
+    answer: NotRequired[Any]
+    """Any JSON."""
+    by: NotRequired[str]
+    """Who decided."""
+    call_sha256: NotRequired[str]
+    """The SHA-256 of `{ 'name', 'arguments' }` in the canonical form of RFC 8785, in hexadecimal."""
+
+
+class ResolveRequestsData(TypedDict):
+    items: list[RunnerRequest]
 
 
 class RetractedEntries(TypedDict):
@@ -627,6 +823,66 @@ class Retraction(TypedDict):
     """With `last`: only events of this type."""
     entries: NotRequired[list[NewEntry]]
     """Appended after the retraction with the same commit, as by `POST …/entries` but without ids of their own: this replaces entries, all or nothing."""
+
+
+class Run(TypedDict):
+    """Who works on the session, and what waits. Absent: it never had a lease, an input or a request. Lists of sessions leave it out."""
+
+    state: Literal["running", "waiting", "queued", "idle"]
+    """running, else waiting, else queued, else idle."""
+    fence: int
+    """The fence of the last lease; 0: there never was one."""
+    pending: int
+    """Inputs that are pending, also those that are not due yet."""
+    open_requests: int
+    """Requests that can be answered."""
+    owner: NotRequired[str]
+    """Names the runner: one name for each process, such as a host and a process id."""
+    expires_at: NotRequired[str]
+    """When the lease ends."""
+    taken_at: NotRequired[str]
+    """When it was taken."""
+
+
+class RunnerRequest(TypedDict):
+    id: str
+    """The request."""
+    session_id: str
+    """The session."""
+    seq: int
+    """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
+    state: Literal["open", "resolved", "expired"]
+    """Whether it can be answered."""
+    kind: Literal["approval", "question"]
+    """An approval is answered with yes or no, a question with an answer."""
+    call: NotRequired[RunnerRequestCall]
+    text: NotRequired[str]
+    """What to ask, for a person."""
+    options: NotRequired[list[str]]
+    """Answers to choose from."""
+    call_sha256: NotRequired[str]
+    """The SHA-256 of `{ 'name', 'arguments' }` in the canonical form of RFC 8785, in hexadecimal."""
+    expires_at: NotRequired[str]
+    """From then on it cannot be answered."""
+    decision: NotRequired[Literal["approve", "deny", "answer"]]
+    """`approve` or `deny` an approval, `answer` a question."""
+    answer: NotRequired[Any]
+    """The answer: any JSON."""
+    by: NotRequired[str]
+    """Who decided."""
+    resolved_at: NotRequired[str]
+    """When it was answered."""
+    resolved_seq: NotRequired[int]
+    """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
+    created_at: str
+    """When it was opened."""
+
+
+class RunnerRequestCall(TypedDict):
+    name: str
+    """The tool."""
+    arguments: Any
+    """Its arguments: any JSON."""
 
 
 class SearchQuery(TypedDict):
@@ -674,6 +930,7 @@ class Session(TypedDict):
     """The session that this one was copied from, for as long as that one exists. Absent: none."""
     forked_at_seq: NotRequired[int]
     """The last seq of that session that was copied."""
+    run: NotRequired[Run]
     configs: JsonObject
     """Any JSON object of the caller, stored with the session; `{}` if never set."""
     disable_task_tracking: bool
@@ -992,6 +1249,21 @@ class SummaryMessage(TypedDict):
     """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
 
 
+class TakeLeaseBody(TypedDict):
+    owner: str
+    """Names the runner: one name for each process, such as a host and a process id."""
+    ttl_ms: int
+    """How long the lease holds unless it is renewed, in ms."""
+    wait_ms: NotRequired[int]
+    """How long to wait if the answer would be no, in ms."""
+    progress: NotRequired[bool]
+    """Renewals alone do not keep the lease: it ends `ttl_ms` after the last append under its fence."""
+    requires_fence: NotRequired[bool]
+    """Until the lease is released or taken anew, appends, requests and changes of configs without the header `Annals-Fence` are refused."""
+    steal: NotRequired[bool]
+    """Takes the lease from its holder. The key needs the scope `admin`."""
+
+
 class TimelineEvent(TypedDict):
     kind: Literal["event"]
     seq: int
@@ -1197,6 +1469,11 @@ class Webhook(TypedDict):
     last_error_at: str | None
     given_up: int
     """Entries that could not be delivered within a day."""
+
+
+class WithdrawInputQuery(TypedDict):
+    reason: NotRequired[str | None]
+    """Why."""
 
 
 Found: TypeAlias = FoundPage | FoundSessions

@@ -23,7 +23,16 @@ import { AddMessageBody, PatchMetaBody } from './message_schema.js'
 const RESERVED_TYPES: ReadonlyMap<string, string> = new Map([
   [RETRACTION_TYPE, 'POST …/retractions retracts entries'],
   [COMPACTION_TYPE, 'POST …/compactions lets a summary stand for entries'],
+  ['annals.request', 'POST …/requests opens a request'],
+  ['annals.resolution', 'POST /requests/{request_id}/resolve answers a request'],
 ])
+
+/** @throws AnnalsError invalid_request if only the service appends events of the type */
+export function refuseReservedType(type: string, place: string): void {
+  const operation = RESERVED_TYPES.get(type)
+  if (operation)
+    throw invalidRequest(`${place}/type must not be ${type}: ${operation} and appends this event.`)
+}
 
 /** What is stored for an event: see TakeBody. */
 export function takeEvent(body: AddEventBody, text: string, bytes: number): AppendedEntry {
@@ -108,9 +117,7 @@ function eventEntry(
   given: string | undefined,
   place: string,
 ): AppendedEntry {
-  const operation = RESERVED_TYPES.get(type)
-  if (operation)
-    throw invalidRequest(`${place}/type must not be ${type}: ${operation} and appends this event.`)
+  refuseReservedType(type, place)
   return {
     id: given ?? newId(),
     id_given: given !== undefined,

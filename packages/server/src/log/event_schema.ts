@@ -26,6 +26,12 @@ export const Seq = Type.Integer({
   examples: [7],
 })
 
+export const Fence = Type.Integer({
+  minimum: 0,
+  description: 'The number of a lease. It only grows: whoever takes the lease next gets a greater one.',
+  examples: [1_795_685_400_123],
+})
+
 export const EntryKey = Type.String({
   minLength: 1,
   maxLength: ENTRY_KEY_LENGTH_MAX,
@@ -85,8 +91,26 @@ export const IdempotencyHeaders = Type.Object(
   }),
 )
 
+export const FenceHeaders = Type.Object(
+  optional({
+    'annals-fence': Type.String({
+      pattern: '^(0|[1-9][0-9]{0,15})$',
+      description:
+        'The fence of the lease that the caller holds: if somebody has taken the lease since, nothing is stored (`fenced`).',
+      examples: ['1795685400123'],
+    }),
+  }),
+)
+
+/** The fence in the headers of a request, which the contract has checked. */
+export function fenceOf({ headers }: { headers: Record<string, unknown> }): number | undefined {
+  const fence = headers['annals-fence']
+  return fence === undefined ? undefined : Number(fence)
+}
+
 export const AppendHeaders = Type.Object({
   ...IdempotencyHeaders.properties,
+  ...FenceHeaders.properties,
   'if-match': Type.Optional(
     Type.String({
       pattern: '^"(0|[1-9][0-9]{0,15})"$',

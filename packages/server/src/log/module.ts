@@ -11,6 +11,8 @@ const QUEUE_SHARE = 1 / 4
 
 export interface Log extends OpenModule {
   appender: Appender
+  feed: Feed
+  heartbeat: Heartbeat
 }
 
 /** Appending to, reading and following the log. Its tables are those of sessions. */
@@ -44,6 +46,8 @@ export const LOG_MODULE: Module<Log> = {
     usage.watchTails((project_id) => feed.tailsOf(project_id))
     return {
       appender,
+      feed,
+      heartbeat,
       routes: async () =>
         (await import('./all_log_routes.js')).logRoutes({
           appender,

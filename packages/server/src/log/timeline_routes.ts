@@ -20,7 +20,7 @@ import {
   TimelineQuery,
 } from './entry_schema.js'
 import { AppendHeaders, IdempotencyHeaders } from './event_schema.js'
-import { streamTail } from './follow/event_stream.js'
+import { acceptsStream, streamTail } from './follow/event_stream.js'
 import { readLastSeq } from './read/read_log.js'
 import { findIds } from './read/read_places.js'
 
@@ -155,14 +155,6 @@ function readIds(query: TimelineQuery, text: string): string[] {
       `Query parameter ids takes 1 to ${IDS_MAX} UUIDs, separated by commas; ${wrong === -1 ? 'there are more' : `number ${wrong + 1} is not a UUID`}.`,
     )
   return ids
-}
-
-/** Whether a caller asks for the stream by name, not only by a wildcard. */
-function acceptsStream(accept: string | undefined): boolean {
-  return (
-    accept?.split(',').some((range) => range.trim().split(';')[0]!.toLowerCase() === 'text/event-stream') ??
-    false
-  )
 }
 
 function refuseForStream(query: TimelineQuery): void {

@@ -11,7 +11,7 @@ const END_MS_MAX = 500
 /** How long a node notifies after it last heard of a listener, and how often a listener announces itself. */
 const INTEREST_MS = 30_000
 const ANNOUNCE_MS = 10_000
-/** NOTIFY allows payloads of up to 8,000 bytes; an id takes 37. */
+/** NOTIFY allows payloads of up to 8,000 bytes; a name takes up to 38. */
 const SESSIONS_A_RING_MAX = 150
 
 /**

@@ -6,6 +6,7 @@ import { MCP_MODULE } from '../mcp/module.js'
 import type { Kits, Module, Opened, OpenModule } from '../module.js'
 import type { StoredFunction } from '../postgres/stored_function.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
+import { RUNS_MODULE } from '../runs/module.js'
 import { SEARCH_MODULE } from '../search/module.js'
 import { SESSIONS_MODULE } from '../sessions/module.js'
 import { USERS_MODULE } from '../users/module.js'
@@ -22,6 +23,7 @@ export const MODULES: readonly Module[] = [
   LEARNING_MODULE,
   LOG_MODULE,
   SESSIONS_MODULE,
+  RUNS_MODULE,
   SEARCH_MODULE,
   BLOB_REFERENCES_MODULE,
   WEBHOOKS_MODULE,

@@ -7,6 +7,7 @@ import { LEARNING_WORK } from '../learning/learning_work.js'
 import { LOG_BODIES } from '../log/append_bodies.js'
 import { LOG_WORK } from '../log/log_work.js'
 import { PROJECT_BODIES } from '../projects/project_schema.js'
+import { RUN_BODIES } from '../runs/run_schema.js'
 import { SEARCH_WORK } from '../search/search_work.js'
 import { SESSION_BODIES } from '../sessions/session_schema.js'
 import type { ThreadWork } from '../threads/work_thread.js'
@@ -19,6 +20,7 @@ export const BODIES: Readonly<Record<string, BodyParts>> = {
   ...LEARNING_BODIES,
   ...WEBHOOK_BODIES,
   ...PROJECT_BODIES,
+  ...RUN_BODIES,
 }
 
 /** What the second thread does: bodies and forms, and what each module has it do. */

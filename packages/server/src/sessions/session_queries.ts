@@ -21,6 +21,8 @@ import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { aggregated } from '../postgres/column_aggregates.js'
 import { composedOnce, prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
+import { checkFenceText } from '../runs/lease_queries.js'
+import { runJson } from '../runs/run_queries.js'
 import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'
 import { expiresInText, expiryText } from './expiry_queries.js'
 
@@ -86,10 +88,11 @@ BEGIN
 END`,
 )
 
+/** Row: json, and the run as `run`. */
 export const READ_SESSION = prepared(
   'read_session',
   `
-SELECT ${sessionJson('s', 'h')} AS json
+SELECT ${sessionJson('s', 'h')} AS json, ${runJson('h')} AS run
 FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
 WHERE s.project_id = $1 AND s.id = $2`,
 )
@@ -115,10 +118,11 @@ WHERE s.project_id = $1 AND s.id = $2`,
 
 /** Locks a session, appends to it included, and reads what a change of its configs needs. */
 const LOCK_CONFIGS = `
-  PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR UPDATE;
+  SELECT coalesce(h.fence, 0) AS fence, coalesce(h.requires_fence, false) AS requires_fence INTO head
+  FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR UPDATE;
   IF NOT FOUND THEN
     RETURN NULL;
-  END IF;
+  END IF;${checkFenceText(true)}
 ${readConfigs('p_session')}`
 
 const CHANGE_CONFIGS = `${STORE_CONFIGS}
@@ -128,8 +132,9 @@ const CHANGE_CONFIGS = `${STORE_CONFIGS}
 /** Replaces the configs of a session. Answer: its id; null if there is no such session. */
 export const REPLACE_CONFIGS = storedFunction(
   'replace_configs',
-  'p_project uuid, p_session uuid, p_body jsonb',
+  'p_project uuid, p_session uuid, p_fence bigint, p_body jsonb',
   `DECLARE
+  head record;
 ${CONFIGS_VARIABLES}
 BEGIN${LOCK_CONFIGS}
   after := p_body -> 'configs';${CHANGE_CONFIGS}
@@ -143,8 +148,9 @@ END`,
  */
 export const MERGE_CONFIGS = storedFunction(
   'merge_configs',
-  'p_project uuid, p_session uuid, p_body jsonb, p_bytes_max int',
+  'p_project uuid, p_session uuid, p_fence bigint, p_body jsonb, p_bytes_max int',
   `DECLARE
+  head record;
 ${CONFIGS_VARIABLES}
 BEGIN${LOCK_CONFIGS}${mergeConfigs("(p_body -> 'configs')")}
   IF octet_length(after::text) > p_bytes_max THEN

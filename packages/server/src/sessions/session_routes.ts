@@ -12,7 +12,7 @@ import { parseFilter } from '../http/request/json_parameters.js'
 import type { FilteredList } from '../lists/filtered_list_queries.js'
 import type { ListPosition } from '../lists/keyset_queries.js'
 import { idempotencyOf, markReplayed } from '../log/append_within_quota.js'
-import { IdempotencyHeaders } from '../log/event_schema.js'
+import { FenceHeaders, fenceOf, IdempotencyHeaders } from '../log/event_schema.js'
 import type { Kits, ModuleRoutes } from '../module.js'
 import { mayRead } from '../projects/authenticate.js'
 import type { UsageDirectory } from '../projects/usage.js'
@@ -180,9 +180,11 @@ const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: Session
       id: 'replaceConfigs',
       body: SESSION_BODIES.replaceConfigs,
       summary: "Replace a session's configs",
+      headers: FenceHeaders,
+      errors: ['fenced'],
       returns: 'The configs were replaced.',
       json: async (request) => {
-        await replaceConfigs(request, request.params.session_id, request.bodyText)
+        await replaceConfigs(request, request.params.session_id, request.bodyText, fenceOf(request))
       },
     }),
 
@@ -193,11 +195,13 @@ const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: Session
       summary: "Merge into a session's configs",
       description:
         'Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back what it sent.',
+      headers: FenceHeaders,
+      errors: ['fenced'],
       returns: 'The merged configs.',
       data: MergedConfigs,
       json: async (request) => {
         const { params, bodyText } = request
-        const merged = await mergeConfigs(request, params.session_id, bodyText)
+        const merged = await mergeConfigs(request, params.session_id, bodyText, fenceOf(request))
         const configs = mayRead(request) ? merged : sentField(request, 'configs', '{}')
         return `{"configs":${configs}}`
       },

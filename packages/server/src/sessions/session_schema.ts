@@ -49,6 +49,7 @@ export const Session = Type.Object(
         description: 'The last seq of that session that was copied.',
         examples: [7],
       }),
+      run: Type.Ref('Run'),
     }),
     configs: Configs('Any JSON object of the caller, stored with the session; `{}` if never set.'),
     disable_task_tracking: Type.Boolean(),

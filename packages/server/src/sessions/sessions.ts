@@ -1,12 +1,13 @@
-import { AnnalsError, mergedTooLarge } from '../errors.js'
+import { AnnalsError, mergedTooLarge, notFound } from '../errors.js'
 import { newId } from '../ids.js'
 import { MERGED_BYTES_MAX } from '../limits.js'
-import { changeResource, readResource } from '../lists/tenant_resource.js'
+import { changeResource } from '../lists/tenant_resource.js'
 import type { IdempotencyKey } from '../log/append/append_request.js'
 import { createOnce } from '../log/create_once.js'
 import type { Queryable, Tenant } from '../postgres/database.js'
 import { call } from '../postgres/stored_function.js'
 import { type Room, withinRoom } from '../projects/usage.js'
+import { fencedError } from '../runs/runs.js'
 import { FIND_REMAINS_OF } from './erase/erasure_queries.js'
 import { SET_EXPIRY } from './expiry_queries.js'
 import {
@@ -85,8 +86,11 @@ export async function refuseWhileReserved({ database, project_id }: Tenant, use_
   }
 }
 
-export function readSession(tenant: Tenant, session_id: string): Promise<string> {
-  return readResource(tenant, 'session', READ_SESSION, session_id)
+/** A session with its run. @throws AnnalsError session_not_found */
+export async function readSession({ database, project_id }: Tenant, session_id: string): Promise<string> {
+  const [row] = await database.query(READ_SESSION, [project_id, session_id])
+  if (!row) throw notFound('session')
+  return row.run === null ? row.json! : `${row.json!.slice(0, -1)},"run":${row.run}}`
 }
 
 /** Sets or removes a session's `expires_in_s`, as the body says. Returns the session. @throws AnnalsError session_not_found */
@@ -94,16 +98,39 @@ export function setExpiry(tenant: Tenant, session_id: string, body: string): Pro
   return changeResource(tenant, 'session', SET_EXPIRY, session_id, body)
 }
 
-export async function replaceConfigs(tenant: Tenant, session_id: string, body: string): Promise<void> {
-  await changeResource(tenant, 'session', REPLACE_CONFIGS, session_id, body)
+/** Replaces a session's configs. `fence`: see Annals-Fence. @throws AnnalsError session_not_found, fenced */
+export async function replaceConfigs(
+  tenant: Tenant,
+  session_id: string,
+  body: string,
+  fence: number | undefined,
+): Promise<void> {
+  refuseFenced(
+    await changeResource(tenant, 'session', REPLACE_CONFIGS, session_id, fence ?? null, body),
+    fence,
+  )
+}
+
+/** As PostgreSQL writes json; configs are jsonb, which has no space before the colon. */
+const FENCED = '{"refused" : "fenced"'
+
+function refuseFenced(answer: string, fence: number | undefined): void {
+  if (answer.startsWith(FENCED)) throw fencedError((JSON.parse(answer) as { fence: number }).fence, fence)
 }
 
 /**
  * Merges the body's configs into a session's, at the top level; null deletes a key. Returns the merged configs.
- * @throws AnnalsError session_not_found, payload_too_large
+ * @throws AnnalsError session_not_found, fenced, payload_too_large
  */
-export async function mergeConfigs(tenant: Tenant, session_id: string, body: string): Promise<string> {
-  const answer = await changeResource(tenant, 'session', MERGE_CONFIGS, session_id, body, MERGED_BYTES_MAX)
+export async function mergeConfigs(
+  tenant: Tenant,
+  session_id: string,
+  body: string,
+  fence: number | undefined,
+): Promise<string> {
+  const change = [fence ?? null, body, MERGED_BYTES_MAX]
+  const answer = await changeResource(tenant, 'session', MERGE_CONFIGS, session_id, ...change)
+  refuseFenced(answer, fence)
   if (answer === '') throw mergedTooLarge('configs')
   return answer
 }

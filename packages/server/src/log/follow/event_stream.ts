@@ -29,8 +29,7 @@ export interface TailRequest {
 
 /**
  * Streams a session's log as server-sent events: the stored entries after a position, then each new one, once and in
- * order. The stream holds one piece of the log at a time and waits for a slow client. It ends when the client stops
- * reading (http/admission/stalled_readers.ts), the session is deleted, the token is revoked, or the service stops.
+ * order. The stream holds one piece of the log at a time and waits for a slow client.
  */
 export async function streamTail(
   parts: { database: Queryable; feed: Feed; heartbeat: Heartbeat },
@@ -38,9 +37,25 @@ export async function streamTail(
   reply: FastifyReply,
   tail: TailRequest,
 ): Promise<void> {
+  const subscription = parts.feed.subscribe(tail.project_id, tail.session_id, tail.seen.seq)
+  return openStream(parts, request, reply, subscription, () =>
+    follow(reply, parts.database, subscription, tail),
+  )
+}
+
+/**
+ * Opens a stream of server-sent events for as long as `work` runs. It ends when the client stops reading
+ * (http/admission/stalled_readers.ts), the session is deleted, the token is revoked, or the service stops.
+ */
+export async function openStream(
+  parts: { heartbeat: Heartbeat },
+  request: FastifyRequest,
+  reply: FastifyReply,
+  subscription: Subscription,
+  work: () => Promise<void>,
+): Promise<void> {
   reply.hijack()
   const { raw } = reply
-  const subscription = parts.feed.subscribe(tail.project_id, tail.session_id, tail.seen.seq)
   const stop = parts.heartbeat.add({
     beat: () => {
       if (raw.writableLength === 0) raw.write(': heartbeat\n\n')
@@ -60,7 +75,7 @@ export async function streamTail(
   })
   raw.write('retry: 1000\n\n')
   try {
-    await follow(reply, parts.database, subscription, tail)
+    await work()
   } catch (error) {
     logOf(request).warn({ err: describeError(error) }, 'a tail ended with an error')
   } finally {
@@ -137,10 +152,19 @@ async function write(
   }
 }
 
-async function drained(raw: ServerResponse, subscription: Subscription): Promise<void> {
+/** Waits for a client that is behind. */
+export async function drained(raw: ServerResponse, subscription: Subscription): Promise<void> {
   try {
     await once(raw, 'drain', { signal: subscription.signal })
   } catch {
     subscription.end()
   }
+}
+
+/** Whether a caller asks for the stream by name, not only by a wildcard. */
+export function acceptsStream(accept: string | undefined): boolean {
+  return (
+    accept?.split(',').some((range) => range.trim().split(';')[0]!.toLowerCase() === 'text/event-stream') ??
+    false
+  )
 }

@@ -3,6 +3,13 @@ import type { Queryable } from '../../postgres/database.js'
 import type { Bell } from '../../postgres/postgres_bell.js'
 import { READ_HEADS } from '../read/read_queries.js'
 
+const ID_LENGTH = 36
+
+/** The name under which the feed knows the run of a session: its lease, inbox and requests, whose places are its seqs. */
+export function runOf(session_id: string): string {
+  return `${session_id}!`
+}
+
 /**
  * Wakes the tails of a session when its log grows. A tail then reads the log itself, by seq, so a wake-up carries no
  * data, may be spurious, and may be lost: that only costs time. Wake-ups come from
@@ -28,13 +35,13 @@ export class Feed {
     this.timer.unref()
   }
 
-  /** Called when this node appended to sessions of a project. */
+  /** Called when this node appended to sessions of a project, or changed runs. */
   appended(project_id: string, session_ids: ReadonlySet<string>): void {
     this.wake(project_id, session_ids)
     this.bell.ring(project_id, session_ids)
   }
 
-  /** Subscribes to a session. Subscribe before reading, so that no entry is missed in between. */
+  /** Subscribes to a session, or to a run. What is neither is woken at each poll. Subscribe before reading, so that no entry is missed in between. */
   subscribe(project_id: string, session_id: string, seen_seq: number): Subscription {
     const sessions = this.projects.get(project_id) ?? new Map<string, Set<Subscription>>()
     this.projects.set(project_id, sessions)
@@ -85,8 +92,14 @@ export class Feed {
     this.polling = true
     try {
       for (const [project_id, sessions] of [...this.projects]) {
-        const rows = await this.database.query(READ_HEADS, [project_id, [...sessions.keys()]])
-        const heads = new Map(rows.map((row) => [row.session_id!, Number(row.last_seq)]))
+        const ids = new Set([...sessions.keys()].map((name) => name.slice(0, ID_LENGTH)))
+        const rows = await this.database.query(READ_HEADS, [project_id, [...ids]])
+        const heads = new Map(
+          rows.flatMap(({ session_id, last_seq, run_place }) => [
+            [session_id!, Number(last_seq)],
+            [runOf(session_id!), Number(run_place)],
+          ]),
+        )
         await inTurns(subscriptionsOf(sessions, sessions.keys()), ([subscription, session_id]) => {
           // A deleted session, or one whose log became shorter, also wakes its tails: they find out when they read.
           if (subscription.seen_seq !== heads.get(session_id)) subscription.wake()

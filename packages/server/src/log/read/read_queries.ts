@@ -226,7 +226,7 @@ WHERE h.project_id = $1 AND h.session_id = $2`,
 /** Where the logs of sessions stand, for those that exist. Parameters: $1 project, $2 sessions. */
 export const READ_HEADS = prepared(
   'read_heads',
-  'SELECT h.session_id, h.last_seq FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])',
+  'SELECT h.session_id, h.last_seq, coalesce(h.run_place, 0) AS run_place FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])',
 )
 
 /** The last seq of a session, and when an entry of it was stored. Parameters: $1 project, $2 session, $3 the entry's seq or null. */

@@ -1,0 +1,263 @@
+import { AnnalsError } from './annals_error.js'
+import { EventStreamParser } from './event_stream.js'
+import { List } from './list.js'
+import type { CallOptions } from './options.js'
+import { outcomeOf, pauseBefore } from './retry.js'
+import { newKey, type Transport } from './transport.js'
+import type {
+  AddedInput,
+  Claimed,
+  InboxInput,
+  InboxQuery,
+  Lease,
+  NewInput,
+  NewLease,
+  NewRequest,
+  RequestsQuery,
+  Resolution,
+  RunFrame,
+  RunItem,
+  RunnerRequest,
+  RunsQuery,
+  WorkQuery,
+} from './types.js'
+import { onAbort, sleep } from './waiting.js'
+
+const TTL_MS_DEFAULT = 30_000
+/** Beyond the wait that a call asks for. */
+const ANSWER_MS = 10_000
+/** A lease is renewed after so much of its time. */
+const RENEWED_AFTER = 1 / 3
+
+/** A lease that is held: `signal` aborts when it is lost. */
+export interface HeldLease extends Lease {
+  signal: AbortSignal
+}
+
+export interface LeaseOptions extends Omit<NewLease, 'ttl_ms'> {
+  /** How long the lease outlives this process, in ms; default 30,000. */
+  ttl_ms?: number | undefined
+  /** Ends the work: `signal` of the lease aborts, and the lease is released. */
+  signal?: AbortSignal | undefined
+}
+
+/** Who works on sessions, what they are sent, and what they ask. */
+export class Runs {
+  readonly #transport: Transport
+
+  constructor(transport: Transport) {
+    this.#transport = transport
+  }
+
+  /** The sessions in a state of their run, the latest first. */
+  list({ filter_by_configs, ...query }: RunsQuery, options?: CallOptions): List<RunItem> {
+    return this.#list(['runs'], { ...query, filter_by_configs }, options)
+  }
+
+  /** Takes a session's lease. @throws AnnalsError leased, if somebody else holds it after `wait_ms` */
+  takeLease(session_id: string, lease: NewLease, options?: CallOptions): Promise<Lease> {
+    const call = { method: 'POST' as const, path: ['session', session_id, 'lease'], body: lease }
+    return this.#transport.call(call, waiting(lease.wait_ms, options))
+  }
+
+  /** @throws AnnalsError fenced, if somebody else has taken the lease */
+  renewLease(
+    session_id: string,
+    lease: { fence: number; ttl_ms: number },
+    options?: CallOptions,
+  ): Promise<Lease> {
+    return this.#transport.call(
+      { method: 'PUT', path: ['session', session_id, 'lease'], body: lease },
+      options,
+    )
+  }
+
+  async releaseLease(session_id: string, fence: number, options?: CallOptions): Promise<void> {
+    const path = ['session', session_id, 'lease']
+    await this.#transport.call(
+      { method: 'DELETE', path, query: { fence }, done_when: 'session_not_found' },
+      options,
+    )
+  }
+
+  /**
+   * Runs `work` while this process holds a session's lease: takes it, renews it, and releases it in the end. When it is lost,
+   * or nobody can say for its whole time whether it is still held, `lease.signal` aborts: stop then. Writes with
+   * `{ fence: lease.fence }` are refused from that moment on in any case.
+   * @throws AnnalsError leased; and whatever `work` throws
+   */
+  async withLease<T>(
+    session_id: string,
+    options: LeaseOptions,
+    work: (lease: HeldLease) => Promise<T>,
+  ): Promise<T> {
+    const { signal, ttl_ms = TTL_MS_DEFAULT, ...more } = options
+    let asked_at = performance.now()
+    const lease = await this.takeLease(session_id, { ...more, ttl_ms }, { signal })
+    const lost = new AbortController()
+    const unfollow = onAbort(signal, (reason) => lost.abort(reason))
+    const done = new AbortController()
+    const renew = async () => {
+      for (;;) {
+        await sleep(ttl_ms * RENEWED_AFTER, done.signal)
+        const began = performance.now()
+        try {
+          const timeout_ms = Math.max(asked_at + ttl_ms - began, 1)
+          await this.renewLease(
+            session_id,
+            { fence: lease.fence, ttl_ms },
+            { timeout_ms, signal: done.signal },
+          )
+          asked_at = began
+        } catch (error) {
+          if (done.signal.aborted) return
+          const is_over = performance.now() >= asked_at + ttl_ms
+          const is_final = error instanceof AnnalsError && outcomeOf(error) === 'final'
+          if (is_over || is_final) return lost.abort(error)
+        }
+      }
+    }
+    const renewing = renew().catch(() => {})
+    try {
+      return await work({ ...lease, signal: lost.signal })
+    } finally {
+      unfollow()
+      done.abort()
+      await renewing
+      // It ends by itself if this does not get through.
+      await this.releaseLease(session_id, lease.fence).catch(() => {})
+    }
+  }
+
+  /** Sends input to a session. With an `id` of your own, also a retry from another process adds it once. */
+  send(session_id: string, input: NewInput, options?: CallOptions): Promise<AddedInput> {
+    const body = { id: newId(), ...input }
+    return this.#transport.call({ method: 'POST', path: ['session', session_id, 'inbox'], body }, options)
+  }
+
+  /** The pending input of a session, in order. */
+  inbox(session_id: string, query: InboxQuery = {}, options?: CallOptions): List<InboxInput> {
+    return this.#list(['session', session_id, 'inbox'], query, options)
+  }
+
+  /** @throws AnnalsError not_pending, if it was applied */
+  async withdraw(
+    session_id: string,
+    input_id: string,
+    reason?: string,
+    options?: CallOptions,
+  ): Promise<void> {
+    const path = ['session', session_id, 'inbox', input_id]
+    await this.#transport.call({ method: 'DELETE', path, query: { reason } }, options)
+  }
+
+  /**
+   * What happens in a session's run: input, its lease and its requests, as they are when they are sent; `after` is the
+   * `place` of the last frame that was seen. It reconnects until the signal aborts.
+   * @throws AnnalsError if the service refuses
+   */
+  async *follow(
+    session_id: string,
+    { after = 0, signal }: { after?: number | undefined; signal?: AbortSignal | undefined } = {},
+  ): AsyncGenerator<RunFrame, void, undefined> {
+    const call = { method: 'GET' as const, path: ['session', session_id, 'inbox'] }
+    const connection = new AbortController()
+    const unfollow = onAbort(signal, (reason) => connection.abort(reason))
+    let place = after
+    try {
+      for (let failures = 0; !signal?.aborted; ) {
+        let lost: AnnalsError | undefined
+        try {
+          const headers = { 'last-event-id': String(place) }
+          const { body } = await this.#transport.open(call, headers, connection.signal)
+          const parser = new EventStreamParser()
+          for (const reader = body!.getReader(); ; ) {
+            const { done, value } = await reader.read()
+            if (done) break
+            failures = 0
+            for (const { id, type, data } of parser.read(value)) {
+              place = Number(id || place)
+              yield { place, event: type, data: this.#transport.parse(data) } as RunFrame
+            }
+          }
+        } catch (error) {
+          if (signal?.aborted) return
+          if (error instanceof AnnalsError && outcomeOf(error) === 'final' && error.status < 500) throw error
+          lost = error instanceof AnnalsError ? error : undefined
+        }
+        failures += 1
+        await sleep(pauseBefore(failures, lost), signal).catch(() => {})
+      }
+    } finally {
+      unfollow()
+      connection.abort()
+    }
+  }
+
+  /** Leases sessions that have due input and no valid lease, and returns them with it. */
+  async claim(work: WorkQuery, options?: CallOptions): Promise<Claimed[]> {
+    const call = {
+      method: 'POST' as const,
+      path: ['work', 'claim'],
+      body: { ttl_ms: TTL_MS_DEFAULT, ...work },
+    }
+    const { items } = await this.#transport.call<{ items: Claimed[] }>(call, waiting(work.wait_ms, options))
+    return items
+  }
+
+  /** Asks for an approval, or a question. With an `id` of your own, also a retry from another process asks once. */
+  request(
+    session_id: string,
+    request: NewRequest,
+    { fence, ...options }: CallOptions & { fence?: number } = {},
+  ): Promise<RunnerRequest> {
+    const body = { id: newId(), ...request }
+    return this.#transport.call(
+      { method: 'POST', path: ['session', session_id, 'requests'], body },
+      { ...options, fence },
+    )
+  }
+
+  getRequest(request_id: string, options?: CallOptions): Promise<RunnerRequest> {
+    return this.#transport.call({ method: 'GET', path: ['requests', request_id] }, options)
+  }
+
+  /** Requests of all sessions, by default the open ones. */
+  requests(query: RequestsQuery = {}, options?: CallOptions): List<RunnerRequest> {
+    return this.#list(['requests'], query, options)
+  }
+
+  /** Answers a request. @throws AnnalsError resolved, if somebody else has answered */
+  resolve(request_id: string, resolution: Resolution, options?: CallOptions): Promise<RunnerRequest> {
+    const path = ['requests', request_id, 'resolve']
+    return this.#transport.call({ method: 'POST', path, body: resolution }, options)
+  }
+
+  /** Answers up to 20 requests, all or none. */
+  async resolveAll(
+    resolutions: Array<Resolution & { request_id: string }>,
+    options?: CallOptions,
+  ): Promise<RunnerRequest[]> {
+    const call = { method: 'POST' as const, path: ['requests', 'resolve'], body: { resolutions } }
+    const { items } = await this.#transport.call<{ items: RunnerRequest[] }>(call, options)
+    return items
+  }
+
+  #list<Item>(path: string[], query: object, options: CallOptions | undefined): List<Item> {
+    return new List((cursor) =>
+      this.#transport.call({ method: 'GET', path, query: { ...query, ...(cursor && { cursor }) } }, options),
+    )
+  }
+}
+
+/** The limits of a call that may wait for its answer. */
+function waiting(wait_ms = 0, options: CallOptions = {}): CallOptions {
+  if (wait_ms === 0) return options
+  return { attempt_timeout_ms: wait_ms + ANSWER_MS, timeout_ms: wait_ms + 2 * ANSWER_MS, ...options }
+}
+
+/** A UUID; `randomUUID` is not there on all pages. */
+function newId(): string {
+  const digits = newKey()
+  return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-4${digits.slice(13, 16)}-a${digits.slice(17, 20)}-${digits.slice(20)}`
+}

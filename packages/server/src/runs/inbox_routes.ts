@@ -1,0 +1,226 @@
+import type { FastifyReply } from 'fastify'
+import Type from '#typebox'
+import { streamResponse } from '../contract/responses.js'
+import { Empty, PageOf } from '../contract/schema.js'
+import { AnnalsError, invalidRequest, notFound } from '../errors.js'
+import { logReadBytes } from '../http/admission/request_memory.js'
+import { answer, withFields } from '../http/answer/answer.js'
+import { allOf, operationsOf } from '../http/operation.js'
+import { Cursors } from '../http/request/cursor.js'
+import { PAGE_LIMIT_DEFAULT } from '../limits.js'
+import { FenceHeaders, fenceOf } from '../log/event_schema.js'
+import { acceptsStream, drained, openStream } from '../log/follow/event_stream.js'
+import { runOf, type Subscription } from '../log/follow/feed.js'
+import { call } from '../postgres/stored_function.js'
+import { mayRead } from '../projects/authenticate.js'
+import { withinRoom } from '../projects/usage.js'
+import { refuseTail, roomFor } from '../projects/within_quotas.js'
+import { ADD_INPUT, LIST_INPUTS, WITHDRAW_INPUT } from './inbox_queries.js'
+import { READ_FRAMES, READ_PLACE } from './run_queries.js'
+import { AddedInput, InboxQuery, RUN_BODIES, TailHeaders, WithdrawQuery } from './run_schema.js'
+import { fencedError, type RunParts, told } from './runs.js'
+
+const operation = operationsOf('Runs')
+
+/** Pending inputs of one session, at most. */
+export const PENDING_MAX = 1_000
+const UNAVAILABLE_PAUSE_MS = 500
+
+export const inboxRoutes = (parts: RunParts) =>
+  allOf(
+    operation({
+      call: 'POST /session/:session_id/inbox',
+      id: 'addInput',
+      body: RUN_BODIES.addInput,
+      summary: 'Send input to a session',
+      description:
+        "An entry to be: it is checked now as an append would be, and stored beside the log, so that the runner's `If-Match` and prompt cache hold. The runner stores it with `apply` in `POST …/entries`. With an `id`, a retry adds nothing.",
+      headers: FenceHeaders,
+      status: 201,
+      returns: 'It was added, or it was known.',
+      data: AddedInput,
+      errors: ['fenced', 'quota_exceeded', 'idempotency_key_reused'],
+      json: async (request, _reply, { id, json, bytes }) => {
+        const { database, project_id } = request
+        const { session_id } = request.params
+        const { bytes: reserve } = roomFor(parts.usage, request)
+        const fence = fenceOf(request)
+        const added = await withinRoom({ ...(reserve && { bytes: reserve }) }, { bytes }, () =>
+          call(database, ADD_INPUT, project_id, session_id, fence ?? null, json, PENDING_MAX).then(
+            (text) => text ?? undefined,
+          ),
+        )
+        if (added === undefined) throw notFound('session')
+        if (added.startsWith('{"refused"')) throw refusedInput(JSON.parse(added), fence)
+        if (added.startsWith('{"state":"applied"')) return `{"id":"${id}",${added.slice(1)}`
+        told(parts, project_id, [session_id], { isWork: true })
+        const input = added.slice(added.indexOf('"input":') + '"input":'.length, -1)
+        const { state } = JSON.parse(input) as { state: string }
+        const shown = mayRead(request) ? input : withFields(input, { reason: undefined })
+        return `{"id":"${id}","state":"${state}","input":${shown}}`
+      },
+    }),
+
+    operation({
+      call: 'GET /session/:session_id/inbox',
+      id: 'readInbox',
+      summary: "Read a session's inbox, or follow its run",
+      description:
+        'Inputs in the order in which they came. With `Accept: text/event-stream` the same path streams what happens in the run: `event: input`, `event: lease` and `event: request`, each with the state that it has when it is sent, and `id: <place>`, after which `Last-Event-ID` goes on.',
+      querystring: InboxQuery,
+      headers: TailHeaders,
+      returns: 'A page of inputs.',
+      data: PageOf(Type.Ref('InboxInput')),
+      errors: ['quota_exceeded'],
+      extend: streamResponse,
+      handle: async (request, reply) => {
+        const { project_id, query, params } = request
+        const { session_id } = params
+        if (request.method === 'GET' && acceptsStream(request.headers.accept)) {
+          const other = Object.keys(query)[0]
+          if (other !== undefined)
+            throw invalidRequest(`Query parameter ${other} pages a list; a stream takes none.`)
+          await placeOf(reply, session_id)
+          refuseTail(request, parts.usage)
+          const subscription = parts.feed.subscribe(project_id, runOf(session_id), -1)
+          const seen = Number(request.headers['last-event-id'] ?? 0)
+          return openStream(parts, request, reply, subscription, () =>
+            follow(reply, session_id, subscription, seen),
+          )
+        }
+        const { state = 'pending', limit = PAGE_LIMIT_DEFAULT, cursor } = query
+        const cursors = new Cursors('inbox', project_id, session_id, state)
+        const after = cursor === undefined ? 0 : Number(cursors.read(cursor))
+        await placeOf(reply, session_id)
+        await request.memory.hold(logReadBytes(request))
+        const rows = await request.database.query(LIST_INPUTS, [
+          project_id,
+          session_id,
+          after,
+          limit + 1,
+          state === 'withdrawn',
+        ])
+        const shown = rows.slice(0, limit)
+        const has_more = Number(rows[0]?.found ?? 0) > shown.length
+        const next = has_more ? cursors.write(shown.at(-1)!.place!) : ''
+        const items = shown.map(({ json }) => json).join(',')
+        return answer(reply, `{"items":[${items}],"has_more":${has_more},"next_cursor":"${next}"}`)
+      },
+    }),
+
+    operation({
+      call: 'DELETE /session/:session_id/inbox/:input_id',
+      id: 'withdrawInput',
+      querystring: WithdrawQuery,
+      summary: 'Withdraw an input',
+      description: 'Or reject it. What was withdrawn before stays so.',
+      headers: FenceHeaders,
+      returns: 'It was withdrawn.',
+      data: Empty,
+      errors: ['input_not_found', 'not_pending', 'fenced'],
+      json: async (request) => {
+        const { database, project_id, query } = request
+        const { session_id, input_id } = request.params
+        const fence = fenceOf(request)
+        const answer = await call(
+          database,
+          WITHDRAW_INPUT,
+          project_id,
+          session_id,
+          fence ?? null,
+          input_id,
+          query.reason ?? null,
+        )
+        if (answer === null) throw notFound('session')
+        if (answer === 'missing') throw notFound('input')
+        if (answer === 'applied')
+          throw new AnnalsError(
+            'not_pending',
+            `Input ${input_id} is not pending: it was applied. Retract its entry instead.`,
+          )
+        if (answer !== 'withdrawn') throw refusedInput(JSON.parse(answer), fence)
+        told(parts, project_id, [session_id])
+      },
+    }),
+  )
+
+function refusedInput(
+  { refused, fence }: { refused: string; fence: number },
+  sent: number | undefined,
+): AnnalsError {
+  if (refused === 'fenced') return fencedError(fence, sent)
+  if (refused === 'differs')
+    return new AnnalsError(
+      'idempotency_key_reused',
+      '/id is already the id of another input or entry of this session. Use a new id for new input.',
+    )
+  return new AnnalsError(
+    'quota_exceeded',
+    `The session has ${PENDING_MAX} pending inputs, which is the limit. Nothing was stored: have a runner apply them, or withdraw some.`,
+  )
+}
+
+interface RunPlace {
+  place: number
+  fence: number
+  /** Until the lease ends; undefined: there is none. */
+  left_ms: number | undefined
+}
+
+/** @throws AnnalsError session_not_found */
+async function placeOf({ request }: FastifyReply, session_id: string): Promise<RunPlace> {
+  const [row] = await request.database.query(READ_PLACE, [request.project_id, session_id])
+  if (!row) throw notFound('session')
+  const { place, fence, left_ms } = row
+  return {
+    place: Number(place),
+    fence: Number(fence),
+    left_ms: left_ms === null ? undefined : Number(left_ms),
+  }
+}
+
+/** Sends what there is, waits for more, and so on, until the subscription ends or the session is deleted. */
+async function follow(
+  reply: FastifyReply,
+  session_id: string,
+  subscription: Subscription,
+  from: number,
+): Promise<void> {
+  const { raw, request } = reply
+  let seen = from
+  // The fence of the lease whose end was told.
+  let ended: number | undefined
+  while (!subscription.ended) {
+    let wake_ms: number | undefined
+    try {
+      await request.memory.hold(logReadBytes(request))
+      const { place, fence, left_ms } = await placeOf(reply, session_id)
+      // After a restore, places begin anew.
+      if (seen > place) seen = 0
+      while (seen < place && !subscription.ended) {
+        const rows = await request.database.query(READ_FRAMES, [request.project_id, session_id, seen])
+        for (const { place: at, event, json } of rows) {
+          if (!raw.write(`id: ${at}\nevent: ${event}\ndata: ${json}\n\n`)) await drained(raw, subscription)
+          seen = Number(at)
+        }
+        if (rows.length === 0) seen = place
+      }
+      subscription.seen_seq = place
+      request.memory.keep(0)
+      if (left_ms !== undefined && left_ms > 0) wake_ms = left_ms
+      if (left_ms !== undefined && left_ms <= 0 && ended !== fence) {
+        ended = fence
+        raw.write(`event: lease\ndata: {"state":"expired","fence":${fence}}\n\n`)
+      }
+    } catch (error) {
+      const { error: name } = error instanceof AnnalsError ? error : { error: undefined }
+      if (name === 'session_not_found') return
+      if (name !== 'unavailable' && name !== 'overloaded') throw error
+      request.memory.keep(0)
+      wake_ms = UNAVAILABLE_PAUSE_MS
+    }
+    const timer = wake_ms === undefined ? undefined : setTimeout(() => subscription.wake(), wake_ms)
+    await subscription.changed()
+    clearTimeout(timer)
+  }
+}

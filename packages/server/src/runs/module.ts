@@ -1,0 +1,131 @@
+import { allOf } from '../http/operation.js'
+import { LOST, ORPHAN } from '../lifecycle/check.js'
+import type { Table } from '../lifecycle/table.js'
+import { LOG_MODULE } from '../log/module.js'
+import type { Module } from '../module.js'
+import { functionsIn } from '../postgres/stored_function.js'
+import { PROJECTS_MODULE } from '../projects/module.js'
+import * as inbox from './inbox_queries.js'
+import * as leases from './lease_queries.js'
+import * as requests from './request_queries.js'
+
+/** Leases are no business of exports: whoever works on a restored session takes a new one, whose fence is greater. */
+const RUNS: Table = {
+  name: 'session_runs',
+  kind: 'run',
+  key: ['session_id'],
+  columns: { session_id: 'uuid', place: 'bigint' },
+  erased_with: 'session',
+  counted: false,
+  exported: false,
+  is_derived: true,
+  waits: { column: 'expires_at', at_most: [{ s: 600 }] },
+  checks: {},
+}
+
+const INBOX: Table = {
+  name: 'session_inbox',
+  kind: 'input',
+  key: ['session_id', 'id'],
+  columns: {
+    session_id: 'uuid',
+    id: 'uuid',
+    place: 'ordinal',
+    mode: 'text',
+    kind: 'text',
+    type: 'text?',
+    key: 'text?',
+    role: 'text?',
+    format: 'text?',
+    bytes: 'integer',
+    tokens: 'integer',
+    data: 'object',
+    meta: 'object?',
+    created_at: 'time',
+    not_before: 'time',
+    expires_at: 'time?',
+    withdrawn_at: 'time?',
+    reason: 'text?',
+  },
+  erased_with: 'session',
+  counted: false,
+  exported: true,
+  unchanging: ['kind', 'created_at'],
+  order: ['id'],
+  checks: {
+    input_in_log: {
+      place: "'input ' || t.id",
+      session: 't.session_id',
+      where: `t.withdrawn_at IS NULL AND EXISTS (
+        SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.id = t.id)`,
+      detail: "'it is pending, and the log has an entry with its id'",
+      means: 'an input that was applied and is still pending',
+      todo: ORPHAN,
+    },
+  },
+}
+
+const REQUESTS: Table = {
+  name: 'session_requests',
+  kind: 'request',
+  key: ['id'],
+  columns: {
+    id: 'uuid',
+    session_id: 'uuid',
+    place: 'ordinal',
+    seq: 'ordinal',
+    bytes: 'integer',
+    body: 'object',
+    call_sha256: 'text?',
+    created_at: 'time',
+    expires_at: 'time?',
+    decision: 'text?',
+    answer: 'object?',
+    resolved_by: 'text?',
+    resolved_at: 'time?',
+    resolved_seq: 'ordinal?',
+  },
+  erased_with: 'session',
+  counted: false,
+  exported: true,
+  unchanging: ['body', 'created_at'],
+  order: ['created_at', 'id'],
+  checks: {
+    request_seq: {
+      place: "'request ' || t.id",
+      session: 't.session_id',
+      where: `NOT EXISTS (
+        SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.seq AND e.type = '${requests.REQUEST_TYPE}')`,
+      detail: "'the log has no such request at seq ' || t.seq",
+      means: 'a request that the log does not show',
+      todo: LOST,
+    },
+  },
+}
+
+/** Who works on a session, what it is sent, and what it asks: docs/runs.md. */
+export const RUNS_MODULE: Module = {
+  name: 'runs',
+  open: (_kits, opened) => {
+    const { usage } = opened(PROJECTS_MODULE)
+    const { feed, heartbeat } = opened(LOG_MODULE)
+    return {
+      routes: async () => {
+        const [{ leaseRoutes }, { inboxRoutes }, { requestRoutes }, schemas] = await Promise.all([
+          import('./lease_routes.js'),
+          import('./inbox_routes.js'),
+          import('./request_routes.js'),
+          import('./run_schema.js'),
+        ])
+        const parts = { feed, heartbeat, usage }
+        const { Lease, InboxInput, RunnerRequest, Run } = schemas
+        return {
+          project: allOf(leaseRoutes(parts), inboxRoutes(parts), requestRoutes(parts)),
+          schemas: [Lease, InboxInput, RunnerRequest, Run],
+        }
+      },
+    }
+  },
+  functions: functionsIn(inbox, leases, requests),
+  tables: [RUNS, INBOX, REQUESTS],
+}

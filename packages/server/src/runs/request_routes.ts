@@ -1,0 +1,298 @@
+import Type from '#typebox'
+import { PageOf } from '../contract/schema.js'
+import { AnnalsError, notFound } from '../errors.js'
+import { answer, itemsOf, withFields } from '../http/answer/answer.js'
+import { allOf, operationsOf } from '../http/operation.js'
+import { Cursors } from '../http/request/cursor.js'
+import { parseFilter } from '../http/request/json_parameters.js'
+import { PAGE_LIMIT_DEFAULT } from '../limits.js'
+import { BEFORE_ALL } from '../lists/keyset_queries.js'
+import { FenceHeaders, fenceOf } from '../log/event_schema.js'
+import type { Row } from '../postgres/database.js'
+import { call } from '../postgres/stored_function.js'
+import { mayRead } from '../projects/authenticate.js'
+import { withinRoom } from '../projects/usage.js'
+import { roomFor } from '../projects/within_quotas.js'
+import {
+  LIST_REQUESTS,
+  OPEN_REQUEST,
+  READ_REQUEST,
+  REQUESTS_SCANNED_MAX,
+  RESOLVE_REQUESTS,
+} from './request_queries.js'
+import { LIST_RUNS, RUNS_SCANNED_MAX } from './run_queries.js'
+import { RequestsQuery, RUN_BODIES, RunItem, RunsQuery } from './run_schema.js'
+import { fencedError, type RunParts, told } from './runs.js'
+
+const operation = operationsOf('Runs')
+
+/** Open requests of one session, at most. */
+const OPEN_MAX = 1_000
+/** What a resolution's event has beside what was sent. */
+const RESOLUTION_BYTES = 256
+
+type Resolutions = ReturnType<(typeof RUN_BODIES)['resolveRequests'][1]>
+type Caller = Parameters<typeof roomFor>[1]
+
+export const requestRoutes = (parts: RunParts) =>
+  allOf(
+    operation({
+      call: 'POST /session/:session_id/requests',
+      id: 'openRequest',
+      body: RUN_BODIES.openRequest,
+      summary: 'Ask for an approval or an answer',
+      description:
+        'Appends an event `annals.request` and opens the request, until somebody resolves it or it expires. With an `id`, a retry opens nothing. Numbers of a call that RFC 8785 cannot hold exactly are refused.',
+      headers: FenceHeaders,
+      status: 201,
+      returns: 'The request.',
+      data: Type.Ref('RunnerRequest'),
+      errors: ['fenced', 'quota_exceeded', 'idempotency_key_reused'],
+      json: async (request, _reply, { json, bytes }) => {
+        const { database, project_id } = request
+        const { session_id } = request.params
+        const fence = fenceOf(request)
+        const opened = await within(parts, request, bytes, () =>
+          call(database, OPEN_REQUEST, project_id, session_id, fence ?? null, json, OPEN_MAX),
+        )
+        if (opened === undefined) throw notFound('session')
+        if (opened.startsWith('{"refused"')) throw refusedRequest(JSON.parse(opened), fence)
+        if (opened.startsWith('{"state":"new"')) told(parts, project_id, [session_id], { isLog: true })
+        const asked = opened.slice(opened.indexOf('"request":') + '"request":'.length, -1)
+        return mayRead(request) ? asked : withFields(asked, HIDDEN_ANSWER)
+      },
+    }),
+
+    operation({
+      call: 'GET /requests',
+      id: 'listRequests',
+      summary: "List the project's requests",
+      description: `By \`created_at\`, across sessions. A page looks at ${REQUESTS_SCANNED_MAX} requests at most, so with a rare filter it may be short and has a \`next_cursor\`.`,
+      querystring: RequestsQuery,
+      returns: 'A page of requests.',
+      data: PageOf(Type.Ref('RunnerRequest')),
+      handle: async (request, reply) => {
+        const {
+          state = 'open',
+          user,
+          session_id,
+          limit = PAGE_LIMIT_DEFAULT,
+          cursor,
+          time_desc = false,
+        } = request.query
+        const order = time_desc ? 'desc' : 'asc'
+        const cursors = new Cursors('requests', request.project_id, state, user, session_id, time_desc)
+        const after =
+          cursor === undefined
+            ? [BEFORE_ALL[order].created_at, BEFORE_ALL[order].id]
+            : cursors.read(cursor).split('|')
+        const statement = LIST_REQUESTS[`${state}_${order}${session_id === undefined ? '' : '_of_session'}`]
+        const rows = await request.database.query(statement, [
+          request.project_id,
+          ...after,
+          limit,
+          user ?? null,
+          session_id ?? null,
+        ])
+        return sendPage(
+          reply,
+          cursors,
+          rows,
+          limit,
+          REQUESTS_SCANNED_MAX,
+          ({ created_at, id }) => `${created_at}|${id}`,
+        )
+      },
+    }),
+
+    operation({
+      call: 'GET /requests/:request_id',
+      id: 'getRequest',
+      summary: 'Read a request',
+      returns: 'The request.',
+      data: Type.Ref('RunnerRequest'),
+      json: async ({ database, project_id, params }) => {
+        const [row] = await database.query(READ_REQUEST, [project_id, params.request_id])
+        if (!row) throw notFound('request')
+        return row.json!
+      },
+    }),
+
+    operation({
+      call: 'POST /requests/:request_id/resolve',
+      id: 'resolveRequest',
+      body: RUN_BODIES.resolveRequest,
+      summary: 'Answer a request',
+      description:
+        'The first answer wins, and appends an event `annals.resolution`; the next gets 409 `resolved`, which says what was decided. To approve a call, send its `call_sha256`: what was approved is what runs.',
+      returns: 'The request, resolved.',
+      data: Type.Ref('RunnerRequest'),
+      errors: ['resolved', 'quota_exceeded'],
+      json: async (request, _reply, { resolutions: [one], bytes }) => {
+        const { request_id } = request.params
+        return (
+          await resolve(parts, request, { resolutions: [{ ...one!, id: request_id }], bytes }, false)
+        )[0]!
+      },
+    }),
+
+    operation({
+      call: 'POST /requests/resolve',
+      id: 'resolveRequests',
+      body: RUN_BODIES.resolveRequests,
+      summary: 'Answer several requests, all or none',
+      description:
+        'Up to 20 requests of the project, in one transaction. If one is refused, none is resolved, and `msg` names the index.',
+      returns: 'The requests, resolved, in the order sent.',
+      data: Type.Object({ items: Type.Array(Type.Ref('RunnerRequest')) }),
+      errors: ['request_not_found', 'resolved', 'quota_exceeded'],
+      json: async (request, _reply, body) => itemsOf(await resolve(parts, request, body, true)),
+    }),
+
+    operation({
+      call: 'GET /runs',
+      id: 'listRuns',
+      summary: 'List sessions by the state of their run',
+      description: `The latest first. A page looks at ${RUNS_SCANNED_MAX} sessions at most, so with a rare filter it may be short and has a \`next_cursor\`. A session whose state changes during the walk may be missed.`,
+      querystring: RunsQuery,
+      returns: 'A page of sessions.',
+      data: PageOf(RunItem),
+      handle: async (request, reply) => {
+        const { state, limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
+        const filter = parseFilter('filter_by_configs', request.query.filter_by_configs)
+        const cursors = new Cursors('runs', request.project_id, state, filter)
+        const after =
+          cursor === undefined
+            ? [BEFORE_ALL.desc.created_at, BEFORE_ALL.desc.id]
+            : cursors.read(cursor).split('|')
+        const rows = await request.database.query(LIST_RUNS[state], [
+          request.project_id,
+          ...after,
+          limit,
+          filter ?? null,
+        ])
+        const shown = rows.map((row) => ({
+          ...row,
+          json: row.run && `{"session_id":"${row.session_id}","since":"${row.since}","run":${row.run}}`,
+        }))
+        return sendPage(
+          reply,
+          cursors,
+          shown as Row[],
+          limit,
+          RUNS_SCANNED_MAX,
+          (row) => `${row.since}|${row.session_id}`,
+        )
+      },
+    }),
+  )
+
+/** A page of what is shown of the rows that were looked at; another one follows if there may be more. */
+function sendPage(
+  reply: Parameters<typeof answer>[0],
+  cursors: Cursors,
+  rows: Row[],
+  limit: number,
+  scanned_max: number,
+  positionOf: (row: Row) => string,
+) {
+  const items = rows.flatMap(({ json }) => json ?? [])
+  // A page that is full, or that stopped at its bytes or at what it may look at, is not the last for sure.
+  const has_more = rows.length > 0 && (items.length >= limit || rows.length >= scanned_max)
+  const next = has_more ? cursors.write(positionOf(rows.at(-1)!)) : ''
+  return answer(reply, `{"items":[${items.join(',')}],"has_more":${has_more},"next_cursor":"${next}"}`)
+}
+
+/** Runs what stores an event, within the quota, and counts it. */
+function within(parts: RunParts, request: Caller, bytes: number, store: () => Promise<string | null>) {
+  const { bytes: reserve, made } = roomFor(parts.usage, request)
+  return withinRoom({ ...(reserve && { bytes: reserve }) }, { bytes }, async () => {
+    const stored = (await store()) ?? undefined
+    if (stored !== undefined && !/^\{"(refused|state":"known)"/.test(stored)) made?.({ entries: 1, bytes })
+    return stored
+  })
+}
+
+async function resolve(
+  parts: RunParts,
+  request: Caller,
+  { resolutions, bytes }: Resolutions,
+  isList: boolean,
+): Promise<string[]> {
+  const { database, project_id } = request
+  const json = `[${resolutions.map(({ id, members }) => `{"id":"${id}",${members}}`).join(',')}]`
+  const answered = await within(parts, request, bytes + RESOLUTION_BYTES * resolutions.length, () =>
+    call(database, RESOLVE_REQUESTS, project_id, json),
+  )
+  const { refused, sessions, items } = JSON.parse(answered!) as Refusal & {
+    sessions: string[]
+    items: string[]
+  }
+  if (refused) throw refusedResolution(JSON.parse(answered!), isList)
+  told(parts, project_id, sessions, { isLog: true })
+  return mayRead(request) ? items : items.map((item) => withFields(item, HIDDEN_QUESTION))
+}
+
+/** What a key that may not read is not told: what others answered, or asked. */
+const HIDDEN_ANSWER = { decision: undefined, answer: undefined, by: undefined }
+const HIDDEN_QUESTION = { call: undefined, call_sha256: undefined, text: undefined, options: undefined }
+
+interface Refusal {
+  refused?: 'missing' | 'resolved' | 'expired' | 'kind' | 'call'
+  index: number
+  decision?: string
+  by?: string | null
+  at?: string
+  kind?: string
+  call_sha256?: string | null
+}
+
+function refusedResolution(
+  { refused, index, decision, by, at, kind, call_sha256 }: Refusal,
+  isList: boolean,
+): AnnalsError {
+  const place = isList ? `/resolutions/${index}` : ''
+  const named = isList ? `${place}: the` : 'The'
+  switch (refused) {
+    case 'missing':
+      return notFound('request', isList ? place : undefined)
+    case 'resolved':
+      return new AnnalsError(
+        'resolved',
+        `${named} request was already resolved: ${decision}${by == null ? '' : `, by ${JSON.stringify(by)}`}, at ${at}. Nothing was changed.`,
+      )
+    case 'expired':
+      return new AnnalsError(
+        'resolved',
+        `${named} request expired at ${at} without an answer. Nothing was changed.`,
+      )
+    case 'kind':
+      return new AnnalsError(
+        'invalid_request',
+        `${place}/decision must be ${kind === 'question' ? '"answer": the request is a question' : '"approve" or "deny": the request is an approval'}.`,
+      )
+    default:
+      return new AnnalsError(
+        'invalid_request',
+        call_sha256 == null
+          ? `${place}/call_sha256 is given, but the request has no call.`
+          : `${place}/call_sha256 must be ${call_sha256}, the digest of the call that was asked for. Read the request again before you approve it.`,
+      )
+  }
+}
+
+function refusedRequest(
+  { refused, fence }: { refused: string; fence: number },
+  sent: number | undefined,
+): AnnalsError {
+  if (refused === 'fenced') return fencedError(fence, sent)
+  if (refused === 'differs')
+    return new AnnalsError(
+      'idempotency_key_reused',
+      '/id is already the id of another request of this project. Use a new id for a new request.',
+    )
+  return new AnnalsError(
+    'quota_exceeded',
+    `The session has ${OPEN_MAX} open requests, which is the limit. Nothing was stored: resolve some.`,
+  )
+}

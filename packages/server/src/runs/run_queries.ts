@@ -1,0 +1,127 @@
+import { timestampText } from '../lists/resource_json.js'
+import { prepared, type Statement } from '../postgres/statement.js'
+import { inputJson } from './inbox_queries.js'
+import { leaseEndText } from './lease_queries.js'
+import { requestJson } from './request_queries.js'
+
+/** Rows that one page of runs looks at. */
+const SCANNED_MAX = 1_000
+/** Frames that one statement reads, and their bytes at most, the first aside. */
+export const FRAMES_MAX = 200
+const FRAMES_BYTES_MAX = 1024 * 1024
+
+/** The run of the session with head `h`, if it has a row. Parameter: $1 project. */
+const runOf = (h: string) => `
+      SELECT r.owner, r.taken_at, r.wake_at, l.ends_at, coalesce(r.owner IS NOT NULL AND l.ends_at > clock_timestamp(), false) AS is_leased,
+        (SELECT count(*) FROM session_inbox i WHERE i.project_id = $1 AND i.session_id = ${h}.session_id
+          AND i.withdrawn_at IS NULL AND (i.expires_at IS NULL OR i.expires_at > clock_timestamp())) AS pending,
+        CASE WHEN r.open_requests = 0 THEN 0 ELSE (
+          SELECT count(*) FROM session_requests q WHERE q.project_id = $1 AND q.session_id = ${h}.session_id
+            AND q.decision IS NULL AND (q.expires_at IS NULL OR q.expires_at > clock_timestamp())) END AS open_requests
+      FROM session_runs r CROSS JOIN LATERAL (SELECT ${leaseEndText('r', h)} AS ends_at) l
+      WHERE r.project_id = $1 AND r.session_id = ${h}.session_id`
+
+const jsonOf = (r: string, h: string) => `concat('{"state":"',
+      CASE WHEN ${r}.is_leased THEN 'running' WHEN ${r}.open_requests > 0 THEN 'waiting' WHEN ${r}.wake_at <= clock_timestamp() AND ${r}.pending > 0 THEN 'queued' ELSE 'idle' END,
+      '"', CASE WHEN ${r}.is_leased THEN concat(',"owner":', to_json(${r}.owner)::text, ',"expires_at":"', ${timestampText(`${r}.ends_at`)}, '","taken_at":"', ${timestampText(`${r}.taken_at`)}, '"') END,
+      ',"fence":', coalesce(${h}.fence, 0), ',"pending":', ${r}.pending, ',"open_requests":', ${r}.open_requests, '}')`
+
+/**
+ * The run of the session with head `h`, as JSON text: `state` is running with a valid lease, else waiting with an open
+ * request, else queued with due input, else idle. Null if it never had any of these. Parameter: $1 project.
+ */
+export function runJson(h: string): string {
+  return `(SELECT ${jsonOf('r', h)} FROM (${runOf(h)}) r)`
+}
+
+const STATES = {
+  running: {
+    which: 'r.owner IS NOT NULL',
+    since: 'r.taken_at',
+    may: '(r.progress OR r.expires_at > now())',
+    holds: 'r.is_leased',
+  },
+  waiting: {
+    which: 'r.open_requests > 0',
+    since: 'r.waiting_since',
+    may: 'true',
+    holds: 'r.open_requests > 0',
+  },
+  queued: {
+    which: 'r.wake_at IS NOT NULL AND greatest(r.wake_at, r.expires_at) <= now()',
+    since: 'greatest(r.wake_at, r.expires_at)',
+    may: 'true',
+    holds: 'NOT r.is_leased AND r.pending > 0',
+  },
+} as const
+
+export type RunState = keyof typeof STATES
+
+/**
+ * Sessions in a state, the latest first. Parameters: $1 project, $2 time and $3 session to begin after, $4 how many, $5 what
+ * configs contain, or null. Rows: session_id, since, run (null: only looked at).
+ */
+function listOf(state: RunState): Statement {
+  const { which, since, may, holds } = STATES[state]
+  return prepared(
+    `list_runs_${state}`,
+    `
+SELECT o.session_id, ${timestampText('o.since')} AS since,
+  CASE WHEN o.is_shown THEN (SELECT ${jsonOf('r', 'h')} FROM (${runOf('h')}) r WHERE ${holds}) END AS run
+FROM (
+  SELECT o.*, count(*) FILTER (WHERE o.is_shown) OVER (ORDER BY o.since DESC, o.session_id DESC) AS shown
+  FROM (
+    SELECT o.session_id, o.since, o.may AND ($5::jsonb IS NULL OR EXISTS (
+      SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = o.session_id AND s.configs @> $5::jsonb)) AS is_shown
+    FROM (
+      SELECT r.session_id, ${since} AS since, ${may} AS may FROM session_runs r
+      WHERE r.project_id = $1 AND ${which} AND (${since}, r.session_id) < ($2::timestamptz, $3::uuid)
+      ORDER BY ${since} DESC, r.session_id DESC LIMIT ${SCANNED_MAX}
+    ) o
+  ) o
+) o JOIN session_heads h ON h.project_id = $1 AND h.session_id = o.session_id
+WHERE o.shown <= $4::int ORDER BY o.since DESC, o.session_id DESC`,
+  )
+}
+
+export const LIST_RUNS: Readonly<Record<RunState, Statement>> = {
+  running: listOf('running'),
+  waiting: listOf('waiting'),
+  queued: listOf('queued'),
+}
+export const RUNS_SCANNED_MAX = SCANNED_MAX
+
+/**
+ * What happened in a session's run after a place, in order: inputs and requests as they are now, and the lease. Parameters:
+ * $1 project, $2 session, $3 place. Rows: place, event, json.
+ */
+export const READ_FRAMES = prepared(
+  'read_run_frames',
+  `
+SELECT f.place, f.event, f.json FROM (
+  SELECT f.*, sum(length(f.json)) OVER (ORDER BY f.place) - length(f.json) AS before FROM (
+    (SELECT i.place, 'input' AS event, ${inputJson('i')} AS json FROM session_inbox i
+      WHERE i.project_id = $1 AND i.session_id = $2 AND i.place > $3 ORDER BY i.place LIMIT ${FRAMES_MAX})
+    UNION ALL
+    (SELECT q.place, 'request', ${requestJson('q')} FROM session_requests q
+      WHERE q.project_id = $1 AND q.session_id = $2 AND q.place > $3 ORDER BY q.place LIMIT ${FRAMES_MAX})
+    UNION ALL
+    (SELECT r.place, 'lease', concat('{"state":"', CASE WHEN r.owner IS NULL THEN 'released' ELSE 'taken' END, '","fence":', coalesce(h.fence, 0),
+        ',"owner":' || to_json(r.owner)::text, ',"expires_at":"' || ${timestampText('r.expires_at')} || '"', '}')
+      FROM session_runs r JOIN session_heads h ON h.project_id = $1 AND h.session_id = $2
+      WHERE r.project_id = $1 AND r.session_id = $2 AND r.place > $3)
+    ORDER BY place LIMIT ${FRAMES_MAX}
+  ) f
+) f
+WHERE f.before < ${FRAMES_BYTES_MAX} ORDER BY f.place`,
+)
+
+/** Where a session's run stands, for its tails: its last place, and in how many ms its lease ends (null: there is none). Parameters: $1 project, $2 session. */
+export const READ_PLACE = prepared(
+  'read_run_place',
+  `
+SELECT coalesce(h.run_place, 0) AS place, coalesce(h.fence, 0) AS fence,
+  (SELECT ceil(extract(epoch FROM ${leaseEndText('r', 'h')} - clock_timestamp()) * 1000) FROM session_runs r
+    WHERE r.project_id = $1 AND r.session_id = $2 AND r.owner IS NOT NULL) AS left_ms
+FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2`,
+)

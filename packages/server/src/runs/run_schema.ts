@@ -1,0 +1,486 @@
+import { createHash } from 'node:crypto'
+import type { FactsOf, MessageFormat } from '@annals/messages'
+import { memberObjects, memberSlice, memberTexts } from '@annals/messages/json'
+import Type, { type Static } from '#typebox'
+import {
+  Between,
+  Count,
+  JsonObject,
+  OneOf,
+  optional,
+  pageQuery,
+  Strict,
+  Timestamp,
+  UserIdentifier,
+  Uuid,
+} from '../contract/schema.js'
+import { AnnalsError, invalidRequest } from '../errors.js'
+import { checkObjectBytes } from '../http/request/json_parameters.js'
+import { type TakeBody, whole } from '../http/request/taken_body.js'
+import { newId } from '../ids.js'
+import { OBJECT_BYTES_MAX } from '../limits.js'
+import { messageEntry } from '../log/append/message_entry.js'
+import { refuseReservedType } from '../log/append_bodies.js'
+import { EntryKey, EventData, EventType, Fence, Seq } from '../log/event_schema.js'
+import { MessageFormat as Format, MessageBlob, MessageMeta } from '../log/message_schema.js'
+
+export const TTL_MS = { minimum: 1_000, maximum: 600_000 }
+export const WAIT_MS_MAX = 30_000
+
+const Owner = Type.String({
+  minLength: 1,
+  maxLength: 256,
+  description: 'Names the runner: one name for each process, such as a host and a process id.',
+  examples: ['worker-3/8121'],
+})
+const Ttl = Type.Integer({
+  ...TTL_MS,
+  description: 'How long the lease holds unless it is renewed, in ms.',
+  examples: [30_000],
+})
+const Wait = Between(0, WAIT_MS_MAX, 'How long to wait if the answer would be no, in ms.', 0)
+const FenceBody = { ...Fence, maximum: Number.MAX_SAFE_INTEGER }
+
+export const Lease = Type.Object(
+  {
+    fence: Fence,
+    owner: Owner,
+    expires_at: Timestamp("When it ends unless it is renewed, by the database's clock."),
+  },
+  { $id: 'Lease' },
+)
+
+const TakeLeaseBody = Strict({
+  owner: Owner,
+  ttl_ms: Ttl,
+  ...optional({
+    wait_ms: Wait,
+    progress: Type.Boolean({
+      default: false,
+      description:
+        'Renewals alone do not keep the lease: it ends `ttl_ms` after the last append under its fence.',
+    }),
+    requires_fence: Type.Boolean({
+      default: false,
+      description:
+        'Until the lease is released or taken anew, appends, requests and changes of configs without the header `Annals-Fence` are refused.',
+    }),
+    steal: Type.Boolean({
+      default: false,
+      description: 'Takes the lease from its holder. The key needs the scope `admin`.',
+    }),
+  }),
+})
+
+export const ReleaseQuery = Strict({ fence: FenceBody })
+
+const RenewLeaseBody = Strict({ fence: FenceBody, ttl_ms: Ttl })
+
+const Mode = OneOf(
+  ['queue', 'steer', 'interrupt'] as const,
+  'What the runner should do: take it up after its turn, during it, or stop for it. The service treats all alike.',
+)
+const Time = (description: string) =>
+  Type.String({ maxLength: 64, format: 'date-time', description, examples: ['2026-11-26T09:30:00Z'] })
+
+const inputMembers = {
+  id: Uuid('An id for the input, and for the entry that it becomes. It makes a retry safe.'),
+  not_before: Time('It is due from then on. By default at once.'),
+  expires_at: Time('From then on it is no longer pending. By default never.'),
+  key: EntryKey,
+}
+
+const AddInputBody = Type.Union(
+  [
+    Strict({
+      kind: Type.Literal('event'),
+      mode: Mode,
+      type: EventType,
+      data: EventData,
+      ...optional(inputMembers),
+    }),
+    Strict({
+      kind: Type.Literal('message'),
+      mode: Mode,
+      blob: MessageBlob,
+      ...optional({ ...inputMembers, format: Format, meta: MessageMeta }),
+    }),
+  ],
+  { 'x-discriminator': 'kind', examples: [{ kind: 'event', mode: 'interrupt', type: 'stop', data: {} }] },
+)
+type AddInputBody = Static<typeof AddInputBody>
+
+export const InboxInput = Type.Object(
+  {
+    id: Uuid('The input, and the entry that it becomes.'),
+    session_id: Uuid('The session.'),
+    place: Type.Integer({ minimum: 1, description: 'Its place: inputs of a session are in this order.' }),
+    mode: Mode,
+    state: OneOf(
+      ['pending', 'withdrawn', 'expired'] as const,
+      'What became of it. One that was applied is an entry of the log.',
+    ),
+    kind: OneOf(['event', 'message'] as const, 'What it becomes.'),
+    ...optional({
+      type: EventType,
+      data: EventData,
+      key: EntryKey,
+      role: Type.String({ description: 'Of a message.' }),
+      format: Format,
+      blob: MessageBlob,
+      meta: MessageMeta,
+      reason: Type.String({ description: 'Why it was withdrawn.' }),
+      expires_at: Timestamp('From then on it is no longer pending.'),
+    }),
+    created_at: Timestamp('When it was added.'),
+    not_before: Timestamp('When it is due.'),
+  },
+  { $id: 'InboxInput' },
+)
+
+export const AddedInput = Type.Object({
+  state: OneOf(
+    ['pending', 'withdrawn', 'expired', 'applied'] as const,
+    'applied: an append stored it meanwhile, as the entry `seq`.',
+  ),
+  id: Uuid('The input.'),
+  ...optional({ input: Type.Ref('InboxInput'), seq: Seq }),
+})
+
+export const WithdrawQuery = Strict(
+  optional({ reason: Type.String({ maxLength: 1_024, description: 'Why.' }) }),
+)
+
+export const InboxQuery = Strict({
+  ...optional({ state: OneOf(['pending', 'withdrawn'] as const, 'By default `pending`.') }),
+  ...optional({ limit: pageQuery().limit, cursor: pageQuery().cursor }),
+})
+
+export const TailHeaders = Type.Object(
+  optional({
+    'last-event-id': Type.String({
+      pattern: '^(0|[1-9][0-9]{0,15})$',
+      description: 'The id of the last frame that was seen.',
+    }),
+  }),
+)
+
+const ClaimBody = Strict({
+  owner: Owner,
+  ttl_ms: Ttl,
+  ...optional({
+    max: Between(1, 20, 'Most sessions.', 1),
+    wait_ms: Wait,
+    filter_by_configs: JsonObject('Only sessions whose `configs` contain it.', { agent: 'support' }),
+  }),
+})
+
+export const Claimed = Type.Object({
+  items: Type.Array(
+    Type.Object({
+      session_id: Uuid('The session.'),
+      ...Lease.properties,
+      inputs: Type.Array(Type.Ref('InboxInput'), { description: 'Its due input, in order.' }),
+      has_more: Type.Boolean({ description: 'Whether more is due than fits here: read the inbox.' }),
+    }),
+  ),
+})
+
+const Call = Strict({
+  name: Type.String({ minLength: 1, maxLength: 256, description: 'The tool.' }),
+  arguments: Type.Unsafe<unknown>({ description: 'Its arguments: any JSON.' }),
+})
+const RequestKind = OneOf(
+  ['approval', 'question'] as const,
+  'An approval is answered with yes or no, a question with an answer.',
+)
+const Decision = OneOf(
+  ['approve', 'deny', 'answer'] as const,
+  '`approve` or `deny` an approval, `answer` a question.',
+)
+const CallDigest = Type.String({
+  pattern: '^[0-9a-f]{64}$',
+  description: 'The SHA-256 of `{ "name", "arguments" }` in the canonical form of RFC 8785, in hexadecimal.',
+})
+const By = Type.String({ minLength: 1, maxLength: 256, description: 'Who decided.', examples: ['ada'] })
+const asked = {
+  call: Call,
+  text: Type.String({ maxLength: 16_384, description: 'What to ask, for a person.' }),
+  options: Type.Array(Type.String({ maxLength: 1_024 }), {
+    maxItems: 50,
+    description: 'Answers to choose from.',
+  }),
+}
+
+const OpenRequestBody = Strict({
+  kind: RequestKind,
+  ...optional({
+    id: Uuid('An id for the request. It makes a retry safe.'),
+    ...asked,
+    expires_at: Time('From then on it cannot be answered.'),
+  }),
+})
+type OpenRequestBody = Static<typeof OpenRequestBody>
+
+export const RunnerRequest = Type.Object(
+  {
+    id: Uuid('The request.'),
+    session_id: Uuid('The session.'),
+    seq: Seq,
+    state: OneOf(['open', 'resolved', 'expired'] as const, 'Whether it can be answered.'),
+    kind: RequestKind,
+    ...optional({
+      ...asked,
+      call_sha256: CallDigest,
+      expires_at: Timestamp('From then on it cannot be answered.'),
+      decision: Decision,
+      answer: Type.Unsafe<unknown>({ description: 'The answer: any JSON.' }),
+      by: By,
+      resolved_at: Timestamp('When it was answered.'),
+      resolved_seq: Seq,
+    }),
+    created_at: Timestamp('When it was opened.'),
+  },
+  { $id: 'RunnerRequest' },
+)
+
+const resolution = {
+  decision: Decision,
+  ...optional({
+    answer: Type.Unsafe<unknown>({ description: 'Any JSON.' }),
+    by: By,
+    call_sha256: CallDigest,
+  }),
+}
+const ResolveRequestBody = Strict(resolution)
+const ResolveRequestsBody = Strict({
+  resolutions: Type.Array(Strict({ request_id: Uuid('The request.'), ...resolution }), {
+    minItems: 1,
+    maxItems: 20,
+  }),
+})
+
+export const RequestsQuery = Strict({
+  ...optional({
+    state: OneOf(['open', 'resolved', 'expired'] as const, 'By default `open`.'),
+    user: UserIdentifier,
+    session_id: Uuid('Only requests of this session.'),
+  }),
+  ...pageQuery(),
+})
+
+export const RunsQuery = Strict({
+  state: OneOf(
+    ['running', 'waiting', 'queued'] as const,
+    'running: with a valid lease. waiting: with an open request. queued: with due input and no valid lease.',
+  ),
+  ...optional({
+    filter_by_configs: Type.String({
+      contentMediaType: 'application/json',
+      description: 'A JSON object, URL-encoded: only sessions whose `configs` contain it.',
+      examples: ['{"agent":"support"}'],
+    }),
+    limit: pageQuery().limit,
+    cursor: pageQuery().cursor,
+  }),
+})
+
+export const Run = Type.Object(
+  {
+    state: OneOf(
+      ['running', 'waiting', 'queued', 'idle'] as const,
+      'running, else waiting, else queued, else idle.',
+    ),
+    fence: Count('The fence of the last lease; 0: there never was one.'),
+    pending: Count('Inputs that are pending, also those that are not due yet.'),
+    open_requests: Count('Requests that can be answered.'),
+    ...optional({
+      owner: Owner,
+      expires_at: Timestamp('When the lease ends.'),
+      taken_at: Timestamp('When it was taken.'),
+    }),
+  },
+  {
+    $id: 'Run',
+    description:
+      'Who works on the session, and what waits. Absent: it never had a lease, an input or a request. Lists of sessions leave it out.',
+  },
+)
+
+export const RunItem = Type.Object({
+  session_id: Uuid('The session.'),
+  since: Timestamp('Since when, for the order of the list.'),
+  run: Type.Ref('Run'),
+})
+
+const TIME = /^(?!0000)\d{4}-/
+
+/** A time as the database reads it. @throws AnnalsError invalid_request */
+function timeOf(place: string, text: string | undefined): string | null {
+  if (text === undefined) return null
+  const ms = TIME.test(text) ? Date.parse(text.replace(/:60/, ':59')) : Number.NaN
+  if (Number.isNaN(ms)) throw invalidRequest(`${place} must be a time such as 2026-11-26T09:30:00Z.`)
+  return text
+}
+
+/** What is stored for an input: an entry to be, with its id. The JSON that ADD_INPUT takes. */
+const takeInput: TakeBody<AddInputBody, { id: string; json: string; bytes: number }> = (
+  body,
+  text,
+  bytes,
+  factsOf?: FactsOf,
+) => {
+  const members = memberTexts(text)
+  const id = body.id?.toLowerCase() ?? newId()
+  const times = {
+    not_before: timeOf('/not_before', body.not_before),
+    expires_at: timeOf('/expires_at', body.expires_at),
+  }
+  const same = { id, mode: body.mode, kind: body.kind, key: body.key ?? null, bytes, ...times }
+  if (body.kind === 'event') {
+    refuseReservedType(body.type, '')
+    const json = JSON.stringify({ ...same, type: body.type, tokens: 0 })
+    return { id, bytes, json: `${json.slice(0, -1)},"data":${members.get('data')}}` }
+  }
+  checkObjectBytes('/meta', body.meta, text)
+  const { format = 'openai' } = body
+  const blob = members.get('blob')!
+  const { role, tokens } = messageEntry(format as MessageFormat, blob, body.blob, id, '/blob', factsOf)
+  const meta = members.get('meta')
+  const json = JSON.stringify({ ...same, role, format, tokens })
+  return {
+    id,
+    bytes,
+    json: `${json.slice(0, -1)},"data":${blob},"meta":${meta === undefined || meta === 'null' ? '{}' : meta}}`,
+  }
+}
+
+/** RFC 8785: members in the order of their names in UTF-16, numbers and strings as ECMAScript writes them. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`).join(',')}}`
+}
+
+const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g
+const DIGITS_MAX = 17
+
+/**
+ * RFC 8785 takes numbers for doubles, so two calls that differ beyond that would have one digest: such a number is
+ * refused, and has to be sent as a string. @throws AnnalsError invalid_request
+ */
+function refuseInexact(text: string): void {
+  for (const [token] of text.matchAll(STRING_OR_NUMBER)) {
+    if (token.startsWith('"')) continue
+    const digits = token
+      .replace(/[eE].*$/, '')
+      .replace(/\D/g, '')
+      .replace(/^0+/, '')
+    const value = Number(token)
+    if (digits.length > DIGITS_MAX || (Number.isInteger(value) && !Number.isSafeInteger(value)))
+      throw invalidRequest(
+        `/call has the number ${token.slice(0, 40)}, which RFC 8785 cannot hold exactly. Send it as a string.`,
+      )
+  }
+}
+
+/** The JSON that OPEN_REQUEST takes, and the request's id. */
+const takeRequest: TakeBody<OpenRequestBody, { id: string; json: string; bytes: number }> = (
+  body,
+  text,
+  bytes,
+) => {
+  if (bytes > OBJECT_BYTES_MAX)
+    throw new AnnalsError(
+      'payload_too_large',
+      `A request may have ${OBJECT_BYTES_MAX} bytes; this one has ${bytes}.`,
+    )
+  const { call } = body
+  const members = memberTexts(text)
+  if (body.kind === 'question' && call)
+    throw invalidRequest('/call belongs to an approval, not to a question.')
+  if (call) {
+    const { from, to } = memberSlice(text, 'call')!
+    refuseInexact(text.slice(from, to))
+  }
+  const id = body.id?.toLowerCase() ?? newId()
+  const call_sha256 = call ? createHash('sha256').update(canonicalJson(call)).digest('hex') : null
+  const shown = ['kind', 'call', 'text', 'options'].flatMap((name) =>
+    members.has(name) ? `"${name}":${members.get(name)}` : [],
+  )
+  const expires_at = timeOf('/expires_at', body.expires_at)
+  const json = JSON.stringify({ id, event_id: newId(), call_sha256, expires_at })
+  return { id, bytes, json: `${json.slice(0, -1)},"body":{${shown.join(',')}}}` }
+}
+
+interface Resolution {
+  decision: string
+  answer?: unknown
+}
+
+/** The members of one resolution for RESOLVE_REQUESTS, without the id of its request. */
+function resolutionJson(body: Resolution, members: ReadonlyMap<string, string>, place: string): string {
+  if ((body.decision === 'answer') !== (body.answer !== undefined))
+    throw invalidRequest(`${place}/answer goes with the decision "answer", and with no other.`)
+  const more = ['decision', 'answer', 'by', 'call_sha256'].flatMap((name) =>
+    members.has(name) ? `,"${name}":${members.get(name)}` : [],
+  )
+  return `"event_id":"${newId()}"${more.join('')}`
+}
+
+function refuseLong(bytes: number): void {
+  if (bytes > OBJECT_BYTES_MAX)
+    throw new AnnalsError(
+      'payload_too_large',
+      `Resolutions may have ${OBJECT_BYTES_MAX} bytes together; these have ${bytes}.`,
+    )
+}
+
+interface TakenResolutions {
+  /** In order: the request, unless the path names it, and the members of its resolution. */
+  resolutions: Array<{ id?: string; members: string }>
+  bytes: number
+}
+
+const takeResolution: TakeBody<Static<typeof ResolveRequestBody>, TakenResolutions> = (body, text, bytes) => {
+  refuseLong(bytes)
+  return { resolutions: [{ members: resolutionJson(body, memberTexts(text), '') }], bytes }
+}
+
+const takeResolutions: TakeBody<Static<typeof ResolveRequestsBody>, TakenResolutions> = (
+  body,
+  text,
+  bytes,
+) => {
+  refuseLong(bytes)
+  const objects = memberObjects(text, 'resolutions')
+  const seen = new Set<string>()
+  const resolutions = body.resolutions.map((one, index) => {
+    const id = one.request_id.toLowerCase()
+    if (seen.has(id))
+      throw invalidRequest(`/resolutions/${index}/request_id is already that of an earlier element.`)
+    seen.add(id)
+    return { id, members: resolutionJson(one, objects[index]!.members, `/resolutions/${index}`) }
+  })
+  return { resolutions, bytes }
+}
+
+const takeClaim: TakeBody<Static<typeof ClaimBody>, Static<typeof ClaimBody> & { filter: string | null }> = (
+  body,
+  text,
+) => {
+  checkObjectBytes('/filter_by_configs', body.filter_by_configs, text)
+  return { ...body, filter: memberTexts(text).get('filter_by_configs') ?? null }
+}
+
+/** By operation: how its body is checked, and what is taken from it. */
+export const RUN_BODIES = {
+  takeLease: whole(TakeLeaseBody),
+  renewLease: whole(RenewLeaseBody),
+  addInput: [AddInputBody, takeInput],
+  claimWork: [ClaimBody, takeClaim],
+  openRequest: [OpenRequestBody, takeRequest],
+  resolveRequest: [ResolveRequestBody, takeResolution],
+  resolveRequests: [ResolveRequestsBody, takeResolutions],
+} as const
