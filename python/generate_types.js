@@ -83,6 +83,8 @@ const NAMES = {
   'getSpaceUsage.data.tokens': 'SpaceTokens',
   'getSpaceUsage.data.days': 'SpaceUsageDay',
   'search.query': 'SearchQuery',
+  'listTools.query': 'ToolsQuery',
+  'getTool.query': 'ToolQuery',
   'search.data': 'Found',
 }
 

@@ -43,7 +43,7 @@ beforeAll(async () => {
 }, OPTIONS.timeout)
 
 describe.skipIf(!CHROMIUM)(`activity (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OPTIONS, () => {
-  it('shows of the last day which tool failed most, and what the agent said after it', async () => {
+  it('shows which tool failed most, and what the agent said after it', async () => {
     const { page } = tab
     const failed = page.getByRole('region', { name: 'Failed calls of pay' })
     await failed.waitFor()
@@ -54,6 +54,7 @@ describe.skipIf(!CHROMIUM)(`activity (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`
       'Sorry, answer 1 entry 6',
     ])
     expect(await failed.getByText('Error: pay is down').count()).toBe(2)
+    expect(await failed.getByText('2 ×').count()).toBe(1)
     await page.getByRole('button', { name: 'find' }).click()
     await page.getByText('Sorry, answer 0').waitFor()
   })

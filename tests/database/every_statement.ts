@@ -107,6 +107,13 @@ const CALLS: Record<string, unknown[][]> = {
   countSessionsOverTime: product([{}, { user_id: ID }], [{}, { configs: '{"a":1}' }]).map(
     ([user, configs]) => [{ project_id: ID, ...(user as object), ...(configs as object) }],
   ),
+  countTools: product([{}, { user_id: ID, configs: '{"a":1}' }, { from: TIME, to: TIME }]).map(([more]) => [
+    { project_id: ID, ...(more as object) },
+    100,
+  ]),
+  groupFailures: product([{}, { user_id: ID, configs: '{"a":1}' }, { from: TIME, to: TIME }]).map(
+    ([more]) => [{ project_id: ID, name: 'find', ...(more as object) }, 20],
+  ),
   findOrCreateSkill: [],
   listSkills: ['ada', undefined].flatMap((user) => positions().map((position) => [ID, user, position])),
   listStatements: positions().map((position) => [{ project_id: ID, learning_space_id: ID }, position]),

@@ -133,12 +133,19 @@ const writes = describedOperations.filter(({ method }) => method !== 'delete')
 const under = (...prefixes: string[]) =>
   writes.filter(({ path }) => prefixes.some((prefix) => path.startsWith(prefix)))
 
-/** A project with search, a webhook whose receiver refuses, a model, and a space that learns from everybody. */
+/** Waits until the calls of tools in all that is stored are counted, which the first request begins. */
+async function untilCounted(api: ApiClient): Promise<void> {
+  for (let complete = false; !complete; )
+    complete = expectOk(await api.request<{ complete: boolean }>('GET', '/api/v1/tools')).complete
+}
+
+/** A project with search, figures of tools, a webhook whose receiver refuses, a model, and a space that learns from everybody. */
 async function prepare() {
   const made = await newModelProject(parrot)
   const { api, project, newSpace } = made
   await switchSearch(service.adminClient(), project.id, true)
   await untilIndexed(api)
+  await untilCounted(api)
   const secret = `whsec_${randomBytes(32).toString('base64')}`
   const receiver = await startReceiver(secret, () => 500)
   receivers.push(receiver)
@@ -223,11 +230,15 @@ async function expectGone({ project, words }: Prepared, but: string[] = []) {
 
 async function expectStored({ api, project, words }: Prepared, tables: string[]) {
   await untilIndexed(api)
+  await untilCounted(api)
   const stored = await tablesThatMention(service.databaseUrl, project.id, [...words.keys()])
   expect(stored).toEqual(expect.arrayContaining(tables))
 }
 
-const OF_SESSION = ['entries', 'idempotency_keys', 'search_entries', 'sessions', 'space_sessions']
+const OF_SESSION = [
+  ...['entries', 'idempotency_keys', 'search_entries', 'session_readings', 'sessions', 'space_sessions'],
+  'tool_calls',
+]
 const LEARNT = ['skill_versions', 'skills', 'statement_cites', 'statements']
 const OF_USER = ['blob_chunks', 'learning_spaces', 'skill_files']
 

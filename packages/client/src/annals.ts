@@ -13,6 +13,10 @@ import type {
   OwnKey,
   RecallQuery,
   SearchQuery,
+  ToolFailures,
+  ToolPage,
+  ToolQuery,
+  ToolsQuery,
   Usage,
 } from './types.js'
 import { Users } from './users.js'
@@ -74,6 +78,16 @@ export class Annals {
       { method: 'GET', path: ['search'], query: { ...query, q, mode: 'recall', group: 'session' } },
       options,
     )
+  }
+
+  /** The calls of tools in all sessions, counted by tool, those that failed most first. */
+  tools(query: ToolsQuery = {}, options?: CallOptions): Promise<ToolPage> {
+    return this.#transport.call({ method: 'GET', path: ['tools'], query }, options)
+  }
+
+  /** One tool, with its failures by what their messages have in common. */
+  tool(name: string, query: ToolQuery = {}, options?: CallOptions): Promise<ToolFailures> {
+    return this.#transport.call({ method: 'GET', path: ['tools', name], query }, options)
   }
 
   /** The project's usage, beside its quotas, and what it stored by day. `days`: 30, to today. */

@@ -65,6 +65,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count the calls of tools
+         * @description Counts the calls in messages and events of all sessions, each once however often it is recorded, by tool. Retracted calls are left out, and what a copy of a session has from the original is counted there. The first request has the project read, in the background; from then on calls are counted as they are stored.
+         */
+        get: operations["listTools"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Group the failures of a tool
+         * @description A tool that nobody called has no calls. Failures are grouped by what their messages have in common.
+         */
+        get: operations["getTool"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/search": {
         parameters: {
             query?: never;
@@ -1353,6 +1393,120 @@ export interface components {
             last_error_at: string | null;
             /** @description Entries that could not be delivered within a day. */
             given_up: number;
+        };
+        Tool: {
+            /**
+             * @description The name of the tool.
+             * @example issue_refund
+             */
+            name: string;
+            /** @description How often it was called. */
+            calls: number;
+            /** @description Calls whose result says that they failed. */
+            failures: number;
+            /** @description Calls that have no result. */
+            unanswered: number;
+            /** @description Sessions that called it. */
+            sessions: number;
+            p50_ms: number | null;
+            p95_ms: number | null;
+            last_called_at: string | null;
+        };
+        ToolPage: {
+            /** @description Those that failed most first. */
+            items: components["schemas"]["Tool"][];
+            /** @description Whether there are more tools than `limit`. */
+            has_more: boolean;
+            /** @description Whether every call is counted that was stored before the request. If not, each number is a lower bound. */
+            complete: boolean;
+            counted_from: string | null;
+            indexing: {
+                /** @description Sessions that have been read. */
+                sessions_done: number;
+                /** @description Sessions of the project. */
+                sessions: number;
+            } | null;
+        };
+        ToolFailures: {
+            /**
+             * @description The name of the tool.
+             * @example issue_refund
+             */
+            name: string;
+            /** @description How often it was called. */
+            calls: number;
+            /** @description Calls whose result says that they failed. */
+            failures: number;
+            /** @description Calls that have no result. */
+            unanswered: number;
+            /** @description Sessions that called it. */
+            sessions: number;
+            p50_ms: number | null;
+            p95_ms: number | null;
+            last_called_at: string | null;
+            /** @description Its failed calls by what their messages have in common, the most frequent first. */
+            groups: {
+                message: string | null;
+                /** @description Failed calls. */
+                failures: number;
+                /** @description Sessions that they are in. */
+                sessions: number;
+                /**
+                 * Format: date-time
+                 * @description When the first of the calls was made.
+                 * @example 2026-11-21T09:30:00.123456Z
+                 */
+                first_at: string;
+                /**
+                 * Format: date-time
+                 * @description When the last of the calls was made.
+                 * @example 2026-11-21T09:30:00.123456Z
+                 */
+                last_at: string;
+                /** @description The newest, up to 3. */
+                examples: {
+                    /**
+                     * Format: uuid
+                     * @description The session that called the tool.
+                     * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                     */
+                    session_id: string;
+                    title: string | null;
+                    /**
+                     * @description The entry's number in its session: 1, 2, 3, … without gaps, in commit order.
+                     * @example 7
+                     */
+                    seq: number;
+                    result_seq: number | null;
+                    /**
+                     * Format: date-time
+                     * @description When it was called.
+                     * @example 2026-11-21T09:30:00.123456Z
+                     */
+                    called_at: string;
+                    /** @description What the tool returned, up to 300 characters. */
+                    result: string;
+                    said: {
+                        /**
+                         * @description The entry's number in its session: 1, 2, 3, … without gaps, in commit order.
+                         * @example 7
+                         */
+                        seq: number;
+                        text: string;
+                    } | null;
+                }[];
+            }[];
+            /** @description Whether there are more groups than `limit`. */
+            has_more: boolean;
+            /** @description Whether every call is counted that was stored before the request. If not, each number is a lower bound. */
+            complete: boolean;
+            counted_from: string | null;
+            indexing: {
+                /** @description Sessions that have been read. */
+                sessions_done: number;
+                /** @description Sessions of the project. */
+                sessions: number;
+            } | null;
         };
         FoundEntry: {
             /**
@@ -3470,6 +3624,127 @@ export interface operations {
             401: components["responses"]["unauthorized"];
             403: components["responses"]["insufficient_scope"];
             404: components["responses"]["webhook_not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    listTools: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use.
+                 * @example omar_davis_3817
+                 */
+                user?: string;
+                /**
+                 * @description A JSON object, URL-encoded. Only calls in sessions whose `configs` contain it, as in the list of sessions.
+                 * @example {"agent":"gpt-4o"}
+                 */
+                filter_by_configs?: string;
+                /**
+                 * @description Only calls that were made at this time or later.
+                 * @example 2026-11-21T09:30:00.123456Z
+                 */
+                from?: string;
+                /**
+                 * @description Only calls that were made before this time.
+                 * @example 2026-11-21T09:30:00.123456Z
+                 */
+                to?: string;
+                /** @description Most tools that are returned. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The tools, those that failed most first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["ToolPage"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    getTool: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use.
+                 * @example omar_davis_3817
+                 */
+                user?: string;
+                /**
+                 * @description A JSON object, URL-encoded. Only calls in sessions whose `configs` contain it, as in the list of sessions.
+                 * @example {"agent":"gpt-4o"}
+                 */
+                filter_by_configs?: string;
+                /**
+                 * @description Only calls that were made at this time or later.
+                 * @example 2026-11-21T09:30:00.123456Z
+                 */
+                from?: string;
+                /**
+                 * @description Only calls that were made before this time.
+                 * @example 2026-11-21T09:30:00.123456Z
+                 */
+                to?: string;
+                /** @description Most groups of failures that are returned. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The name, URL-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its figures and its failures. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["ToolFailures"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["headers_too_large"];
             500: components["responses"]["internal_error"];

@@ -34,6 +34,11 @@ export type InboxInput = Schemas['InboxInput']
 export type RunnerRequest = Schemas['RunnerRequest']
 /** Who works on a session, and what waits. */
 export type Run = Schemas['Run']
+/** The calls of a tool, counted. */
+export type Tool = Schemas['Tool']
+export type ToolPage = Schemas['ToolPage']
+/** The same, with its failures by what their messages have in common. */
+export type ToolFailures = Schemas['ToolFailures']
 
 type Api = '/api/v1'
 type Configs = paths[`${Api}/session/{session_id}/configs`]
@@ -50,6 +55,8 @@ type MessageMetaOf = paths[`${Api}/session/{session_id}/messages/{message_id}/me
 type ContextOf = paths[`${Api}/session/{session_id}/context`]
 type TokenCountsOf = paths[`${Api}/session/{session_id}/token_counts`]
 type SearchOf = paths[`${Api}/search`]
+type ToolsOf = paths[`${Api}/tools`]
+type ToolOf = paths[`${Api}/tools/{name}`]
 type Sessions = paths[`${Api}/session`]
 type OneSession = paths[`${Api}/session/{session_id}`]
 type LearningSpaces = paths[`${Api}/learning_spaces`]
@@ -138,6 +145,9 @@ export type SearchQuery = Omit<
   'q' | 'mode' | 'group'
 >
 export type RecallQuery = Omit<SearchQuery, 'order' | 'cursor'>
+/** Which calls of tools are counted. */
+export type ToolsQuery = WithFilter<QueryOf<ToolsOf['get']>, 'filter_by_configs'>
+export type ToolQuery = WithFilter<QueryOf<ToolOf['get']>, 'filter_by_configs'>
 export type EventsQuery = QueryOf<Events['get']>
 export type MessagesQuery = QueryOf<Messages['get']>
 export type ContextQuery = QueryOf<ContextOf['get']>

@@ -1,27 +1,14 @@
 import type { Session } from '@annals/client'
 import { describe, expect, it } from 'vitest'
-import { byAgent, byTool, quantileOf, type Run } from '../src/activity/run_figures.ts'
+import { byAgent, quantileOf, type Run } from '../src/activity/run_figures.ts'
 
-function run(configs: Session['configs'], failures: number, durations_ms: number[] = []): Run {
-  const failed = Array.from({ length: failures }, (_, seq) => ({
-    name: 'find',
-    seq,
-    result: 'no',
-    said: null,
-  }))
-  const tools = [{ name: 'find', calls: 3, failures, durations_ms }]
+function run(configs: Session['configs'], failures: number): Run {
   const session = { id: JSON.stringify(configs), configs } as Session
   const counts = { last_seq: 4, total_tokens: 10, duration_ms: 7, calls: 3, failures, is_whole: true }
-  return { session, figures: { session_id: session.id, title: null, tools, failed, ...counts } }
+  return { session, figures: { session_id: session.id, title: null, ...counts } }
 }
 
 describe('the figures of runs', () => {
-  it('add up by tool, with the calls that failed', () => {
-    const [find] = byTool([run({ n: 1 }, 2, [5, 9]), run({ n: 2 }, 0, [7])])
-    expect(find).toMatchObject({ name: 'find', sessions: 2, calls: 6, failures: 2, durations_ms: [5, 9, 7] })
-    expect(find?.failed.map(({ run: { session } }) => session.id)).toEqual(['{"n":1}', '{"n":1}'])
-  })
-
   it('add up by agent, and count as failed only what configs tell', () => {
     const runs = [
       run({ agent: 'a', outcome: 'failed' }, 1),

@@ -47,6 +47,17 @@ export class CallIds {
     this.resultsWithoutId = 0
   }
 
+  /** Goes on where another reader of the conversation was, with the calls that were open there, in order. */
+  resume(open: ReadonlyArray<{ id: string; name: string; seq: number }>): void {
+    let last_seq = 0
+    for (const { id, name, seq } of open) {
+      if (seq !== last_seq) this.enter()
+      last_seq = seq
+      this.ofCall(id, name)
+      if (DERIVED.test(id)) this.derived.add(id)
+    }
+  }
+
   /** The id of a call in the message: its own, or a derived one. */
   ofCall(given: string | undefined, name: string): string {
     const id = given || undefined
@@ -108,6 +119,8 @@ export class CallIds {
     return undefined
   }
 }
+
+const DERIVED = /^c(?:all)?_[0-9a-f]{32}_\d+$/
 
 function derive(messageId: string | undefined, nth: number): string {
   // OpenAI takes ids of 40 characters.

@@ -95,6 +95,11 @@ function withMarks(format: MessageFormat, blob: unknown): unknown {
 export class MessageReader {
   private readonly ids = new CallIds()
 
+  /** See CallIds. */
+  resume(open: Parameters<CallIds['resume']>[0]): void {
+    this.ids.resume(open)
+  }
+
   /** The message in the neutral form; undefined if the blob is not a message of its format. */
   read(stored: StoredMessage): NeutralMessage | undefined {
     this.ids.enter(stored)

@@ -66,7 +66,7 @@ export interface Kits {
   /** Slots for requests that run many statements, such as copies and erasures; owners are projects. */
   longWork: FairSemaphore
   /** Runs what looks at sessions that have changed. */
-  changes: Pick<Changes, 'prepare' | 'touched'>
+  changes: Pick<Changes, 'prepare' | 'touched' | 'hurry'>
   /** If this process is one of several that share a port. */
   worker: Siblings | undefined
   /** Whether the service is to be sent requests: false after SIGTERM. */

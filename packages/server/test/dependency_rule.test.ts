@@ -18,7 +18,7 @@ const TREE = `
   lists threads
   lifecycle changes http metrics
   module
-  users projects blobs log search webhooks runs
+  users projects blobs log search tools webhooks runs
   sessions learning mcp console_api
   service
   cluster

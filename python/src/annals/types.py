@@ -1343,6 +1343,137 @@ class TokenCounts(TypedDict):
     """`all`: everything that is sent. `text`: not all of the session is recounted yet since an upgrade, and the total will grow."""
 
 
+class Tool(TypedDict):
+    name: str
+    """The name of the tool."""
+    calls: int
+    """How often it was called."""
+    failures: int
+    """Calls whose result says that they failed."""
+    unanswered: int
+    """Calls that have no result."""
+    sessions: int
+    """Sessions that called it."""
+    p50_ms: int | None
+    p95_ms: int | None
+    last_called_at: str | None
+
+
+class ToolFailures(TypedDict):
+    name: str
+    """The name of the tool."""
+    calls: int
+    """How often it was called."""
+    failures: int
+    """Calls whose result says that they failed."""
+    unanswered: int
+    """Calls that have no result."""
+    sessions: int
+    """Sessions that called it."""
+    p50_ms: int | None
+    p95_ms: int | None
+    last_called_at: str | None
+    groups: list[ToolFailuresGroups]
+    """Its failed calls by what their messages have in common, the most frequent first."""
+    has_more: bool
+    """Whether there are more groups than `limit`."""
+    complete: bool
+    """Whether every call is counted that was stored before the request. If not, each number is a lower bound."""
+    counted_from: str | None
+    indexing: ToolFailuresIndexing | None
+
+
+class ToolFailuresGroups(TypedDict):
+    message: str | None
+    failures: int
+    """Failed calls."""
+    sessions: int
+    """Sessions that they are in."""
+    first_at: str
+    """When the first of the calls was made."""
+    last_at: str
+    """When the last of the calls was made."""
+    examples: list[ToolFailuresGroupsExamples]
+    """The newest, up to 3."""
+
+
+class ToolFailuresGroupsExamples(TypedDict):
+    session_id: str
+    """The session that called the tool."""
+    title: str | None
+    seq: int
+    """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
+    result_seq: int | None
+    called_at: str
+    """When it was called."""
+    result: str
+    """What the tool returned, up to 300 characters."""
+    said: ToolFailuresGroupsExamplesSaid | None
+
+
+class ToolFailuresGroupsExamplesSaid(TypedDict):
+    """What the assistant said next, up to 300 characters."""
+
+    seq: int
+    """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
+    text: str
+
+
+class ToolFailuresIndexing(TypedDict):
+    """How far the project is being read, which begins with the first request for its tools and goes on by itself; null when it is done."""
+
+    sessions_done: int
+    """Sessions that have been read."""
+    sessions: int
+    """Sessions of the project."""
+
+
+class ToolPage(TypedDict):
+    items: list[Tool]
+    """Those that failed most first."""
+    has_more: bool
+    """Whether there are more tools than `limit`."""
+    complete: bool
+    """Whether every call is counted that was stored before the request. If not, each number is a lower bound."""
+    counted_from: str | None
+    indexing: ToolPageIndexing | None
+
+
+class ToolPageIndexing(TypedDict):
+    """How far the project is being read, which begins with the first request for its tools and goes on by itself; null when it is done."""
+
+    sessions_done: int
+    """Sessions that have been read."""
+    sessions: int
+    """Sessions of the project."""
+
+
+class ToolQuery(TypedDict):
+    user: NotRequired[str | None]
+    """The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use."""
+    filter_by_configs: NotRequired[Mapping[str, object] | None]
+    """A JSON object, URL-encoded. Only calls in sessions whose `configs` contain it, as in the list of sessions."""
+    from_: NotRequired[str | None]
+    """Only calls that were made at this time or later."""
+    to: NotRequired[str | None]
+    """Only calls that were made before this time."""
+    limit: NotRequired[int | None]
+    """Most groups of failures that are returned."""
+
+
+class ToolsQuery(TypedDict):
+    user: NotRequired[str | None]
+    """The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use."""
+    filter_by_configs: NotRequired[Mapping[str, object] | None]
+    """A JSON object, URL-encoded. Only calls in sessions whose `configs` contain it, as in the list of sessions."""
+    from_: NotRequired[str | None]
+    """Only calls that were made at this time or later."""
+    to: NotRequired[str | None]
+    """Only calls that were made before this time."""
+    limit: NotRequired[int | None]
+    """Most tools that are returned."""
+
+
 class Usage(TypedDict):
     counted_at: str
     """When sessions, entries and bytes were counted."""

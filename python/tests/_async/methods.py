@@ -20,6 +20,8 @@ Method = Callable[[AsyncAnnals], AsyncResult]
 METHODS: list[tuple[str, Method, object, bool]] = [
     ("GET /ping", lambda annals: annals.ping(), None, UNKEYED),
     ("GET /key", lambda annals: annals.key(), None, UNKEYED),
+    ("GET /tools?limit=5", lambda annals: annals.tools(limit=5), None, UNKEYED),
+    ("GET /tools/a%2Fb?user=ada", lambda annals: annals.tool("a/b", user="ada"), None, UNKEYED),
     ("GET /usage", lambda annals: annals.usage(), None, UNKEYED),
     ("GET /usage?days=7", lambda annals: annals.usage(days=7), None, UNKEYED),
     ("GET /session", lambda annals: annals.sessions.list().page(), None, UNKEYED),

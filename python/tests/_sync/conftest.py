@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
-
 from annals import Annals, _call
 from annals._sync import tail, transport
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-
 from annals import Annals, AnnalsError
 
 from ..scripted_service import ScriptedService, Step, ok, refused

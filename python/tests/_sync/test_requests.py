@@ -8,7 +8,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-
 from annals import Annals, AnnalsError
 
 from ..scripted_service import ScriptedService, ok, sent_json

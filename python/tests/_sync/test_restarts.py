@@ -8,7 +8,6 @@ from collections.abc import Callable
 from contextlib import closing
 
 import pytest
-
 from annals import Annals
 
 from ..concurrency import together

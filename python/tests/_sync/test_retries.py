@@ -8,7 +8,6 @@ from email.utils import format_datetime
 
 import httpx
 import pytest
-
 from annals import Annals, AnnalsError
 from annals._waiting import sleep
 

@@ -1,23 +1,33 @@
-import type { FailedCall } from '@annals/messages/session'
+import type { ToolFailures } from '@annals/client'
 import type { Output } from '../terminal/output.js'
 import { linesOf } from '../terminal/text.js'
 import { visibleLine } from '../terminal/visible.js'
 
-/** A failed call of a session. */
-export type Failure = FailedCall & { session_id: string }
-
 const RETURNED = '  returned   '
 const SAID = '  then said  '
 
-/** A failed call in some lines: in columns, all but the first words of what was said would be cut off. */
-export function failureLines({ session_id, seq, result, said }: Failure, { width, paint }: Output): string[] {
+/** Failures of one kind in some lines: in columns, all but the first words of what was said would be cut off. */
+export function groupLines(
+  { message, failures, examples }: ToolFailures['groups'][number],
+  least: string,
+  { width, paint }: Output,
+): string[] {
   const part = (label: string, text: string) =>
     linesOf(visibleLine(text.trim().replaceAll(/\s+/g, ' ')), width - label.length).map(
       (line, index) => (index === 0 ? paint('dim', label) : ' '.repeat(label.length)) + line,
     )
+  const [newest, ...more] = examples
   return [
-    `${paint('cyan', session_id)}  seq ${seq}`,
-    ...part(RETURNED, result),
-    ...part(SAID, said?.text ?? 'nothing'),
+    ...part(`${least}${failures.toLocaleString('en')} × `, message ?? '(no message)'),
+    ...part(RETURNED, newest?.result ?? ''),
+    ...part(SAID, newest?.said?.text ?? 'nothing'),
+    ...[newest, ...more].flatMap((call) =>
+      call
+        ? linesOf(
+            `  ${paint('cyan', call.session_id)}  seq ${call.seq}  ${visibleLine(call.title ?? '')}`.trimEnd(),
+            width,
+          ).slice(0, 1)
+        : [],
+    ),
   ]
 }

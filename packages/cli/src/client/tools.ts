@@ -1,38 +1,24 @@
-import type { Annals, Session } from '@annals/client'
-import type { ToolFigures } from '@annals/messages/session'
-import { Command, Option } from 'commander'
+import type { Tool, ToolFailures, ToolsQuery } from '@annals/client'
+import { Command } from 'commander'
 import { commandLine } from '../terminal/command_name.js'
 import { countOf } from '../terminal/count.js'
 import { type Output, tell } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
-import { parseCount, parseObject } from './arguments.js'
+import { parseMoment, parseObject } from './arguments.js'
 import { type ConnectionOptions, connect, withService } from './connection.js'
-import type { Failure } from './failed_calls.js'
-
-const SESSIONS_DEFAULT = 200
-const SESSIONS_AT_ONCE = 8
-/** The beginning of a log that is looked at; the help names it. */
-const ENTRIES_MAX = 1_000
-const PAGE_MAX = 200
 
 interface ToolsOptions extends ConnectionOptions {
   user?: string
   configs?: Record<string, unknown>
-  sessions: number
+  from?: number
+  to?: number
 }
 
-interface Tool extends Omit<ToolFigures, 'durations_ms'> {
-  sessions: number
-}
+/** How far what an answer counts is all. */
+type Counted = Pick<ToolFailures, 'complete' | 'counted_from' | 'indexing'>
 
-/** What the figures were taken from. */
-interface LookedAt {
-  sessions: number
-  /** Whether there are older sessions. */
-  has_older: boolean
-  /** Sessions of which only the first entries were read. */
-  cut: number
-}
+const TOOLS_MAX = 200
+const GROUPS_MAX = 50
 
 /** annals tools */
 export function toolsCommand(): Command {
@@ -40,126 +26,95 @@ export function toolsCommand(): Command {
     .description(
       'Show which tools failed most, or what a tool returned when it failed and what the agent said next.',
     )
-    .argument('[tool]', 'the failed calls of this tool')
+    .argument('[tool]', 'the failures of this tool, by what their messages have in common')
     .option('--user <identifier>', "only this user's sessions")
     .option('--configs <json or key=value>', 'only sessions whose configs contain this', parseObject)
-    .addOption(
-      new Option('--sessions <count>', 'look at so many of the newest sessions')
-        .argParser(parseCount)
-        .default(SESSIONS_DEFAULT),
-    )
+    .option('--from <time>', 'only calls since: a duration such as 2d, or a time', parseMoment)
+    .option('--to <time>', 'only calls until: a duration such as 2d, or a time', parseMoment)
   return withService(command)
     .addHelpText(
       'after',
       `
-Of each session, the first 1,000 entries are looked at, and up to 20 failed calls are shown. Where there is more,
-numbers say ≥.
+All calls of all sessions are counted. A number is exact, or a lower bound with ≥ before it: while the
+sessions that are stored are being read, which begins when somebody first asks, and beyond 500,000 calls.
 
 Examples:
   annals tools --configs agent=refunds
-  annals tools issue_refund`,
+  annals tools issue_refund --from 7d`,
     )
     .action(async (tool: string | undefined, options: ToolsOptions) => {
       const { annals, output } = await connect(options)
-      const { tools, failures, looked_at } = await figuresOf(annals, options, tool)
-      if (tool !== undefined) return showFailures(tool, { tools, failures, looked_at }, output)
-      const is_partial = isPartial(looked_at)
+      const { user, configs, from, to } = options
+      const time = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString())
+      const query: ToolsQuery = { user, filter_by_configs: configs, from: time(from), to: time(to) }
+      if (tool !== undefined)
+        return showFailures(await annals.tool(tool, { ...query, limit: GROUPS_MAX }), output)
+      const page = await annals.tools({ ...query, limit: TOOLS_MAX })
+      const { items, has_more, complete } = page
       if (output.json) {
-        for (const one of tools) output.value({ ...one, ...(is_partial && { is_partial }) })
+        for (const one of items) output.value({ ...one, complete })
         return
       }
       const { tableLines } = await import('../terminal/table.js')
-      const { width, paint } = output
-      if (tools.length === 0) return tell(`There are no tool calls${whereText(looked_at)}`)
-      output.lines(tableLines(toolColumns(is_partial), tools, width, paint))
-      if (is_partial) tell(`Counted${whereText(looked_at)}`)
-      const [first] = tools
-      if (first!.failures > 0) tell(`To see its failures: ${commandLine(['tools', first!.name])}`)
+      if (items.length === 0)
+        tell(complete ? 'There are no tool calls.' : 'No tool call has been counted yet.')
+      else output.lines(tableLines(toolColumns(page), items, output.width, output.paint))
+      tellWhatIsLeft(page)
+      if (has_more) tell(`Only the first ${TOOLS_MAX} tools are shown.`)
+      const [first] = items
+      if (first && first.failures > 0) tell(`To see its failures: ${commandLine(['tools', first.name])}`)
     })
 }
 
-type Figures = Awaited<ReturnType<typeof figuresOf>>
-
-/** The failed calls of a tool, and how far this is all. */
-async function showFailures(tool: string, { tools, failures, looked_at }: Figures, output: Output) {
-  const { failureLines } = await import('./failed_calls.js')
-  const more = (tools.find(({ name }) => name === tool)?.failures ?? 0) - failures.length
-  if (output.json) failures.forEach(output.value)
-  else output.lines(failures.flatMap((failure) => failureLines(failure, output)))
-  const [first] = failures
-  if (!first) return tell(`No call of ${tool} failed${whereText(looked_at)}`)
-  if (more > 0) tell(`${countOf(more, 'more failed calls')} of the same sessions are not shown.`)
-  if (isPartial(looked_at)) tell(`Looked${whereText(looked_at)}`)
-  if (!output.json)
-    tell(`To read on: ${commandLine(['show', first.session_id, '--from-seq', String(first.seq)])}`)
-}
-
-function isPartial({ has_older, cut }: LookedAt): boolean {
-  return has_older || cut > 0
-}
-
-/** The end of a sentence: ` in 3 sessions.`, or what was looked at and what was not. */
-function whereText({ sessions, has_older, cut }: LookedAt): string {
-  if (sessions === 0) return ', because no session matches.'
-  const count = countOf(sessions, 'sessions')
-  const of = has_older ? `the newest ${sessions === 1 ? 'session' : count}` : count
-  const read = cut > 0 ? ` (of ${cut} only the first ${ENTRIES_MAX.toLocaleString('en')} entries)` : ''
-  return ` in ${of}${read}.${has_older ? ' Older ones were not looked at; --sessions looks at more.' : ''}`
-}
-
-/**
- * The tools of the newest sessions, those that failed most first, and failed calls, of one tool or of all, newest
- * session first.
- */
-async function figuresOf(annals: Annals, options: ToolsOptions, tool_name: string | undefined) {
-  const { user, configs, sessions: sessions_max } = options
-  const { figuresOfLog } = await import('@annals/messages/session')
-  const limit = Math.min(sessions_max, PAGE_MAX)
-  const sessions: Session[] = []
-  let has_older = false
-  const list = annals.sessions.list({ user, filter_by_configs: configs, time_desc: true, limit })
-  for await (const { items, has_more } of list.pages()) {
-    const some = items.slice(0, sessions_max - sessions.length)
-    sessions.push(...some)
-    has_older = has_more || some.length < items.length
-    if (sessions.length === sessions_max) break
+async function showFailures(found: ToolFailures, output: Output): Promise<void> {
+  const { name, calls, failures, sessions, groups, has_more, complete } = found
+  if (output.json) {
+    for (const group of groups) output.value({ ...group, complete })
+    return
   }
-  const tools = new Map<string, Tool>()
-  const failures: Failure[] = []
-  let cut = 0
-  for (let from = 0; from < sessions.length; from += SESSIONS_AT_ONCE) {
-    const some = sessions.slice(from, from + SESSIONS_AT_ONCE)
-    const logs = await Promise.all(
-      some.map(({ id }) => annals.sessions.timeline(id, { limit: ENTRIES_MAX }).page()),
+  tellWhatIsLeft(found)
+  const least = complete ? '' : '≥ '
+  if (failures === 0) {
+    const of = calls === 0 ? 'was not called' : `did not fail in ${least}${countOf(calls, 'calls')}`
+    return tell(complete || calls > 0 ? `${name} ${of}.` : `No call of ${name} has been counted yet.`)
+  }
+  const { groupLines } = await import('./failed_calls.js')
+  const of = `${least}${failures.toLocaleString('en')} of ${least}${countOf(calls, 'calls')}`
+  output.lines([
+    `${output.paint('cyan', name)} failed in ${of}, which are in ${least}${countOf(sessions, 'sessions')}.`,
+    ...groups.flatMap((group) => ['', ...groupLines(group, least, output)]),
+  ])
+  if (has_more) tell(`Only the ${GROUPS_MAX} most frequent kinds of failures are shown.`)
+  const [example] = groups[0]?.examples ?? []
+  if (example)
+    tell(`To read on: ${commandLine(['show', example.session_id, '--from-seq', String(example.seq)])}`)
+}
+
+function tellWhatIsLeft({ counted_from, indexing }: Counted): void {
+  if (indexing) {
+    const { sessions_done, sessions } = indexing
+    const done = `${sessions_done.toLocaleString('en')} of ${countOf(sessions, 'sessions')}`
+    tell(`The sessions that are stored are being read: ${done} so far. Numbers are lower bounds until then.`)
+  }
+  if (counted_from !== null)
+    tell(
+      `Only the newest 500,000 calls are counted: those since ${counted_from}. --from and --to choose others.`,
     )
-    for (const [index, { items, has_more }] of logs.entries()) {
-      if (has_more) cut += 1
-      const { tools: used, failed } = figuresOfLog(items, tool_name)
-      failures.push(...failed.map((call) => ({ session_id: some[index]!.id, ...call })))
-      for (const { name, calls, failures } of used) {
-        const tool = tools.get(name) ?? { name, calls: 0, failures: 0, sessions: 0 }
-        tools.set(name, tool)
-        tool.calls += calls
-        tool.failures += failures
-        tool.sessions += 1
-      }
-    }
-  }
-  const looked_at: LookedAt = { sessions: sessions.length, has_older, cut }
-  const by_failures = [...tools.values()].sort((a, b) => b.failures - a.failures || b.calls - a.calls)
-  return { tools: by_failures, failures, looked_at }
 }
 
-function toolColumns(is_partial: boolean): Column<Tool>[] {
-  const count = (value: number) => `${is_partial ? '≥ ' : ''}${value.toLocaleString('en')}`
+function toolColumns({ complete }: Counted): Column<Tool>[] {
+  const count = (value: number) => `${complete ? '' : '≥ '}${value.toLocaleString('en')}`
+  const time = (ms: number | null) => (ms === null ? '' : `${(ms / 1_000).toLocaleString('en')} s`)
   return [
     { title: 'tool', text: ({ name }) => name, style: 'cyan' },
     { title: 'failures', text: ({ failures }) => count(failures) },
     { title: 'of calls', text: ({ calls }) => count(calls) },
     {
-      title: is_partial ? 'rate of these' : 'rate',
+      title: complete ? 'rate' : 'rate of these',
       text: ({ calls, failures }) => `${Math.round((100 * failures) / calls)} %`,
     },
     { title: 'sessions', text: ({ sessions }) => count(sessions) },
+    { title: 'p50', text: ({ p50_ms }) => time(p50_ms), from_width: 80 },
+    { title: 'p95', text: ({ p95_ms }) => time(p95_ms), from_width: 80 },
   ]
 }

@@ -1,43 +1,66 @@
-import { useState } from 'react'
+import type { Tool, ToolFailures } from '@annals/client'
 import { Link } from '../address/link.tsx'
-import { countText } from '../parts/timestamp.tsx'
-import type { ToolOverview } from './run_figures.ts'
+import { Failure, Loading } from '../parts/states.tsx'
+import { countText, Timestamp } from '../parts/timestamp.tsx'
+import type { TimeRange } from '../sessions/time_range.tsx'
+import { useFailures } from './tools_query.ts'
 
-const SHOWN = 10
-
-/** The failed calls of a tool: what it returned, and what the agent said next. */
-export function FailedCalls({ tool }: { tool: ToolOverview }) {
-  const { name, failed, failures } = tool
-  const [shown, setShown] = useState(SHOWN)
+/** The failed calls of a tool by what their messages have in common: what it returned, and what the agent said next. */
+export function FailedCalls({ tool, range }: { tool: Tool; range: TimeRange }) {
+  const { data, isError, error, refetch } = useFailures(tool.name, range)
+  if (isError && !data) return <Failure error={error} onRetry={() => void refetch()} />
+  if (!data) return <Loading what="failed calls" />
+  const { name, failures, groups, has_more, complete } = data
+  const least = complete ? '' : '≥ '
   return (
     <section className="failed-calls" aria-label={`Failed calls of ${name}`}>
       <h3>
-        <span className="mono">{name}</span> failed {countText(failures)} {failures === 1 ? 'time' : 'times'}.
-        After it, the agent said:
+        <span className="mono">{name}</span> failed {least}
+        {countText(failures)} {failures === 1 ? 'time' : 'times'}
+        {groups.length > 1 && `, in ${countText(groups.length)}${has_more ? '+' : ''} ways`}
       </h3>
       <ol>
-        {failed.slice(0, shown).map(({ seq, result, said, run: { session, figures } }) => (
-          <li key={`${session.id} ${seq}`}>
+        {groups.map((group) => (
+          <Group key={group.message} group={group} least={least} />
+        ))}
+      </ol>
+      {has_more && <p className="hint">The most frequent {countText(groups.length)} are shown.</p>}
+    </section>
+  )
+}
+
+function Group({ group, least }: { group: ToolFailures['groups'][number]; least: string }) {
+  const { message, failures, sessions, examples, last_at } = group
+  return (
+    <li>
+      <p>
+        <strong className="mono">
+          {least}
+          {countText(failures)} ×
+        </strong>{' '}
+        <span className="is-bad mono">{message ?? 'no message'}</span>{' '}
+        <span className="faint">
+          in {countText(sessions)} {sessions === 1 ? 'session' : 'sessions'}, last <Timestamp at={last_at} />
+        </span>
+      </p>
+      <ul>
+        {examples.map(({ session_id, title, seq, result, said }) => (
+          <li key={`${session_id} ${seq}`}>
             <p>
-              <Link to={`/sessions/${session.id}?seq=${seq}`}>{figures?.title ?? session.id}</Link>{' '}
+              <Link to={`/sessions/${session_id}?seq=${seq}`}>{title ?? session_id}</Link>{' '}
               <span className="seq mono">{seq}</span>
             </p>
-            <p className="is-bad mono">{result || 'no text'}</p>
+            <p className="mono">{result || 'no text'}</p>
             {said ? (
               <blockquote>
-                {said.text} <Link to={`/sessions/${session.id}?seq=${said.seq}`}>entry {said.seq}</Link>
+                {said.text} <Link to={`/sessions/${session_id}?seq=${said.seq}`}>entry {said.seq}</Link>
               </blockquote>
             ) : (
               <p className="faint">Nothing more.</p>
             )}
           </li>
         ))}
-      </ol>
-      {failed.length > shown && (
-        <button type="button" className="button is-small" onClick={() => setShown(shown + 5 * SHOWN)}>
-          {countText(failed.length - shown)} more
-        </button>
-      )}
-    </section>
+      </ul>
+    </li>
   )
 }

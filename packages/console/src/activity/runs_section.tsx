@@ -1,3 +1,4 @@
+import type { Tool, ToolPage } from '@annals/client'
 import { useMemo, useState } from 'react'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
@@ -6,20 +7,18 @@ import { countText, durationText } from '../parts/timestamp.tsx'
 import { OverTimeChart } from '../sessions/over_time_chart.tsx'
 import { outcomePathOf, pathOf } from '../sessions/sessions_page.tsx'
 import type { SessionsView } from '../sessions/sessions_query.ts'
-import { isLimited, readTimeRange, type TimeRange, TimeRangeField } from '../sessions/time_range.tsx'
+import { readTimeRange, type TimeRange, TimeRangeField } from '../sessions/time_range.tsx'
 import { FailedCalls } from './failed_calls.tsx'
-import { type AgentFigures, byAgent, byTool, keysOf, quantileOf, type ToolOverview } from './run_figures.ts'
+import { type AgentFigures, byAgent, keysOf, quantileOf } from './run_figures.ts'
 import { useRuns } from './runs_query.ts'
+import { useTools, whatIsLeft } from './tools_query.ts'
 
 const TOOLS_SHOWN = 8
 
-/** What agents and their tools did, from what is stored: the last day, or another time. */
+/** What agents and their tools did, at any time or in a limited one. */
 export function RunsSection() {
   const { query } = useAddress()
-  const range = useMemo<TimeRange>(() => {
-    const asked = readTimeRange(query)
-    return isLimited(asked) || query.get('time') === 'any' ? asked : { last: '24h' }
-  }, [query])
+  const range = useMemo<TimeRange>(() => readTimeRange(query), [query])
   const key = query.get('by') ?? 'agent'
   const chosen = query.get('tool')
   const show = (change: Record<string, string | undefined>) =>
@@ -29,21 +28,15 @@ export function RunsSection() {
     [range],
   )
   const { runs, is_cut, isPending, isError, error, refetch, isFetching } = useRuns(view)
-  const tools = useMemo(() => byTool(runs), [runs])
   const agents = useMemo(() => byAgent(runs, key), [runs, key])
   const path = useMemo(() => outcomePathOf(runs.map(({ session }) => session)), [runs])
-  const tool = tools.find(({ name }) => name === chosen) ?? tools.find(({ failures }) => failures > 0)
   return (
     <section className="runs" aria-label="Agents and tools">
       <div className="page-head">
         <h2>Agents and tools</h2>
-        <TimeRangeField
-          range={range}
-          onChange={({ last, from, to }) =>
-            show({ last, from, to, time: (last ?? from ?? to) ? undefined : 'any' })
-          }
-        />
+        <TimeRangeField range={range} onChange={({ last, from, to }) => show({ last, from, to })} />
       </div>
+      <Tools range={range} chosen={chosen ?? undefined} onChoose={(name) => show({ tool: name })} />
       <OverTimeChart view={view} path={path} />
       {isPending ? (
         <Loading what="what agents did" />
@@ -51,7 +44,11 @@ export function RunsSection() {
         <Failure error={error} onRetry={() => void refetch()} />
       ) : runs.length === 0 ? (
         <Empty title="No session was created in this time">
-          <button type="button" className="button" onClick={() => show({ last: undefined, time: 'any' })}>
+          <button
+            type="button"
+            className="button"
+            onClick={() => show({ last: undefined, from: undefined, to: undefined })}
+          >
             Show any time
           </button>
         </Empty>
@@ -60,28 +57,40 @@ export function RunsSection() {
           <p className="hint" role="status">
             {isFetching ? 'Reading: ' : 'Of '}
             {is_cut && 'the newest '}
-            {countText(runs.length)} sessions{isFetching ? ' so far' : ''}
-            {runs.some(({ figures }) => figures?.is_whole === false) &&
-              '; of long ones, the first 200 entries or 128 KB'}
+            {countText(runs.length)} {runs.length === 1 ? 'session' : 'sessions'}
+            {isFetching ? ' so far' : ''}
           </p>
-          <Tools tools={tools} chosen={tool?.name} onChoose={(name) => show({ tool: name })} />
-          {tool && tool.failures > 0 && <FailedCalls key={tool.name} tool={tool} />}
-          <Agents {...{ agents, path }} keys={keysOf(runs)} by={key} onBy={(by) => show({ by })} />
+          <Agents agents={agents} keys={keysOf(runs)} by={key} onBy={(by) => show({ by })} />
         </>
       )}
     </section>
   )
 }
 
-function Tools(props: {
-  tools: ToolOverview[]
-  chosen: string | undefined
-  onChoose: (name: string) => void
-}) {
-  const { tools, chosen, onChoose } = props
+function Tools(props: { range: TimeRange; chosen: string | undefined; onChoose: (name: string) => void }) {
+  const { range, chosen, onChoose } = props
+  const { data, isError, error, refetch } = useTools(range)
+  if (isError && !data) return <Failure error={error} onRetry={() => void refetch()} />
+  if (!data) return <Loading what="tools" />
+  const left = whatIsLeft(data)
+  const tool =
+    data.items.find(({ name }) => name === chosen) ?? data.items.find(({ failures }) => failures > 0)
+  return (
+    <>
+      <p className="hint" role="status">
+        {left ?? (data.items.length === 0 ? 'No tool was called in this time.' : 'All calls of this time')}
+      </p>
+      {data.items.length > 0 && <ToolTable {...{ data, onChoose }} chosen={tool?.name} />}
+      {tool && tool.failures > 0 && <FailedCalls key={tool.name} {...{ tool, range }} />}
+    </>
+  )
+}
+
+function ToolTable(props: { data: ToolPage; chosen: string | undefined; onChoose: (name: string) => void }) {
+  const { data, chosen, onChoose } = props
   const [is_whole, setWhole] = useState(false)
-  const shown = is_whole ? tools : tools.slice(0, TOOLS_SHOWN)
-  if (tools.length === 0) return <p className="hint">These sessions have no tool calls.</p>
+  const { items, has_more, complete } = data
+  const shown = is_whole ? items : items.slice(0, TOOLS_SHOWN)
   return (
     <div className="figures" role="region" aria-label="Tools" tabIndex={0}>
       <table>
@@ -97,42 +106,52 @@ function Tools(props: {
           </tr>
         </thead>
         <tbody>
-          {shown.map(({ name, calls, failures, sessions, durations_ms }) => (
-            <tr key={name} aria-current={name === chosen ? 'true' : undefined}>
-              <th scope="row">
-                {failures > 0 ? (
-                  <button type="button" className="plain mono" onClick={() => onChoose(name)}>
-                    {name}
-                  </button>
-                ) : (
-                  <span className="mono">{name}</span>
-                )}
-              </th>
-              <td className={failures > 0 ? 'is-bad' : ''}>{failures > 0 ? countText(failures) : '–'}</td>
-              <td>{rateText(failures, calls)}</td>
-              <td>{countText(calls)}</td>
-              <td>{countText(sessions)}</td>
-              <Durations values={durations_ms} />
-            </tr>
+          {shown.map((tool) => (
+            <ToolRow
+              key={tool.name}
+              {...{ tool, onChoose }}
+              least={complete ? '' : '≥ '}
+              is_chosen={tool.name === chosen}
+            />
           ))}
         </tbody>
       </table>
-      {tools.length > shown.length && (
+      {items.length > shown.length && (
         <button type="button" className="button is-small is-quiet" onClick={() => setWhole(true)}>
-          All {countText(tools.length)} tools
+          All {countText(items.length)}
+          {has_more && '+'} tools
         </button>
       )}
     </div>
   )
 }
 
-function Agents(props: {
-  agents: AgentFigures[]
-  keys: string[]
-  by: string
-  path: string[] | undefined
-  onBy: (key: string) => void
-}) {
+function ToolRow(props: { tool: Tool; least: string; is_chosen: boolean; onChoose: (name: string) => void }) {
+  const { least, is_chosen, onChoose } = props
+  const { name, calls, failures, sessions, p50_ms, p95_ms } = props.tool
+  const count = (value: number) => `${least}${countText(value)}`
+  return (
+    <tr aria-current={is_chosen ? 'true' : undefined}>
+      <th scope="row">
+        {failures > 0 ? (
+          <button type="button" className="plain mono" onClick={() => onChoose(name)}>
+            {name}
+          </button>
+        ) : (
+          <span className="mono">{name}</span>
+        )}
+      </th>
+      <td className={failures > 0 ? 'is-bad' : ''}>{failures > 0 || least !== '' ? count(failures) : '–'}</td>
+      <td>{rateText(failures, calls)}</td>
+      <td>{count(calls)}</td>
+      <td>{count(sessions)}</td>
+      <td>{timeText(p50_ms)}</td>
+      <td>{timeText(p95_ms)}</td>
+    </tr>
+  )
+}
+
+function Agents(props: { agents: AgentFigures[]; keys: string[]; by: string; onBy: (key: string) => void }) {
   const { agents, keys, by, onBy } = props
   return (
     <>
@@ -160,20 +179,22 @@ function Agents(props: {
             </tr>
           </thead>
           <tbody>
-            {agents.map(({ name, sessions, failed, known, tokens, calls, failures, durations_ms }) => (
-              <tr key={name}>
-                <th scope="row">
-                  <Agent name={name} by={by} />
-                </th>
-                <td className={failed > 0 ? 'is-bad' : ''}>{failed > 0 ? countText(failed) : '–'}</td>
-                <td>{rateText(failed, known)}</td>
-                <td>{countText(sessions)}</td>
-                <td>{countText(tokens)}</td>
-                <td>{countText(calls)}</td>
-                <td>{failures > 0 ? countText(failures) : '–'}</td>
-                <Durations values={durations_ms} />
-              </tr>
-            ))}
+            {agents.map(
+              ({ name, sessions, failed, known, tokens, calls, failures, durations_ms, is_whole }) => (
+                <tr key={name}>
+                  <th scope="row">
+                    <Agent name={name} by={by} />
+                  </th>
+                  <td className={failed > 0 ? 'is-bad' : ''}>{failed > 0 ? countText(failed) : '–'}</td>
+                  <td>{rateText(failed, known)}</td>
+                  <td>{countText(sessions)}</td>
+                  <td>{countText(tokens)}</td>
+                  <td>{leastText(calls, is_whole)}</td>
+                  <td>{failures > 0 || !is_whole ? leastText(failures, is_whole) : '–'}</td>
+                  <Durations values={durations_ms} />
+                </tr>
+              ),
+            )}
           </tbody>
         </table>
       </div>
@@ -194,6 +215,14 @@ function Durations({ values }: { values: number[] }) {
     const value = quantileOf(values, share)
     return <td key={share}>{value === undefined ? '–' : durationText(value)}</td>
   })
+}
+
+function timeText(ms: number | null): string {
+  return ms === null ? '–' : durationText(ms)
+}
+
+function leastText(count: number, is_whole: boolean): string {
+  return `${is_whole ? '' : '≥ '}${countText(count)}`
 }
 
 function rateText(part: number, all: number): string {

@@ -1,5 +1,5 @@
 import type { Session } from '@annals/client'
-import { firstQuestion } from '@annals/messages/session'
+import type { ReadEntry } from '@annals/messages/session'
 import type { Reading } from './log_reading.ts'
 
 const LENGTH_MAX = 120
@@ -9,6 +9,16 @@ export function titleOf({ configs }: Pick<Session, 'configs'>, { entries }: Read
   if (typeof configs.title === 'string' && configs.title.trim() !== '') return shortTitle(configs.title)
   const question = firstQuestion(entries.values())
   return question === undefined ? undefined : shortTitle(question)
+}
+
+/** What a user said first in a session. */
+function firstQuestion(read: Iterable<ReadEntry>): string | undefined {
+  for (const { speaker, kind, blocks } of read) {
+    if (kind !== 'message' || speaker !== 'user') continue
+    const text = blocks.find((block) => block.kind === 'text')?.text.trim()
+    if (text) return text
+  }
+  return undefined
 }
 
 /** One line of bounded length. */

@@ -1,17 +1,18 @@
 import type { Session } from '@annals/client'
-import type { LogFigures } from '@annals/messages/session'
 import { useQuery } from '@tanstack/react-query'
 import { useProject } from '../access/project_context.tsx'
 import { ask } from '../access/service.ts'
 
 /** Figures of a session that the API's list lacks. */
-export interface SessionFigures extends Omit<LogFigures, 'question'> {
+export interface SessionFigures {
   session_id: string
   title: string | null
   last_seq: number
   total_tokens: number
   duration_ms: number
-  /** Whether what comes from the log is of the whole session; otherwise of its beginning. */
+  calls: number
+  failures: number
+  /** Whether the whole log was read for its calls and its title; more of it is read in a moment. */
   is_whole: boolean
 }
 
@@ -30,6 +31,9 @@ export interface SessionFacts {
   user: string | undefined
   figures: SessionFigures | undefined
 }
+
+/** What has not been read yet is asked for again. */
+const UNREAD_EVERY_MS = 2_000
 
 /** What a list has of a session. */
 type Listed = Pick<Session, 'id' | 'updated_at'>
@@ -53,9 +57,14 @@ export function useFigures({ id }: Listed, page: Listed[]): SessionFigures | und
     enabled: part !== undefined,
     queryFn: ({ signal }) => readFigures(project_id, part!.ids, signal),
     staleTime: Number.POSITIVE_INFINITY,
+    refetchInterval: ({ state }) => (isWhole(state.data) ? false : UNREAD_EVERY_MS),
     structuralSharing: false,
   })
   return data?.get(id)
+}
+
+function isWhole(figures: Map<string, SessionFigures> | undefined): boolean {
+  return [...(figures?.values() ?? [])].every(({ is_whole }) => is_whole)
 }
 
 /** A user's identifier, looked up together with those of the whole page. */

@@ -11,7 +11,10 @@ import { type TrackedCall, WaitingCalls } from './waiting_calls.js'
 export class CallJoiner {
   private count: number | undefined = 0
   private readonly waiting = new WaitingCalls()
-  private latest = { text: '', canonical: '' }
+  private latest = { text: '', digest: 0 }
+
+  /** Told of each call that an entry begins, repeats or answers. */
+  constructor(private readonly onChange: (tracked: TrackedCall, answer?: ResultRecord) => void = () => {}) {}
 
   /** Entries are left out, which may hold calls: later ones have no numbers. */
   stopCounting(): void {
@@ -25,7 +28,10 @@ export class CallJoiner {
     tracked.recorded[source] = true
     const { id, name } = record
     const { waiting } = this
-    if (id !== undefined) for (const by of SOURCES) waiting.add(key(by, 'id', id), tracked)
+    if (id !== undefined) {
+      tracked.ids[source] = id
+      for (const by of SOURCES) waiting.add(key(by, 'id', id), tracked)
+    }
     if (source === 'event') {
       waiting.add(key('event', 'event call', name), tracked)
       waiting.add(key('event', 'event call'), tracked)
@@ -33,7 +39,22 @@ export class CallJoiner {
       waiting.add(key('event', 'message call', name), tracked)
       waiting.add(key('event', 'message call'), tracked)
     }
+    this.onChange(tracked)
     return { call: tracked.call, is_repeat: known !== undefined }
+  }
+
+  /** Goes on where another joiner of the session was, with its calls in order. */
+  resume(calls: readonly TrackedCall[]): void {
+    for (const tracked of calls) {
+      const { call, recorded, ids } = tracked
+      this.remember(recorded.message ? 'message' : 'event', tracked)
+      const { waiting } = this
+      for (const id of new Set(Object.values(ids)))
+        for (const by of SOURCES) waiting.add(key(by, 'id', id), tracked)
+      const spoken = recorded.event ? 'event call' : 'message call'
+      waiting.add(key('event', spoken, call.name), tracked)
+      waiting.add(key('event', spoken), tracked)
+    }
   }
 
   /** Links a result to its call. */
@@ -58,6 +79,7 @@ export class CallJoiner {
     call.verdict = has_failed ? 'failed' : 'ok'
     call.version++
     this.waiting.grow(text.length)
+    this.onChange(tracked, record)
     return { call, result, is_repeat: before !== undefined }
   }
 
@@ -80,15 +102,22 @@ export class CallJoiner {
       call,
       recorded: { message: false, event: false },
       answered: { message: false, event: false },
+      ids: {},
+      given: this.digest(record.arguments),
     }
+    this.remember(source, tracked)
+    return tracked
+  }
+
+  private remember(source: Source, tracked: TrackedCall): void {
+    const { id, name, arguments: text } = tracked.call
     const { waiting } = this
     if (id !== undefined) waiting.add(key(source, 'same id', id, name), tracked)
     else for (const by of SOURCES) waiting.add(key(by, 'no id', name), tracked)
-    const given = this.canonical(record.arguments)
-    waiting.add(key(source, 'same arguments', name, given), tracked)
-    if (source === 'message' || given === '') waiting.add(key(source, 'same name', name), tracked)
-    waiting.grow(name.length + record.arguments.length)
-    return tracked
+    const { given } = tracked
+    waiting.add(key(source, 'same arguments', name, String(given)), tracked)
+    if (source === 'message' || given === 0) waiting.add(key(source, 'same name', name), tracked)
+    waiting.grow(name.length + text.length)
   }
 
   /** The call that an earlier entry recorded, if this entry records the same one. */
@@ -104,20 +133,20 @@ export class CallJoiner {
         source === 'event' ? this.waiting.first(key('event', 'id', id), isUnanswered('event')) : undefined
       if (open?.recorded.event && open.call.verdict === 'open' && open.call.name === name) return open
     }
-    const given = this.canonical(record.arguments)
+    const given = this.digest(record.arguments)
     return (
-      this.waiting.first(key(other, 'same arguments', name, given), isUnrepeated) ??
+      this.waiting.first(key(other, 'same arguments', name, String(given)), isUnrepeated) ??
       // An event without arguments records any call of its name.
-      (source === 'event' && given !== ''
+      (source === 'event' && given !== 0
         ? undefined
         : this.waiting.first(key(other, 'same name', name), isUnrepeated))
     )
   }
 
   /** Asked for twice of a new call, whose arguments may be long. */
-  private canonical(text: string): string {
-    if (text !== this.latest.text) this.latest = { text, canonical: canonical(text) }
-    return this.latest.canonical
+  private digest(text: string): number {
+    if (text !== this.latest.text) this.latest = { text, digest: digestOf(canonical(text)) }
+    return this.latest.digest
   }
 
   /** The call that a result answers. */
@@ -175,4 +204,18 @@ function sorted(value: unknown): unknown {
   if (!isObject(value)) return value
   const members = Object.entries(value).map(([name, member]) => [name, sorted(member)] as const)
   return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** 53 bits; 0 of an empty text alone. Who makes two texts share one confuses the calls of his own session only. */
+function digestOf(text: string): number {
+  if (text === '') return 0
+  let [high, low] = [0xdeadbeef, 0x41c6ce57]
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    high = Math.imul(high ^ unit, 2_654_435_761)
+    low = Math.imul(low ^ unit, 1_597_334_677)
+  }
+  high = Math.imul(high ^ (high >>> 16), 2_246_822_507) ^ Math.imul(low ^ (low >>> 13), 3_266_489_909)
+  low = Math.imul(low ^ (low >>> 16), 2_246_822_507) ^ Math.imul(high ^ (high >>> 13), 3_266_489_909)
+  return 4_294_967_296 * (2_097_151 & low) + (high >>> 0) || 1
 }

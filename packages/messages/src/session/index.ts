@@ -1,3 +1,4 @@
+export { type IndexedCall, type IndexedPiece, type IndexState, indexCalls } from './call_index.js'
 export type {
   Block,
   LogEntry,
@@ -12,12 +13,5 @@ export type {
 } from './entry.js'
 export { textSaysFailed } from './failures.js'
 export type { KeptState } from './kept_state.js'
-export {
-  type FailedCall,
-  figuresOfLog,
-  firstQuestion,
-  type LogFigures,
-  type ToolFigures,
-} from './log_figures.js'
 export { type Outcome, outcomeOf, verdictOf } from './outcome.js'
 export { isShownElsewhere, SessionReader } from './session_reader.js'

@@ -21,6 +21,7 @@ import {
   textOfContent,
 } from './records.js'
 import { CHUNKS_TYPE, StreamedAnswer } from './streamed_answer.js'
+import type { TrackedCall } from './waiting_calls.js'
 
 /**
  * Reads the entries of one session in order of `seq`, whatever format each message has, and links results to their
@@ -29,9 +30,28 @@ import { CHUNKS_TYPE, StreamedAnswer } from './streamed_answer.js'
  */
 export class SessionReader {
   private readonly messages = new MessageReader()
-  private readonly joiner = new CallJoiner()
   private readonly stream = new StreamedAnswer()
   private last_seq = 0
+
+  constructor(private readonly joiner = new CallJoiner()) {}
+
+  /** Goes on where another reader of the session was: behind an entry, with the calls and the stream that it knew. */
+  resume(last_seq: number, calls: readonly TrackedCall[], stream: string): void {
+    this.last_seq = last_seq
+    this.joiner.resume(calls)
+    const open = calls.filter(({ recorded, answered }) => recorded.message && !answered.message)
+    this.messages.resume(
+      open.flatMap(({ call: { name, seq }, ids: { message: id } }) =>
+        id === undefined ? [] : [{ id, name, seq }],
+      ),
+    )
+    this.stream.resume(stream)
+  }
+
+  /** The beginning of a part of a stream that no entry has ended yet. */
+  get unended(): string {
+    return this.stream.rest
+  }
 
   read(stored: LogEntry): ReadEntry {
     if (stored.seq !== this.last_seq + 1) this.joiner.stopCounting()

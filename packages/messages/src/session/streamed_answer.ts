@@ -11,6 +11,8 @@ const TEXT_LENGTH_MAX = 1_000_000
 /** A longer part of a stream is left out: it is a file. */
 const PART_LENGTH_MAX = 1_000_000
 
+const REST_LENGTH_MAX = 65_536
+
 /** What an event adds to a stream: text, or a call or a result. */
 export type StreamedPiece =
   | { kind: 'text'; text: string; whole: Streamed }
@@ -23,6 +25,17 @@ export class StreamedAnswer {
   /** What no part has ended yet. */
   private pieces: string[] = []
   private length = 0
+
+  /** The beginning of a part that no entry has ended yet; empty where it is too long to be kept. */
+  get rest(): string {
+    return this.length > REST_LENGTH_MAX ? '' : this.pieces.join('')
+  }
+
+  /** Goes on where another reader of the stream was. */
+  resume(rest: string): void {
+    this.pieces = rest === '' ? [] : [rest]
+    this.length = rest.length
+  }
 
   /** What follows is shown by itself. */
   close(): void {

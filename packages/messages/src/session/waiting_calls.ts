@@ -5,7 +5,11 @@ import type { Source } from './records.js'
 export interface TrackedCall {
   call: ToolCall
   recorded: Record<Source, boolean>
+  /** What each kind of entry calls it by. */
+  ids: Partial<Record<Source, string>>
   answered: Record<Source, boolean>
+  /** A digest of its arguments in canonical form; 0 if it has none. */
+  given: number
 }
 
 /** Most characters of calls and results to remember, in each of two generations. */

@@ -45,7 +45,7 @@ export const READ_CHANGED_ENTRIES = prepared(
   'read_changed_entries',
   `
 SELECT o.place, o.seq, o.id, o.kind, o.type, o.role, o.format, ${timestampText('o.created_at')} AS created_at,
-  o.data::text AS data, coalesce(o.patched_meta, o.meta)::text AS meta
+  ${timestampText('o.occurred_at')} AS occurred_at, o.data::text AS data, coalesce(o.patched_meta, o.meta)::text AS meta
 FROM (
   SELECT r.place, i.*, sum(i.bytes) OVER (ORDER BY r.place, i.seq ROWS UNBOUNDED PRECEDING) - i.bytes AS bytes_before
   FROM unnest($2::uuid[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS r (session_id, after_seq, last_seq, place)

@@ -92,6 +92,11 @@ export class Changes {
     for (const consumer of this.options.consumers) this.plan(project_id, consumer, this.roundMs)
   }
 
+  /** Somebody waits for what a consumer has not seen yet. */
+  hurry(project_id: string, name: string): void {
+    this.plan(project_id, this.byName.get(name)!, 0)
+  }
+
   /** How many consumers of projects it takes for ready. */
   get readyConsumers(): number {
     return this.ready.size

@@ -11,6 +11,7 @@ export interface ChangedEntry {
   role: string | null
   format: string | null
   created_at: string
+  occurred_at: string | null
   data: string
   meta: string | null
 }

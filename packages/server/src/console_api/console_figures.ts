@@ -1,5 +1,4 @@
-import type { LogFigures } from '@annals/messages/session'
-import type { Queryable, Row, Tenant } from '../postgres/database.js'
+import type { Queryable, Tenant } from '../postgres/database.js'
 import { findOwner } from '../users/users.js'
 import {
   COUNT_SESSIONS_OF_USERS,
@@ -50,16 +49,10 @@ export async function countOverTime(
   return row!.json!
 }
 
-const SESSIONS_AT_ONCE = 4
 const TITLE_LENGTH_MAX = 160
 
-interface FoundFigures {
-  figures: LogFigures
-  entries: number
-}
-
 /** What the console shows of a session, beyond the API's fields. */
-interface SessionFigures extends Omit<LogFigures, 'question'> {
+interface SessionFigures {
   session_id: string
   /** configs.title, or what a user said first. */
   title: string | null
@@ -67,42 +60,32 @@ interface SessionFigures extends Omit<LogFigures, 'question'> {
   total_tokens: number
   /** From the first entry to the last. */
   duration_ms: number
-  /** Whether what comes from the log is of the whole session; otherwise of its beginning. */
+  calls: number
+  failures: number
+  /** Whether the whole log was read for its calls and its title; more of it is read in a moment. */
   is_whole: boolean
 }
 
-/**
- * Figures of sessions, read from what is stored: nothing is kept for them, so appends pay nothing. Of a long session
- * only the beginning is read (see `READ_FIGURES`), a few sessions at a time. Unknown ids are left out.
- */
+/** Figures of sessions. Unknown ids are left out. */
 export async function readFigures(
   { database, project_id }: Tenant,
   session_ids: readonly string[],
-  figuresOfText: (entries: string) => Promise<FoundFigures>,
 ): Promise<SessionFigures[]> {
-  const figures: SessionFigures[] = []
-  for (let from = 0; from < session_ids.length; from += SESSIONS_AT_ONCE) {
-    const asked = session_ids.slice(from, from + SESSIONS_AT_ONCE)
-    for (const row of await database.query(READ_FIGURES, [project_id, asked])) {
-      figures.push(figuresOf(row, await figuresOfText(row.entries!)))
-    }
-  }
-  return figures
-}
-
-function figuresOf(row: Row, found: FoundFigures): SessionFigures {
-  const { question, ...figures } = found.figures
-  const title = (row.title ?? question)?.slice(0, 4 * TITLE_LENGTH_MAX).replaceAll(/\s+/g, ' ')
-  const last_seq = Number(row.last_seq)
-  return {
+  const rows = await database.query(READ_FIGURES, [project_id, [...session_ids]])
+  return rows.map((row) => ({
     session_id: row.session_id!,
-    title: title?.slice(0, TITLE_LENGTH_MAX) ?? null,
-    last_seq,
+    title:
+      (row.title ?? row.question)
+        ?.slice(0, 4 * TITLE_LENGTH_MAX)
+        .replaceAll(/\s+/g, ' ')
+        .slice(0, TITLE_LENGTH_MAX) ?? null,
+    last_seq: Number(row.last_seq),
     total_tokens: Number(row.total_tokens),
     duration_ms: Number(row.duration_ms),
-    ...figures,
-    is_whole: found.entries === last_seq,
-  }
+    calls: Number(row.calls),
+    failures: Number(row.failures),
+    is_whole: row.is_whole === 't',
+  }))
 }
 
 /** Sessions that are shown, and those that are counted. */

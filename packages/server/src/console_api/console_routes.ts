@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import serveFiles from '@fastify/static'
 import type { FastifyReply } from 'fastify'
 import Type from '#typebox'
+import type { Changes } from '../changes/changes.js'
 import { Strict, UserIdentifier } from '../contract/schema.js'
 import { AnnalsError, invalidRequest } from '../errors.js'
 import { answer, itemsOf } from '../http/answer/answer.js'
@@ -15,8 +16,7 @@ import { PAGE_LIMIT_MAX } from '../limits.js'
 import { type Authenticator, authenticate } from '../projects/authenticate.js'
 import { changeProject } from '../projects/projects.js'
 import { SESSIONS } from '../sessions/session_queries.js'
-import { workAtOnce } from '../threads/work_in_orders.js'
-import type { WorkThread } from '../threads/work_thread.js'
+import { prepareCalls } from '../tools/tool_routes.js'
 import { packagedFile } from '../version.js'
 import {
   countOverTime,
@@ -25,7 +25,6 @@ import {
   readIdentifiers,
   readSessionTree,
 } from './console_figures.js'
-import { FIGURE_BYTES_MAX } from './console_queries.js'
 import { type SignInParts, sessionRoutes } from './session_routes.js'
 
 // Built by packages/console into this package.
@@ -55,7 +54,7 @@ const NOT_BUILT = `<!doctype html><html lang="en"><meta charset="utf-8"><title>A
 
 export interface ConsoleParts extends SignInParts, Authenticator {
   config: SignInParts['config'] & Authenticator['config']
-  thread: WorkThread
+  changes: Pick<Changes, 'prepare'>
 }
 
 export async function consoleRoutes(app: AppServer, parts: ConsoleParts, files = FILES): Promise<void> {
@@ -145,8 +144,8 @@ const OverTimeQuery = Strict({
 const StartQuery = Strict({ ...RangeQuery, time_desc: Type.Boolean(), at: Time })
 
 const NIL_ID = '00000000-0000-0000-0000-000000000000'
-/** Bytes of JSON that the figures of some sessions take at once, as text and as values. */
-const FIGURES_BYTES = 16 * FIGURE_BYTES_MAX
+/** What the figures of users take at once. */
+const FIGURES_BYTES = 2 * 1024 * 1024
 const FIGURES_MAX = 50
 const USERS_MAX = 25
 const NAMES_MAX = 4
@@ -155,7 +154,7 @@ const NAMES_MAX = 4
  * Data that the console shows in addition to the API's, for one page at a time. Not part of the API: it changes with
  * the console, its only caller.
  */
-function consoleDataRoutes(app: AppServer, { database, thread }: ConsoleParts): void {
+function consoleDataRoutes(app: AppServer, { database, changes }: ConsoleParts): void {
   // Search costs disk space, so the console asks before it switches it on.
   app.post('/search', { schema: { hide: true } }, async (request, reply) => {
     const { project_id, grant } = request
@@ -167,10 +166,8 @@ function consoleDataRoutes(app: AppServer, { database, thread }: ConsoleParts): 
 
   app.get('/figures', { schema: { hide: true, querystring: IdsQuery } }, async (request, reply) => {
     const ids = parseIds(request.query.ids, FIGURES_MAX)
-    await request.memory.hold(FIGURES_BYTES)
-    const figuresOf = (text: string) =>
-      workAtOnce(thread, request.project_id, 'logFigures', text.length, text)
-    return answer(reply, JSON.stringify({ items: await readFigures(request, ids, figuresOf) }))
+    await prepareCalls(changes, request)
+    return answer(reply, JSON.stringify({ items: await readFigures(request, ids) }))
   })
 
   app.get('/tree', { schema: { hide: true, querystring: TreeQuery } }, async (request, reply) =>

@@ -55,6 +55,9 @@ export const Sha256 = Type.String({
   examples: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'],
 })
 
+/** A name that callers' data brings. */
+export const NameInPath = Type.String({ minLength: 1, maxLength: 256, description: 'The name, URL-encoded.' })
+
 export const Name = Type.String({ minLength: 1, maxLength: NAME_LENGTH_MAX, examples: ['production'] })
 
 export function pageQuery(limit_default: number = PAGE_LIMIT_DEFAULT, limit_max: number = PAGE_LIMIT_MAX) {

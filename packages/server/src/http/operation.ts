@@ -1,7 +1,7 @@
 import type { FastifyContextConfig, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import type { Static, TSchema } from '#typebox'
 import { type ResponseParts, responses } from '../contract/responses.js'
-import { Empty, Sha256, Strict, UserIdentifier, Uuid } from '../contract/schema.js'
+import { Empty, NameInPath, Sha256, Strict, UserIdentifier, Uuid } from '../contract/schema.js'
 import type { ErrorName } from '../errors.js'
 import { inEnvelope } from './answer/answer.js'
 import type { AppServer } from './app_server.js'
@@ -128,7 +128,7 @@ export function operationsOf(tag: string, same: { security?: Record<string, stri
 }
 
 /** Parameters of paths that are no ids. */
-const NO_IDS: Record<string, TSchema> = { identifier: UserIdentifier, sha256: Sha256 }
+const NO_IDS: Record<string, TSchema> = { identifier: UserIdentifier, sha256: Sha256, name: NameInPath }
 const ID = /_id$/
 
 function paramsOf(names: string[]): TSchema | undefined {

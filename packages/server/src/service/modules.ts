@@ -9,6 +9,7 @@ import { PROJECTS_MODULE } from '../projects/module.js'
 import { RUNS_MODULE } from '../runs/module.js'
 import { SEARCH_MODULE } from '../search/module.js'
 import { SESSIONS_MODULE } from '../sessions/module.js'
+import { TOOLS_MODULE } from '../tools/module.js'
 import { USERS_MODULE } from '../users/module.js'
 import { WEBHOOKS_MODULE } from '../webhooks/module.js'
 
@@ -25,6 +26,7 @@ export const MODULES: readonly Module[] = [
   SESSIONS_MODULE,
   RUNS_MODULE,
   SEARCH_MODULE,
+  TOOLS_MODULE,
   BLOB_REFERENCES_MODULE,
   WEBHOOKS_MODULE,
   MCP_MODULE,

@@ -107,6 +107,7 @@ export async function openApp(
     changes: {
       prepare: (tenant, name) => changes!.prepare(tenant, name),
       touched: (project_id) => changes!.touched(project_id),
+      hurry: (project_id, name) => changes!.hurry(project_id, name),
     },
   }
   const { all, opened } = openModules(modules, kits)

@@ -1,5 +1,4 @@
 import { readMessageForm } from '../blobs/read_form.js'
-import { CONSOLE_WORK } from '../console_api/console_work.js'
 import { bodyWork } from '../http/request/take_on_thread.js'
 import type { BodyParts } from '../http/request/taken_body.js'
 import { LEARNING_BODIES, readSkillForm } from '../learning/learning_bodies.js'
@@ -11,6 +10,7 @@ import { RUN_BODIES } from '../runs/run_schema.js'
 import { SEARCH_WORK } from '../search/search_work.js'
 import { SESSION_BODIES } from '../sessions/session_schema.js'
 import type { ThreadWork } from '../threads/work_thread.js'
+import { TOOL_WORK } from '../tools/tool_work.js'
 import { WEBHOOK_BODIES } from '../webhooks/webhook_schema.js'
 
 /** By operation: the bodies that modules take. */
@@ -32,5 +32,5 @@ export const THREAD_WORK: ThreadWork = {
   ...LOG_WORK,
   ...LEARNING_WORK,
   ...SEARCH_WORK,
-  ...CONSOLE_WORK,
+  ...TOOL_WORK,
 }

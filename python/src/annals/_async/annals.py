@@ -6,7 +6,18 @@ import httpx
 from typing_extensions import Self, Unpack
 
 from .._call import URL_DEFAULT, Call, Limits, RequestMaker
-from ..types import FoundEntry, FoundPage, FoundSessions, OwnKey, SearchQuery, Usage
+from ..types import (
+    FoundEntry,
+    FoundPage,
+    FoundSessions,
+    OwnKey,
+    SearchQuery,
+    ToolFailures,
+    ToolPage,
+    ToolQuery,
+    ToolsQuery,
+    Usage,
+)
 from .blobs import AsyncBlobs
 from .learning_spaces import AsyncLearningSpaces
 from .list import AsyncList
@@ -104,6 +115,14 @@ class AsyncAnnals:
         """
         asked = {**query, "mode": "recall", "group": "session"}
         return await self._transport.call(Call("GET", ("search",), query=asked))
+
+    async def tools(self, **query: Unpack[ToolsQuery]) -> ToolPage:
+        """The calls of tools in all sessions, counted by tool, those that failed most first."""
+        return await self._transport.call(Call("GET", ("tools",), query=query))
+
+    async def tool(self, name: str, **query: Unpack[ToolQuery]) -> ToolFailures:
+        """One tool, with its failures by what their messages have in common."""
+        return await self._transport.call(Call("GET", ("tools", name), query=query))
 
     async def usage(self, *, days: int | None = None) -> Usage:
         """What the project uses, its quotas, and what it stored by day. `days`: 30, to today."""

@@ -6,7 +6,18 @@ import httpx
 from typing_extensions import Self, Unpack
 
 from .._call import URL_DEFAULT, Call, Limits, RequestMaker
-from ..types import FoundEntry, FoundPage, FoundSessions, OwnKey, SearchQuery, Usage
+from ..types import (
+    FoundEntry,
+    FoundPage,
+    FoundSessions,
+    OwnKey,
+    SearchQuery,
+    ToolFailures,
+    ToolPage,
+    ToolQuery,
+    ToolsQuery,
+    Usage,
+)
 from .blobs import Blobs
 from .learning_spaces import LearningSpaces
 from .list import List
@@ -102,6 +113,14 @@ class Annals:
         """
         asked = {**query, "mode": "recall", "group": "session"}
         return self._transport.call(Call("GET", ("search",), query=asked))
+
+    def tools(self, **query: Unpack[ToolsQuery]) -> ToolPage:
+        """The calls of tools in all sessions, counted by tool, those that failed most first."""
+        return self._transport.call(Call("GET", ("tools",), query=query))
+
+    def tool(self, name: str, **query: Unpack[ToolQuery]) -> ToolFailures:
+        """One tool, with its failures by what their messages have in common."""
+        return self._transport.call(Call("GET", ("tools", name), query=query))
 
     def usage(self, *, days: int | None = None) -> Usage:
         """What the project uses, its quotas, and what it stored by day. `days`: 30, to today."""

@@ -1,0 +1,123 @@
+import Type, { type Static } from '#typebox'
+import {
+  Between,
+  Count,
+  Nullable,
+  optional,
+  Strict,
+  Timestamp,
+  UserIdentifier,
+  Uuid,
+} from '../contract/schema.js'
+import { Seq } from '../log/event_schema.js'
+
+const ONLY = {
+  user: UserIdentifier,
+  filter_by_configs: Type.String({
+    contentMediaType: 'application/json',
+    description:
+      'A JSON object, URL-encoded. Only calls in sessions whose `configs` contain it, as in the list of sessions.',
+    examples: ['{"agent":"gpt-4o"}'],
+  }),
+  from: Timestamp('Only calls that were made at this time or later.'),
+  to: Timestamp('Only calls that were made before this time.'),
+}
+
+export const ToolsQuery = Strict(
+  optional({ ...ONLY, limit: Between(1, 200, 'Most tools that are returned.', 100) }),
+)
+export type ToolsQuery = Static<typeof ToolsQuery>
+
+export const ToolQuery = Strict(
+  optional({ ...ONLY, limit: Between(1, 100, 'Most groups of failures that are returned.', 20) }),
+)
+
+const FIGURES = {
+  name: Type.String({ description: 'The name of the tool.', examples: ['issue_refund'] }),
+  calls: Count('How often it was called.'),
+  failures: Count('Calls whose result says that they failed.'),
+  unanswered: Count('Calls that have no result.'),
+  sessions: Count('Sessions that called it.'),
+  p50_ms: Nullable(
+    Count(
+      'How long a call took at the median, in ms, from its entry to that of its result; null if not known.',
+    ),
+  ),
+  p95_ms: Nullable(Count('How long all but one in 20 calls took at most, in ms; null if not known.')),
+  last_called_at: Nullable(Timestamp('When it was last called.')),
+}
+
+export const Tool = Type.Object(FIGURES, { $id: 'Tool' })
+
+const HOW_MUCH = {
+  complete: Type.Boolean({
+    description:
+      'Whether every call is counted that was stored before the request. If not, each number is a lower bound.',
+  }),
+  counted_from: Nullable(
+    Timestamp('Of more than 500,000 calls, the newest are counted: these were made at this time or later.'),
+  ),
+  indexing: Nullable(
+    Type.Object(
+      { sessions_done: Count('Sessions that have been read.'), sessions: Count('Sessions of the project.') },
+      {
+        description:
+          'How far the project is being read, which begins with the first request for its tools and goes on by itself; null when it is done.',
+      },
+    ),
+  ),
+}
+
+export const ToolPage = Type.Object(
+  {
+    items: Type.Array(Type.Ref('Tool'), { description: 'Those that failed most first.' }),
+    has_more: Type.Boolean({ description: 'Whether there are more tools than `limit`.' }),
+    ...HOW_MUCH,
+  },
+  { $id: 'ToolPage' },
+)
+
+const FailedCall = Type.Object({
+  session_id: Uuid('The session that called the tool.'),
+  title: Nullable(
+    Type.String({
+      description: 'What the session is called: `title` in its configs, or what a user said first.',
+    }),
+  ),
+  seq: Seq,
+  result_seq: Nullable(Seq),
+  called_at: Timestamp('When it was called.'),
+  result: Type.String({ description: 'What the tool returned, up to 300 characters.' }),
+  said: Nullable(
+    Type.Object(
+      { seq: Seq, text: Type.String() },
+      { description: 'What the assistant said next, up to 300 characters.' },
+    ),
+  ),
+})
+
+export const ToolFailures = Type.Object(
+  {
+    ...FIGURES,
+    groups: Type.Array(
+      Type.Object({
+        message: Nullable(
+          Type.String({
+            description:
+              'What the failures have in common: the first line of what the tool returned, without what differs, such as numbers and quoted texts. null for those that say nothing.',
+            examples: ['payment method … not found'],
+          }),
+        ),
+        failures: Count('Failed calls.'),
+        sessions: Count('Sessions that they are in.'),
+        first_at: Timestamp('When the first of the calls was made.'),
+        last_at: Timestamp('When the last of the calls was made.'),
+        examples: Type.Array(FailedCall, { description: 'The newest, up to 3.' }),
+      }),
+      { description: 'Its failed calls by what their messages have in common, the most frequent first.' },
+    ),
+    has_more: Type.Boolean({ description: 'Whether there are more groups than `limit`.' }),
+    ...HOW_MUCH,
+  },
+  { $id: 'ToolFailures' },
+)
