@@ -138,6 +138,8 @@ describe('annals import', () => {
         message: { role: 'user', content: `${n} ${'x'.repeat(300)}` },
       }),
     ).join('\n')
+    // What the command has not read yet when it ends.
+    child.stdin!.on('error', () => {})
     child.stdin!.write(`${more}\n`)
     await expect.poll(async () => (await list('sessions', 'list')).length).toBe(1)
     const [session] = await list('sessions', 'list')

@@ -16,6 +16,8 @@ export interface FileFacts {
   /** Its path, as far as it was given: `projects/shop/7c0c.jsonl`. */
   name: string
   head: Head
+  /** What the files of one archive tell each other. */
+  shared: Map<string, unknown>
 }
 
 /** A format of other tools. */

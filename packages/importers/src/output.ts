@@ -31,6 +31,8 @@ interface OpenSession {
   id: string
   /** It was only named, by a session below it. */
   is_elsewhere: boolean
+  /** What was said of it, as JSON. */
+  configs: Map<string, string>
   /** How often each content was there, of entries without a name. */
   unnamed: Map<string, number>
 }
@@ -95,7 +97,7 @@ export class Output {
   /** Opens a session, or adds to one that is open. */
   session(key: string, facts: SessionFacts = {}): void {
     const found = this.open.get(key)
-    const configs = this.storable(key, facts.configs ?? {})
+    const configs = this.newConfigs(found, this.storable(key, facts.configs ?? {}))
     if (found) found.is_elsewhere = false
     if (found && Object.keys(configs).length === 0) return
     // What only says something of a session is mapped, unless it is kept raw as well.
@@ -104,7 +106,7 @@ export class Output {
       if (!this.skipped.has(key)) this.records.push({ kind: 'configs', session_id: found.id, configs })
       return
     }
-    this.openAs(key)
+    this.newConfigs(this.openAs(key), configs)
     const changed_at = timeOf(facts.changed_at)
     if (this.since !== undefined && changed_at !== undefined && changed_at < this.since) {
       this.skipped.add(key)
@@ -202,8 +204,20 @@ export class Output {
     this.records.push({ kind: 'warning', place: this.place, reason })
   }
 
-  private openAs(key: string): void {
-    this.open.set(key, { id: this.sessionId(key), is_elsewhere: false, unnamed: new Map() })
+  private openAs(key: string): OpenSession {
+    const session = { id: this.sessionId(key), is_elsewhere: false, configs: new Map(), unnamed: new Map() }
+    this.open.set(key, session)
+    return session
+  }
+
+  /** What was not said yet. */
+  private newConfigs(session: OpenSession | undefined, configs: JsonObject): JsonObject {
+    if (!session) return configs
+    const news = Object.entries(configs).filter(
+      ([name, value]) => session.configs.get(name) !== writeJson(value),
+    )
+    for (const [name, value] of news) session.configs.set(name, writeJson(value))
+    return Object.fromEntries(news)
   }
 
   private entry(

@@ -37,17 +37,22 @@ export class UnknownFormat extends Error {
  * Reads a file of any known format, packed or not, in memory that does not grow with it.
  * @throws UnknownFormat before anything else came
  */
-export async function* readImport(
+export function readImport(file: ImportFile, options: ReadOptions = {}): AsyncGenerator<ImportRecord, void> {
+  return readFile(file, options, new Map())
+}
+
+async function* readFile(
   file: ImportFile,
-  options: ReadOptions = {},
+  options: ReadOptions,
+  shared: FileFacts['shared'],
 ): AsyncGenerator<ImportRecord, void> {
   const { head, is_whole, rest } = await begin(file.bytes)
   const packing = packingOf(head)
   if (packing === 'gzip')
-    yield* readImport({ name: file.name.replace(/\.gz$/i, ''), bytes: gunzip(rest) }, options)
+    yield* readFile({ name: file.name.replace(/\.gz$/i, ''), bytes: gunzip(rest) }, options, shared)
   else if (packing === 'zip') yield* readArchive(file.name, rest, options)
   else if (packing === 'utf-16') throw new UnknownFormat(`${file.name} is UTF-16, and not UTF-8.`)
-  else yield* readPlain(file.name, head, is_whole, rest, options)
+  else yield* readPlain(file.name, head, is_whole, rest, options, shared)
 }
 
 async function* readArchive(
@@ -56,6 +61,7 @@ async function* readArchive(
   options: ReadOptions,
 ): AsyncGenerator<ImportRecord, void> {
   let found = false
+  const shared = new Map<string, unknown>()
   for await (const file of unzip(bytes)) {
     const inner = `${name}/${file.name}`
     if (file.reason !== undefined) {
@@ -63,7 +69,7 @@ async function* readArchive(
       continue
     }
     try {
-      for await (const record of readImport({ name: inner, bytes: file.bytes }, options)) {
+      for await (const record of readFile({ name: inner, bytes: file.bytes }, options, shared)) {
         found = true
         yield record
       }
@@ -82,11 +88,12 @@ async function* readPlain(
   is_whole: boolean,
   rest: AsyncIterable<Uint8Array>,
   options: ReadOptions,
+  shared: FileFacts['shared'],
 ): AsyncGenerator<ImportRecord, void> {
   const head = headOf(bytes, is_whole)
   const format = formatOf(name, head, options.format)
   const output = new Output(format.name, name, options.since)
-  const parser = format.open(output, { name, head } satisfies FileFacts)
+  const parser = format.open(output, { name, head, shared })
   const reader = readerOf(format, head.is_lines, options)
   yield { kind: 'format', file: name, format: format.name }
   for await (const chunk of rest)
@@ -127,7 +134,7 @@ function readerOf(
 ): PieceReader {
   const are_lines = format.shape === 'lines' || is_lines === true
   // One line may be one document, of which some members are long.
-  return are_lines && !(format.shape === 'document' && format.streamed)
+  return are_lines && !format.streamed
     ? new LineReader(line_bytes_max)
     : new DocumentReader(new Set(format.streamed), item_bytes_max)
 }

@@ -17,7 +17,7 @@ describe('claude-code', () => {
       [
         "s1 {"agent":"claude-code"}",
         "s1 source.claude-code.file-history-snapshot (noise)",
-        "s1 {"agent":"claude-code","cwd":"/home/mia/shop","git_branch":"main","version":"2.1.0"}",
+        "s1 {"cwd":"/home/mia/shop","git_branch":"main","version":"2.1.0"}",
         "s1 anthropic user at 10:00:01",
         "s1 {"model":"claude-sonnet-5"}",
         "s1 anthropic assistant at 10:00:02",
@@ -102,6 +102,259 @@ describe('openai-responses', () => {
         "s1 responses function_call at 11:06:40",
         "s1 responses assistant at 11:06:40",
         "s1 source.openai-responses.response (noise) at 11:06:40",
+      ]
+    `)
+  })
+})
+
+describe('anthropic', () => {
+  it('has requests and batches', async () => {
+    expect(outline(await recordsOf('anthropic.json'))).toMatchInlineSnapshot(`
+      [
+        "s1 {"model":"claude-sonnet-5","metadata":{"user_id":"mia"}}",
+        "s1 anthropic system",
+        "s1 anthropic user",
+        "s1 anthropic assistant",
+        "s1 anthropic user",
+        "s1 source.anthropic.run (noise)",
+      ]
+    `)
+    expect(outline(await recordsOf('anthropic_batch.jsonl'))).toMatchInlineSnapshot(`
+      [
+        "s1 {}",
+        "s1 anthropic assistant",
+        "s1 source.anthropic.run (noise)",
+        "s2 {}",
+        "s2 source.anthropic.run (noise)",
+      ]
+    `)
+  })
+})
+
+describe('gemini', () => {
+  it('has contents, sessions of its command line, and prompts of AI Studio', async () => {
+    expect(outline(await recordsOf('gemini.json'))).toMatchInlineSnapshot(`
+      [
+        "s1 {}",
+        "s1 gemini system",
+        "s1 gemini user",
+        "s1 gemini model",
+        "s1 gemini user",
+        "s1 source.gemini.run (noise)",
+      ]
+    `)
+    expect(outline(await recordsOf('gemini_cli.json'))).toMatchInlineSnapshot(`
+      [
+        "s1 {"agent":"gemini-cli"}",
+        "s1 gemini user at 12:00:01",
+        "s1 {"model":"gemini-3-pro"}",
+        "s1 gemini model at 12:00:02",
+        "s1 gemini user at 12:00:03",
+        "s1 source.gemini.info (noise) at 12:00:04",
+        "s1 source.gemini.session (noise) at 12:00:00",
+      ]
+    `)
+    expect(outline(await recordsOf('gemini_studio.json'))).toMatchInlineSnapshot(`
+      [
+        "s1 {"model":"models/gemini-3-pro"}",
+        "s1 gemini user",
+        "s1 gemini model",
+        "s1 gemini model",
+        "s1 source.gemini.run (noise)",
+      ]
+    `)
+  })
+})
+
+describe('chatgpt', () => {
+  it('has the current branch as the session, and another as a fork', async () => {
+    expect(outline(await recordsOf('chatgpt.json'))).toMatchInlineSnapshot(`
+      [
+        "s1 {"agent":"chatgpt","title":"A plot","model":"gpt-5"}",
+        "s1 source.chatgpt.text (noise) at 11:06:40",
+        "s1 openai user at 11:06:41",
+        "s1 openai assistant at 11:06:43",
+        "s1 openai tool at 11:06:44",
+        "s1 openai assistant at 11:06:45",
+        "s1 openai user at 11:06:46",
+        "s1 source.chatgpt.conversation (noise) at 11:06:49",
+        "s2 fork of s1 {"agent":"chatgpt","title":"A plot","model":"gpt-5","branch":"a1"}",
+        "s2 openai assistant at 11:06:42",
+      ]
+    `)
+  })
+})
+
+describe('claude-ai', () => {
+  it("has branches, results of tools on the user's side, and attached texts", async () => {
+    expect(outline(await recordsOf('claude_ai.json'))).toMatchInlineSnapshot(`
+      [
+        "s1 {"agent":"claude.ai","title":"A letter"}",
+        "s1 anthropic user at 13:00:01",
+        "s1 anthropic assistant at 13:00:02",
+        "s1 anthropic user at 13:00:02",
+        "s1 anthropic assistant at 13:00:02",
+        "s1 anthropic user at 13:00:04",
+        "s1 source.claude-ai.conversation (noise) at 13:05:00",
+        "s2 fork of s1 {"agent":"claude.ai","title":"A letter","branch":"m-3"}",
+        "s2 anthropic user at 13:00:03",
+      ]
+    `)
+  })
+})
+
+describe('atif', () => {
+  it('has steps as messages, and subagents below', async () => {
+    expect(outline(await recordsOf('atif.json'))).toMatchInlineSnapshot(`
+      [
+        "s1 {"agent":"harbor","version":"1.0","model":"gpt-5"}",
+        "s1 openai system at 14:00:01",
+        "s1 openai user at 14:00:02",
+        "s1 openai assistant at 14:00:03",
+        "s1 openai tool at 14:00:03",
+        "s1 source.atif.observation at 14:00:03",
+        "s1 openai assistant at 14:00:04",
+        "s1 source.atif.trajectory (noise)",
+        "s1 outcome",
+        "s2 below s1 {"agent":"helper","version":"1"}",
+        "s2 openai user at 14:00:01",
+        "s2 source.atif.trajectory (noise)",
+      ]
+    `)
+  })
+})
+
+describe('inspect', () => {
+  it('has samples below their evaluation, with scores', async () => {
+    expect(outline(await recordsOf('inspect.json'))).toMatchInlineSnapshot(`
+      [
+        "s1 {"agent":"inspect","task":"arithmetic","model":"openai/gpt-5","dataset":"sums","status":"success"}",
+        "s2 below s1 {"agent":"inspect","task":"arithmetic","model":"openai/gpt-5","sample":1,"epoch":1}",
+        "s2 openai user",
+        "s2 openai assistant",
+        "s2 openai tool",
+        "s2 source.inspect.model (noise) at 15:00:00",
+        "s2 source.inspect.attachments (noise)",
+        "s2 source.inspect.sample (noise) at 15:00:09",
+        "s2 outcome at 15:00:09",
+        "s3 below s1 {"agent":"inspect","task":"arithmetic","model":"openai/gpt-5","sample":2,"epoch":1}",
+        "s3 openai user",
+        "s3 openai assistant",
+        "s3 openai tool",
+        "s3 source.inspect.model (noise) at 15:00:00",
+        "s3 source.inspect.attachments (noise)",
+        "s3 source.inspect.sample (noise) at 15:00:09",
+        "s3 outcome at 15:00:09",
+        "s1 source.inspect.log (noise) at 15:00:00",
+        "s1 outcome at 15:00:10",
+      ]
+    `)
+  })
+})
+
+describe('swe-agent', () => {
+  it('has the history, steps without repetitions, and how it ended', async () => {
+    expect(outline(await recordsOf('swe_agent.json'))).toMatchInlineSnapshot(`
+      [
+        "s1 {"agent":"swe-agent","instance":"swe_agent","environment":"swe_main"}",
+        "s1 openai system",
+        "s1 openai user",
+        "s1 openai assistant",
+        "s1 openai tool",
+        "s1 source.swe-agent.step (noise)",
+        "s1 source.swe-agent.run (noise)",
+        "s1 outcome",
+      ]
+    `)
+    expect(outline(await recordsOf('mini_swe_agent.json'))).toMatchInlineSnapshot(`
+      [
+        "s1 {"agent":"swe-agent","instance":"repo__1"}",
+        "s1 openai system",
+        "s1 openai user at 11:06:40",
+        "s1 openai assistant",
+        "s1 source.swe-agent.message",
+        "s1 source.swe-agent.run (noise)",
+        "s1 outcome",
+      ]
+    `)
+  })
+})
+
+describe('tau-bench', () => {
+  it('has runs and simulations with their rewards', async () => {
+    expect(outline(await recordsOf('tau_bench.json'))).toMatchInlineSnapshot(`
+      [
+        "s1 of mia_1 {"agent":"tau-bench","task_id":3,"trial":1,"reward":1}",
+        "s1 openai system",
+        "s1 openai user",
+        "s1 openai assistant",
+        "s1 openai tool",
+        "s1 source.tau-bench.run (noise)",
+        "s1 outcome",
+      ]
+    `)
+    expect(outline(await recordsOf('tau2_bench.json'))).toMatchInlineSnapshot(`
+      [
+        "s1 {"agent":"tau2-bench","model":"gpt-5"}",
+        "s2 {"agent":"tau2-bench","task_id":"0","trial":0,"reward":0,"model":"gpt-5"}",
+        "s2 openai assistant at 16:00:01",
+        "s2 openai user",
+        "s2 openai assistant",
+        "s2 openai tool",
+        "s2 source.tau-bench.simulation (noise) at 16:01:00",
+        "s2 outcome at 16:01:00",
+        "s1 source.tau-bench.results (noise) at 16:00:00",
+      ]
+    `)
+  })
+})
+
+describe('langfuse', () => {
+  it('stores what generations repeat once, and tools as calls', async () => {
+    expect(outline(await recordsOf('langfuse.json'))).toMatchInlineSnapshot(`
+      [
+        "s1 of mia {"agent":"support","trace":"t1","tags":["a"]}",
+        "s1 {"model":"gpt-5"}",
+        "s1 openai user at 17:00:00",
+        "s1 openai assistant at 17:00:01",
+        "s1 otel.span at 17:00:01",
+        "s1 tool_call at 17:00:03",
+        "s1 openai tool at 17:00:04",
+        "s1 openai assistant at 17:00:05",
+        "s1 otel.span at 17:00:05",
+        "s1 source.langfuse.trace (noise) at 17:00:00",
+        "s1 outcome",
+      ]
+    `)
+  })
+})
+
+describe('langsmith', () => {
+  it("has threads, LangChain's messages and failed tools", async () => {
+    expect(outline(await recordsOf('langsmith.jsonl'))).toMatchInlineSnapshot(`
+      [
+        "s1 {"agent":"agent"}",
+        "s1 otel.span at 18:00:05",
+        "s1 outcome at 18:00:05",
+        "s1 {"model":"gpt-5"}",
+        "s1 openai user at 18:00:01",
+        "s1 openai assistant at 18:00:02",
+        "s1 otel.span at 18:00:02",
+        "s1 tool_call at 18:00:03",
+      ]
+    `)
+  })
+})
+
+describe('phoenix', () => {
+  it('has flat and nested attributes', async () => {
+    expect(outline(await recordsOf('phoenix.jsonl'))).toMatchInlineSnapshot(`
+      [
+        "s1 of mia {"model":"gpt-5"}",
+        "s1 openai user at 19:00:00",
+        "s1 openai assistant at 19:00:01",
+        "s1 otel.span at 19:00:01",
+        "s1 tool_call at 19:00:03",
       ]
     `)
   })

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { zipSync } from 'fflate'
@@ -6,7 +7,10 @@ import { UnknownFormat } from '../src/read_import.ts'
 import type { ImportRecord } from '../src/records.ts'
 import { fixture, outline, recordsOf, tallyOf } from './reading.ts'
 
-const FIXTURES = ['claude_code.jsonl', 'codex.jsonl', 'openai_chat.jsonl', 'openai_responses.json']
+const FIXTURES = readdirSync(new URL('fixtures/', import.meta.url))
+
+/** Those whose lines are of the formats that have no other form. */
+const LINES = ['claude_code.jsonl', 'codex.jsonl', 'openai_chat.jsonl']
 
 /** What is stored, without what tells how far it was read. */
 function stored(records: ImportRecord[]): ImportRecord[] {
@@ -87,9 +91,7 @@ describe('reading', () => {
   )
 
   it('loses no line: each is mapped, kept raw or refused, and what it says is stored', async () => {
-    const samples = FIXTURES.filter((name) => name.endsWith('l')).flatMap((name) =>
-      fixture(name).toString().trimEnd().split('\n'),
-    )
+    const samples = LINES.flatMap((name) => fixture(name).toString().trimEnd().split('\n'))
     const jsonLine = fc.oneof(
       fc.constantFrom(...samples),
       fc.json({ maxDepth: 3 }),
@@ -117,6 +119,41 @@ describe('reading', () => {
     )
   })
 })
+
+describe('what a file says', () => {
+  it.each(FIXTURES)('is all stored, wherever it stands in %s', async (name) => {
+    const values = fixture(name)
+      .toString()
+      .trimEnd()
+      .split(name.endsWith('.jsonl') ? '\n' : '\u0000')
+      .map((text) => JSON.parse(text))
+    let count = 0
+    const mark = (value: unknown): void => {
+      if (typeof value !== 'object' || value === null) return
+      for (const one of Object.values(value)) mark(one)
+      if (!Array.isArray(value)) Object.assign(value, { [`unheard_${count}`]: `mark${count++}!` })
+    }
+    for (const value of values) mark(value)
+    const format = (await recordsOf(name)).flatMap((record) =>
+      record.kind === 'format' ? record.format : [],
+    )[0]
+    const records = await recordsOf(name, values.map((value) => JSON.stringify(value)).join('\n'), { format })
+    const all = JSON.stringify(records)
+    const lost = Array.from({ length: count }, (_, at) => `mark${at}!`).filter((one) => !all.includes(one))
+    const holders = lost.map((one) => holderOf(values, one))
+    expect(count).toBeGreaterThan(3)
+    expect(holders).toEqual([])
+  })
+})
+
+/** The object with a mark, without those in it, to show what was lost. */
+function holderOf(value: unknown, mark: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined
+  if (Object.values(value).includes(mark)) return JSON.stringify(value).slice(0, 200)
+  return Object.values(value)
+    .map((one) => holderOf(one, mark))
+    .find((one) => one !== undefined)
+}
 
 /** The line with a mark in it, if it is an object. */
 function marked(line: string, mark: string): string {

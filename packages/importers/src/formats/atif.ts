@@ -1,0 +1,180 @@
+import { MESSAGE_FORMATS } from '@annals/messages'
+import { isJsonObject, writeJson } from '@annals/messages/json'
+import type { Format, Parser } from '../format.js'
+import { isEmpty, listIn, objectIn, objectsIn, textIn, without } from '../json.js'
+import type { EntryFacts, Output } from '../output.js'
+import type { Piece } from '../reading/pieces.js'
+import type { JsonObject } from '../records.js'
+
+/** The Agent Trajectory Interchange Format, versions 1.0 to 1.7. */
+export const ATIF: Format = {
+  name: 'atif',
+  title: 'trajectories in ATIF, the Agent Trajectory Interchange Format',
+  shape: 'document',
+  streamed: ['steps'],
+  knows: ({ schema_version }) => typeof schema_version === 'string' && /^ATIF-v1\b/.test(schema_version),
+  open: (output) => new AtifParser(output),
+}
+
+class AtifParser implements Parser {
+  private key = 'trajectory'
+  private steps = 0
+
+  constructor(private readonly out: Output) {}
+
+  read(value: unknown, { member }: Piece): void {
+    if (!isJsonObject(value)) return
+    if (member === '') this.open(value)
+    else if (member === 'steps') this.step(this.key, value)
+    else this.close(value)
+  }
+
+  private open(trajectory: JsonObject): void {
+    this.steps = 0
+    this.key = openTrajectory(this.out, trajectory)
+  }
+
+  /** What else the trajectory has, which may stand after its steps. */
+  private close(trajectory: JsonObject): void {
+    // Without steps nothing came before.
+    if (!this.out.isOpen(this.key)) this.open(trajectory)
+    openTrajectory(this.out, trajectory, this.key)
+    const { steps: _, subagent_trajectories, ...about } = trajectory
+    this.out.raw(this.key, 'trajectory', about, { native: 'trajectory', noise: true })
+    const { reward, rewards, outcome } = objectIn(about.extra)
+    if (reward !== undefined || rewards !== undefined || outcome !== undefined)
+      this.out.outcome(this.key, without({ reward, rewards, outcome }))
+    for (const one of objectsIn(subagent_trajectories)) this.subagent(one)
+    this.out.end(this.key)
+  }
+
+  private subagent(trajectory: JsonObject): void {
+    const key = openTrajectory(this.out, trajectory, undefined, this.key)
+    const before = this.steps
+    this.steps = 0
+    for (const step of objectsIn(trajectory.steps)) this.step(key, step)
+    this.steps = before
+    const { steps: _, ...about } = trajectory
+    this.out.raw(key, 'trajectory', about, { native: 'trajectory', noise: true })
+    this.out.end(key)
+  }
+
+  private step(key: string, step: JsonObject): void {
+    this.steps += 1
+    const native = textIn(step.step_id) ?? (typeof step.step_id === 'number' ? step.step_id : this.steps)
+    // Written by an export of Annals: the step's entries as they were.
+    const entries = objectIn(objectIn(step.extra).annals).entries
+    if (Array.isArray(entries)) {
+      for (const [index, entry] of entries.entries()) this.exact(key, `${native}/${index}`, entry)
+      return
+    }
+    for (const { suffix, at, ...entry } of entriesOfStep(step)) {
+      const facts: EntryFacts = {
+        native: `${native}${suffix}`,
+        at,
+        ...('meta' in entry && entry.meta && { meta: entry.meta }),
+      }
+      if (entry.kind === 'message') this.out.message(key, 'openai', entry.blob, facts)
+      else this.out.event(key, entry.type, entry.data, facts)
+    }
+  }
+
+  private exact(key: string, native: string, entry: unknown): void {
+    const { kind, type, data, format, blob, meta, occurred_at: at } = objectIn(entry)
+    const facts: EntryFacts = { native, at, ...(isJsonObject(meta) && { meta }) }
+    const found = MESSAGE_FORMATS.find((one) => one === format)
+    if (kind === 'message' && found) this.out.message(key, found, blob, facts)
+    else if (kind === 'event' && typeof type === 'string' && isJsonObject(data))
+      this.out.event(key, type, data, facts)
+    else this.out.raw(key, 'entry', entry, facts)
+  }
+}
+
+/** Opens the session of a trajectory, or adds to it. Returns its key. */
+function openTrajectory(out: Output, trajectory: JsonObject, known?: string, parent?: string): string {
+  const { agent, session_id, trajectory_id, extra, notes } = trajectory
+  const { name, version, model_name: model } = objectIn(agent)
+  const key = known ?? textIn(trajectory_id) ?? textIn(session_id) ?? 'trajectory'
+  // Exports of Annals have the configs as they were.
+  const { configs, user } = objectIn(objectIn(extra).annals)
+  const told = isJsonObject(configs) ? configs : { agent: name, version, model, notes }
+  out.session(key, { parent, user, configs: told })
+  return key
+}
+
+/** An entry of a step, with what is added to the step's name for it. */
+export type StepEntry = { suffix: string; at: unknown } & (
+  | { kind: 'message'; blob: JsonObject; meta?: JsonObject }
+  | { kind: 'event'; type: string; data: JsonObject }
+)
+
+const SPEAKERS: Record<string, string> = { system: 'system', user: 'user', agent: 'assistant' }
+
+/** What a step says, as messages in OpenAI's chat format; what is none is an event. */
+export function entriesOfStep(step: JsonObject): StepEntry[] {
+  const {
+    step_id: _,
+    timestamp: at,
+    source,
+    message,
+    reasoning_content,
+    tool_calls,
+    observation,
+    ...others
+  } = step
+  const role = SPEAKERS[String(source)]
+  const results = objectsIn(objectIn(observation).results)
+  const calls = objectsIn(tool_calls)
+  if (role === undefined)
+    return [{ suffix: '', at, kind: 'event', type: 'source.atif.step', data: { raw: step } }]
+  const made = calls.map(({ tool_call_id, function_name, arguments: given }) => ({
+    id: String(tool_call_id),
+    type: 'function',
+    function: {
+      name: String(function_name),
+      arguments: typeof given === 'string' ? given : writeJson(given ?? {}),
+    },
+  }))
+  const told = calls.map((call) => without(call, 'tool_call_id', 'function_name', 'arguments'))
+  const around = without(objectIn(observation), 'results')
+  const rest = {
+    ...without(others),
+    ...(told.some((call) => !isEmpty(call)) && { tool_calls: told }),
+    ...(!isEmpty(around) && { observation: around }),
+    ...(reasoning_content != null && role !== 'assistant' && { reasoning_content }),
+  }
+  const blob = {
+    role,
+    content: message === '' && made.length > 0 ? null : contentOf(message),
+    ...(role === 'assistant' && reasoning_content != null && { reasoning_content }),
+    ...(made.length > 0 && { tool_calls: made }),
+  }
+  const first: StepEntry = {
+    suffix: '',
+    at,
+    kind: 'message',
+    blob,
+    ...(!isEmpty(rest) && { meta: { atif: rest } }),
+  }
+  return [first, ...results.map((result, index) => resultEntry(result, index, at, made))]
+}
+
+function resultEntry(result: JsonObject, index: number, at: unknown, calls: { id: string }[]): StepEntry {
+  const { source_call_id, content, ...rest } = result
+  const suffix = `/${index}`
+  if (!calls.some(({ id }) => id === source_call_id))
+    return { suffix, at, kind: 'event', type: 'source.atif.observation', data: { raw: result } }
+  const blob = { role: 'tool', tool_call_id: source_call_id, content: contentOf(content) }
+  const told = without(rest)
+  return { suffix, at, kind: 'message', blob, ...(!isEmpty(told) && { meta: { atif: told } }) }
+}
+
+/** Content is a text or, since version 1.6, a list of parts. */
+function contentOf(content: unknown): unknown {
+  if (typeof content === 'string') return content
+  if (content == null) return ''
+  return listIn(content).map((part) => {
+    const { type, text } = objectIn(part)
+    return type === 'text' && typeof text === 'string' ? part : { type: 'text', text: writeJson(part) }
+  })
+}

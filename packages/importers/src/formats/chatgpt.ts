@@ -1,0 +1,151 @@
+import { isJsonObject, writeJson } from '@annals/messages/json'
+import type { Format, Parser } from '../format.js'
+import { isEmpty, listIn, objectIn, objectsIn, textIn, without } from '../json.js'
+import type { Output } from '../output.js'
+import type { JsonObject } from '../records.js'
+import { branchesOf, type TreeNode } from '../tree.js'
+
+export const CHATGPT: Format = {
+  name: 'chatgpt',
+  title: 'the export of ChatGPT (the zip, or its conversations.json)',
+  // Of a long conversation, the beginning may show no node that is whole.
+  knows: ({ mapping, create_time }) =>
+    isJsonObject(mapping) &&
+    (isEmpty(mapping)
+      ? create_time !== undefined
+      : Object.values(mapping).some((node) => isJsonObject(node) && 'children' in node)),
+  open: (output) => new ChatGptParser(output),
+}
+
+class ChatGptParser implements Parser {
+  constructor(private readonly out: Output) {}
+
+  read(value: unknown): void {
+    if (!isJsonObject(value) || !isJsonObject(value.mapping)) return
+    const { mapping, ...about } = value
+    const key = textIn(about.conversation_id) ?? textIn(about.id) ?? `${about.title} ${about.create_time}`
+    const nodes = new Map<string, TreeNode & { value: JsonObject }>()
+    for (const [id, node] of Object.entries(mapping as JsonObject))
+      nodes.set(id, {
+        id,
+        parent: textIn(objectIn(node).parent),
+        value: isJsonObject(node) ? node : { node },
+      })
+    const { title, default_model_slug: model, gizmo_id } = about
+    const configs = { agent: 'chatgpt', title, model, gizmo_id }
+    this.out.session(key, { configs, changed_at: about.update_time })
+    const { current, others } = branchesOf(nodes, textIn(about.current_node))
+    const said = new Set<string>()
+    const written = new Set(current)
+    for (const id of current) if (this.node(key, id, nodes, current)) said.add(id)
+    this.out.raw(key, 'conversation', about, { native: 'conversation', at: about.update_time, noise: true })
+    for (const { leaf, at, nodes: own } of others) {
+      const fork_key = `${key}/${leaf}`
+      const before = current.slice(0, current.indexOf(at ?? '') + 1)
+      const from = before.findLast((id) => said.has(id))
+      const facts = { configs: { ...configs, branch: leaf } }
+      if (from === undefined) this.out.session(fork_key, facts)
+      else this.out.fork(fork_key, key, from, facts)
+      for (const id of own) {
+        written.add(id)
+        this.node(fork_key, id, nodes, [...before, ...own])
+      }
+      this.out.end(fork_key)
+    }
+    // Nodes that belong to no root.
+    for (const [id, { value: node }] of nodes)
+      if (!written.has(id)) this.out.raw(key, 'node', node, { native: id })
+    this.out.end(key)
+  }
+
+  /** Writes what a node says. Returns whether it says anything. */
+  private node(
+    key: string,
+    id: string,
+    nodes: ReadonlyMap<string, { value: JsonObject }>,
+    path: readonly string[],
+  ): boolean {
+    const node = nodes.get(id)!.value
+    const beside = without(node, 'id', 'message', 'parent', 'children')
+    if (!isJsonObject(node.message)) {
+      if (isEmpty(beside)) return false
+      this.out.raw(key, 'node', node, { native: id, noise: true })
+      return true
+    }
+    const { message } = node
+    const blob = blobOf(id, message, path, nodes)
+    const facts = { native: id, at: message.create_time }
+    if (blob === undefined) this.out.raw(key, kindOf(message), node, { ...facts, noise: isHidden(message) })
+    else
+      this.out.message(key, 'openai', blob, { ...facts, meta: { chatgpt: { ...about(message), ...beside } } })
+    return true
+  }
+}
+
+/** A node's message in OpenAI's chat format; undefined where it is none. */
+function blobOf(
+  id: string,
+  message: JsonObject,
+  path: readonly string[],
+  nodes: ReadonlyMap<string, { value: JsonObject }>,
+): JsonObject | undefined {
+  const role = objectIn(message.author).role
+  const content = objectIn(message.content)
+  const text = textOf(content)
+  if (text === undefined || isHidden(message)) return undefined
+  if (content.content_type === 'thoughts') return { role: 'assistant', content: '', reasoning_content: text }
+  if (role === 'user' || role === 'system') return text === '' ? undefined : { role, content: text }
+  if (role === 'assistant') {
+    const recipient = textIn(message.recipient) ?? 'all'
+    if (recipient === 'all') return { role, content: text }
+    const called = { name: recipient, arguments: argumentsOf(text) }
+    return { role, content: null, tool_calls: [{ id: `call_${id}`, type: 'function', function: called }] }
+  }
+  if (role !== 'tool') return undefined
+  const asked = path.slice(0, path.indexOf(id)).findLast((one) => isCall(nodes.get(one)!.value))
+  return asked === undefined ? undefined : { role, tool_call_id: `call_${asked}`, content: text }
+}
+
+function isCall({ message }: JsonObject): boolean {
+  const { author, recipient } = objectIn(message)
+  return objectIn(author).role === 'assistant' && (textIn(recipient) ?? 'all') !== 'all'
+}
+
+/** The text of a message's content, with what is no text as JSON; undefined for what no reader would take for a text. */
+function textOf(content: JsonObject): string | undefined {
+  const { content_type, parts, text, thoughts } = content
+  if (Array.isArray(thoughts))
+    return objectsIn(thoughts)
+      .map((one) => textIn(one.content) ?? textIn(one.summary) ?? '')
+      .join('\n\n')
+  if (Array.isArray(parts))
+    return parts
+      .map((part) => (typeof part === 'string' ? part : (textIn(objectIn(part).text) ?? writeJson(part))))
+      .join('\n')
+  if (
+    typeof text === 'string' &&
+    (content_type === 'code' || content_type === 'execution_output' || content_type === 'text')
+  )
+    return text
+  return undefined
+}
+
+/** What a message has besides what its blob says. */
+function about(message: JsonObject): JsonObject {
+  const { content, ...rest } = message
+  const { parts, text: _, ...others } = objectIn(content)
+  const is_plain = listIn(parts).every((part) => typeof part === 'string')
+  return { ...rest, content: is_plain ? others : content }
+}
+
+function argumentsOf(text: string): string {
+  return text.trimStart().startsWith('{') ? text : writeJson({ input: text })
+}
+
+function isHidden({ metadata }: JsonObject): boolean {
+  return objectIn(metadata).is_visually_hidden_from_conversation === true
+}
+
+function kindOf({ author, content }: JsonObject): string {
+  return textIn(objectIn(content).content_type) ?? textIn(objectIn(author).role) ?? 'message'
+}

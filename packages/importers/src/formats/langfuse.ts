@@ -1,0 +1,109 @@
+import { isJsonObject } from '@annals/messages/json'
+import type { Format, Parser } from '../format.js'
+import { objectIn, objectsIn, textIn, without } from '../json.js'
+import type { Output } from '../output.js'
+import type { JsonObject } from '../records.js'
+import { byStart, firstText, parsed, type Span, Traces } from '../traces.js'
+
+const TYPES = new Set([
+  'GENERATION',
+  'SPAN',
+  'EVENT',
+  'TOOL',
+  'AGENT',
+  'CHAIN',
+  'RETRIEVER',
+  'EMBEDDING',
+  'EVALUATOR',
+  'GUARDRAIL',
+])
+
+/** Traces with their observations, as the API returns them, and tables of observations, as the page exports them. */
+export const LANGFUSE: Format = {
+  name: 'langfuse',
+  title: 'traces and observations exported from Langfuse',
+  knows: (sample) => isTrace(sample) || isObservation(sample) || isTrace(objectIn(sample.trace)),
+  open: (output) => new LangfuseParser(output),
+}
+
+class LangfuseParser implements Parser {
+  private readonly traces: Traces
+
+  constructor(private readonly out: Output) {
+    this.traces = new Traces(out)
+  }
+
+  read(value: unknown): void {
+    if (!isJsonObject(value)) return
+    // A page of the API's list.
+    if (Array.isArray(value.data) && !isTrace(value) && !isObservation(value)) {
+      for (const one of objectsIn(value.data)) this.read(one)
+      return
+    }
+    if (isObservation(value)) this.traces.store(spanOf(value, {}))
+    else this.trace({ ...value, ...objectIn(value.trace) })
+  }
+
+  private trace({ observations, scores, ...about }: JsonObject): void {
+    const { id, timestamp, name, userId, sessionId } = about
+    const key = firstText(sessionId, id) ?? 'trace'
+    this.out.session(key, {
+      user: userId,
+      configs: { agent: name, trace: id, tags: about.tags, environment: about.environment },
+      changed_at: about.updatedAt ?? timestamp,
+    })
+    for (const one of byStart(observations, 'startTime')) this.traces.store(spanOf(one, about))
+    const rest = Array.isArray(observations)
+      ? objectsIn(observations).length === observations.length
+      : observations == null
+    this.out.raw(key, 'trace', rest ? about : { ...about, observations }, {
+      native: `trace ${id}`,
+      at: timestamp,
+      noise: true,
+    })
+    const scored = objectsIn(scores)
+    for (const [index, score] of scored.entries()) {
+      const { name: what, value, stringValue, comment } = score
+      const data = { ...without({ name: what, value: value ?? stringValue, comment }), raw: score }
+      this.out.outcome(key, data, {
+        native: `score ${textIn(score.id) ?? `${id} ${index}`}`,
+        at: score.timestamp ?? score.createdAt,
+      })
+    }
+    if (scores != null && scored.length === 0 && !Array.isArray(scores)) this.out.raw(key, 'scores', scores)
+  }
+}
+
+function spanOf(observation: JsonObject, trace: JsonObject): Span {
+  const { id, traceId, parentObservationId, type, name, startTime, endTime, level, statusMessage } =
+    observation
+  const kind = type === 'GENERATION' ? 'model' : type === 'TOOL' ? 'tool' : 'other'
+  return {
+    id: String(id),
+    trace_id: firstText(traceId, trace.id) ?? String(id),
+    parent_id: textIn(parentObservationId),
+    session: firstText(observation.sessionId, trace.sessionId),
+    user: observation.userId ?? trace.userId,
+    name: textIn(name) ?? String(type),
+    kind,
+    start: startTime,
+    end: endTime,
+    model: observation.model ?? observation.providedModelName,
+    usage: observation.usageDetails ?? observation.usage,
+    error: level === 'ERROR' ? (statusMessage ?? 'error') : undefined,
+    input: parsed(observation.input),
+    output: parsed(observation.output),
+    configs: without({ agent: trace.name }),
+    raw: observation,
+  }
+}
+
+function isTrace(sample: JsonObject): boolean {
+  return (
+    Array.isArray(sample.observations) && 'id' in sample && ('timestamp' in sample || 'projectId' in sample)
+  )
+}
+
+function isObservation(sample: JsonObject): boolean {
+  return TYPES.has(sample.type as string) && 'traceId' in sample && 'startTime' in sample
+}

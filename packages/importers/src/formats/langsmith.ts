@@ -1,0 +1,84 @@
+import { isJsonObject } from '@annals/messages/json'
+import type { Format, Parser } from '../format.js'
+import { listIn, objectIn, objectsIn, textIn, without } from '../json.js'
+import type { Output } from '../output.js'
+import type { JsonObject } from '../records.js'
+import { byStart, firstText, parsed, type Span, Traces } from '../traces.js'
+
+/** Runs, as the API and bulk exports have them, alone or with those below them. */
+export const LANGSMITH: Format = {
+  name: 'langsmith',
+  title: 'runs exported from LangSmith',
+  knows: (sample) => isRun(sample) || objectsIn(sample.runs).some(isRun),
+  open: (output) => new LangSmithParser(output),
+}
+
+class LangSmithParser implements Parser {
+  private readonly traces: Traces
+
+  constructor(private readonly out: Output) {
+    this.traces = new Traces(out)
+  }
+
+  read(value: unknown): void {
+    if (!isJsonObject(value)) return
+    if (isRun(value)) this.run(value)
+    else {
+      for (const run of byStart(value.runs, 'start_time')) this.run(run)
+      const others = without(value, 'runs')
+      if (Object.keys(others).length > 0 && listIn(value.runs).length > 0)
+        this.out.raw(keyOf(objectIn(listIn(value.runs)[0])), 'page', others, { noise: true })
+    }
+  }
+
+  private run(run: JsonObject): void {
+    const { child_runs, feedback_stats, ...own } = run
+    this.traces.store(spanOf(own))
+    const key = keyOf(own)
+    const stats = parsed(feedback_stats)
+    if (isJsonObject(stats) && Object.keys(stats).length > 0)
+      this.out.outcome(key, { feedback: stats }, { native: `feedback ${own.id}`, at: own.end_time })
+    for (const child of byStart(child_runs, 'start_time')) this.run(child)
+  }
+}
+
+function spanOf(run: JsonObject): Span {
+  const { id, trace_id, parent_run_id, name, run_type, start_time, end_time } = run
+  const extra = objectIn(parsed(run.extra))
+  const metadata = { ...objectIn(extra.metadata), ...objectIn(parsed(run.metadata)) }
+  const inputs = parsed(run.inputs)
+  const outputs = parsed(run.outputs)
+  const is_tool = run_type === 'tool'
+  return {
+    id: String(id),
+    trace_id: firstText(trace_id, id)!,
+    parent_id: textIn(parent_run_id),
+    session: keyOf(run),
+    user: metadata.user_id,
+    name: textIn(name) ?? String(run_type),
+    kind: run_type === 'llm' ? 'model' : is_tool ? 'tool' : 'other',
+    start: start_time,
+    end: end_time,
+    model: metadata.ls_model_name ?? objectIn(extra.invocation_params).model,
+    usage: objectIn(outputs).usage_metadata ?? objectIn(objectIn(outputs).llm_output).token_usage,
+    error: run.error,
+    input: is_tool && typeof objectIn(inputs).input === 'string' ? parsed(objectIn(inputs).input) : inputs,
+    output: is_tool ? (objectIn(outputs).output ?? outputs) : outputs,
+    configs: parent_run_id == null ? without({ agent: name, tags: parsed(run.tags) }) : {},
+    raw: run,
+  }
+}
+
+/** The thread that a run belongs to, or its trace. */
+function keyOf(run: JsonObject): string {
+  const metadata = { ...objectIn(objectIn(parsed(run.extra)).metadata), ...objectIn(parsed(run.metadata)) }
+  const { session_id, thread_id, conversation_id } = metadata
+  return firstText(thread_id, session_id, conversation_id, run.thread_id, run.trace_id, run.id) ?? 'run'
+}
+
+function isRun(sample: JsonObject): boolean {
+  return (
+    typeof sample.run_type === 'string' &&
+    ('inputs' in sample || 'dotted_order' in sample || 'trace_id' in sample)
+  )
+}

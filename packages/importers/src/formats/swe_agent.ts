@@ -1,0 +1,78 @@
+import { isJsonObject, writeJson } from '@annals/messages/json'
+import { chatMessageOf } from '../chat_messages.js'
+import { type FileFacts, type Format, type Parser, stemOf } from '../format.js'
+import { isEmpty, listIn, objectIn, objectsIn, textIn, without } from '../json.js'
+import type { Output } from '../output.js'
+
+export const SWE_AGENT: Format = {
+  name: 'swe-agent',
+  title: 'trajectories of SWE-agent and mini-SWE-agent (.traj)',
+  knows: (sample) =>
+    (Array.isArray(sample.trajectory) && (Array.isArray(sample.history) || isJsonObject(sample.info))) ||
+    textIn(sample.trajectory_format)?.startsWith('mini-swe-agent') === true,
+  open: (output, file) => new SweAgentParser(output, file),
+}
+
+class SweAgentParser implements Parser {
+  constructor(
+    private readonly out: Output,
+    private readonly file: FileFacts,
+  ) {}
+
+  read(value: unknown): void {
+    if (!isJsonObject(value)) return
+    const { trajectory, history, messages, ...about } = value
+    const info = objectIn(about.info)
+    const key = textIn(about.instance_id) ?? stemOf(this.file.name)
+    const { environment } = about
+    const { model_name } = objectIn(objectIn(objectIn(info.config).model))
+    this.out.session(key, { configs: { agent: 'swe-agent', instance: key, environment, model: model_name } })
+    const said = [...listIn(history), ...listIn(messages)]
+    let last_call: string | undefined
+    for (const [index, message] of said.entries()) last_call = this.message(key, index, message, last_call)
+    const known = new Set(said.map((message) => writeJson(message)))
+    for (const [index, step] of listIn(trajectory).entries())
+      this.out.raw(key, 'step', withoutRepeats(step, known), { native: `step ${index}`, noise: true })
+    this.out.raw(key, 'run', about, { native: 'run', noise: true })
+    const { exit_status, submission, model_stats } = info
+    if (exit_status !== undefined || submission !== undefined)
+      this.out.outcome(key, without({ exit_status, submission, model_stats, resolved: info.resolved }))
+    this.out.end(key)
+  }
+
+  private message(
+    key: string,
+    index: number,
+    message: unknown,
+    last_call: string | undefined,
+  ): string | undefined {
+    const { tool_call_ids } = objectIn(message)
+    const answered = textIn(listIn(tool_call_ids)[0]) ?? last_call
+    const given =
+      objectIn(message).role === 'tool' ? { tool_call_id: answered, ...objectIn(message) } : message
+    const blob = chatMessageOf(given)
+    const at = objectIn(objectIn(message).extra).timestamp ?? objectIn(message).timestamp
+    if (blob === undefined) this.out.raw(key, 'message', message, { native: index, at })
+    else {
+      const { content, ...rest } = objectIn(message)
+      const told = without({ ...rest, ...(blob.content !== content && { content }) }, 'role', 'tool_call_id')
+      this.out.message(key, 'openai', blob, {
+        native: index,
+        at,
+        ...(!isEmpty(told) && { meta: { swe_agent: told } }),
+      })
+    }
+    return textIn(objectsIn(blob?.tool_calls)[0]?.id) ?? last_call
+  }
+}
+
+/** Each step repeats the messages that it was asked with. */
+function withoutRepeats(step: unknown, known: ReadonlySet<string>): unknown {
+  if (!isJsonObject(step)) return step
+  const shorter = { ...step }
+  for (const name of ['query', 'messages']) {
+    const list = step[name]
+    if (Array.isArray(list) && list.every((message) => known.has(writeJson(message)))) delete shorter[name]
+  }
+  return shorter
+}

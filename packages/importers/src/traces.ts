@@ -1,0 +1,197 @@
+import { isJsonObject } from '@annals/messages/json'
+import { chatMessageOf } from './chat_messages.js'
+import { digestOf } from './ids.js'
+import { isEmpty, listIn, objectIn, objectsIn, textIn, without } from './json.js'
+import type { Output } from './output.js'
+import type { JsonObject } from './records.js'
+import { timeOf } from './times.js'
+
+/** A span of any tracer. */
+export interface Span {
+  id: string
+  trace_id: string
+  parent_id?: string | undefined
+  /** The session, where the trace belongs to one. */
+  session?: string | undefined
+  user?: unknown
+  name: string
+  kind: 'model' | 'tool' | 'other'
+  start?: unknown
+  end?: unknown
+  model?: unknown
+  usage?: unknown
+  error?: unknown
+  input?: unknown
+  output?: unknown
+  configs?: JsonObject
+  /** The span as it was. */
+  raw: JsonObject
+}
+
+/** Contexts of sessions that are remembered: a hundred bytes for each message. */
+const CONTEXTS_MAX = 2_000
+
+/**
+ * Stores spans. A model's span repeats the conversation so far, so only what its session does not have yet becomes
+ * messages; where nothing fits, an event says so. The span of a tool is its call and its result.
+ */
+export class Traces {
+  private readonly contexts = new Map<string, string[]>()
+
+  constructor(private readonly out: Output) {}
+
+  store(span: Span): void {
+    const key = span.session ?? span.trace_id
+    if (!this.out.isOpen(key) || span.parent_id === undefined || span.model != null)
+      this.out.session(key, {
+        user: span.user,
+        configs: { model: span.model, ...span.configs },
+        changed_at: span.end ?? span.start,
+      })
+    if (span.kind === 'model') {
+      const asked = messagesIn(span.input)
+      const answered = messagesIn(span.output, 'assistant')
+      this.converse(key, span, asked, answered)
+    }
+    const started = timeOf(span.start)
+    const ended = timeOf(span.end)
+    const told = without({
+      name: span.name,
+      trace_id: span.trace_id,
+      span_id: span.id,
+      parent_span_id: span.parent_id,
+      started_at: started,
+      ended_at: ended,
+      duration_ms: started && ended ? Date.parse(ended) - Date.parse(started) : undefined,
+      model: span.model,
+      usage: span.usage,
+    })
+    const facts = { native: `span ${span.id}`, at: span.end ?? span.start }
+    if (span.kind !== 'tool') {
+      const data = { ...told, ...(hasFailed(span.error) && { error: span.error }), raw: span.raw }
+      this.out.event(key, 'otel.span', data, facts)
+      return
+    }
+    const result = { result: span.output ?? null, ...(hasFailed(span.error) && { error: span.error }) }
+    this.out.event(
+      key,
+      'tool_call',
+      { ...told, arguments: span.input ?? {}, ...result, raw: span.raw },
+      facts,
+    )
+  }
+
+  private converse(key: string, span: Span, asked: JsonObject[], answered: JsonObject[]): void {
+    const known = this.contexts.get(key) ?? []
+    const names = asked.map(nameOf)
+    let same = 0
+    while (same < names.length && same < known.length && names[same] === known[same]) same += 1
+    if (same === 0 && known.length > 0 && names.length > 0)
+      this.out.event(
+        key,
+        'annals.context_changed',
+        { span_id: span.id },
+        { native: `context ${span.id}`, at: span.start },
+      )
+    for (let at = same; at < asked.length; at++) this.say(key, span, `in ${at}`, asked[at]!, span.start)
+    for (const [at, message] of answered.entries())
+      this.say(key, span, `out ${at}`, message, span.end ?? span.start)
+    if (this.contexts.size >= CONTEXTS_MAX) this.contexts.delete(this.contexts.keys().next().value!)
+    const context = names.length > 0 ? names : known
+    this.contexts.set(key, [...context, ...answered.map(nameOf)])
+  }
+
+  private say(key: string, span: Span, place: string, blob: JsonObject, at: unknown): void {
+    this.out.message(key, 'openai', blob, { native: `${span.id} ${place}`, at })
+  }
+}
+
+function hasFailed(error: unknown): boolean {
+  return isJsonObject(error) ? !isEmpty(error) : error != null && error !== '' && error !== false
+}
+
+/** What makes two messages the same: who says what, and calls what. */
+function nameOf({ role, content, tool_calls, tool_call_id }: JsonObject): string {
+  const calls = objectsIn(tool_calls).map(({ function: called }) => [
+    objectIn(called).name,
+    argumentsIn(called),
+  ])
+  return digestOf([role, content ?? '', calls, tool_call_id ?? null])
+}
+
+function argumentsIn(called: unknown): unknown {
+  const text = objectIn(called).arguments
+  try {
+    return typeof text === 'string' ? JSON.parse(text) : text
+  } catch {
+    return text
+  }
+}
+
+/** The messages in what a model was asked or answered, in the shapes that tracers have. */
+export function messagesIn(value: unknown, role = 'user'): JsonObject[] {
+  if (typeof value === 'string') return value === '' ? [] : [{ role, content: value }]
+  if (Array.isArray(value)) {
+    // LangChain has a list of prompts, each a list of messages.
+    const list = value.length > 0 && value.every(Array.isArray) ? (value[0] as unknown[]) : value
+    return list.flatMap((one) => messagesIn(one, role))
+  }
+  if (!isJsonObject(value)) return []
+  if (isJsonObject(value.message)) return messagesIn(value.message, role)
+  const said = chatMessageOf(value)
+  if (said !== undefined) return [said]
+  for (const name of ['messages', 'input', 'choices', 'generations', 'output', 'content', 'text']) {
+    const found = value[name] == null ? [] : messagesIn(value[name], role)
+    if (found.length > 0) return found
+  }
+  return []
+}
+
+/** Numbered and dotted names as objects and lists: `{ "a.0.b": 1 }` is `{ "a": [{ "b": 1 }] }`. */
+export function nested(flat: JsonObject): JsonObject {
+  const root: JsonObject = {}
+  for (const [name, value] of Object.entries(flat)) {
+    const path = name.split('.')
+    let at = root
+    for (const step of path.slice(0, -1)) {
+      if (!isJsonObject(at[step])) at[step] = Object.create(null) as JsonObject
+      at = at[step] as JsonObject
+    }
+    const last = path.at(-1)!
+    if (!isJsonObject(at[last])) at[last] = isJsonObject(value) ? nested(value) : value
+  }
+  return listed(root) as JsonObject
+}
+
+function listed(value: unknown): unknown {
+  if (!isJsonObject(value)) return value
+  const entries = Object.entries(value).map(([name, one]) => [name, listed(one)] as const)
+  const is_list = entries.length > 0 && entries.every(([name]) => /^\d{1,6}$/.test(name))
+  return is_list
+    ? entries.sort(([a], [b]) => Number(a) - Number(b)).map(([, one]) => one)
+    : Object.fromEntries(entries)
+}
+
+/** The value of a text that is JSON, or the text. */
+export function parsed(value: unknown): unknown {
+  if (typeof value !== 'string' || !/^\s*[[{"]/.test(value)) return value
+  try {
+    return JSON.parse(value)
+  } catch {
+    return value
+  }
+}
+
+/** The first text of several. */
+export function firstText(...values: unknown[]): string | undefined {
+  return values
+    .map((value) => (typeof value === 'number' ? String(value) : textIn(value)))
+    .find((one) => one !== undefined)
+}
+
+/** Objects in the order in which they began. */
+export function byStart(spans: unknown, name: string): JsonObject[] {
+  const all = listIn(spans).filter(isJsonObject)
+  const startOf = (span: JsonObject) => timeOf(span[name]) ?? ''
+  return all.sort((a, b) => (startOf(a) < startOf(b) ? -1 : startOf(a) > startOf(b) ? 1 : 0))
+}
