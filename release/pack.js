@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url'
 /**
  * Builds what a release uploads into release/dist: a tarball of each package that is not private, and the Python
  * wheel. It builds from nothing, because a build that stays keeps files whose sources are gone. `--built` takes the build
- * that is there: `npm ci` has just made it in a new clone.
+ * that is there: `npm ci` has just made it in a new clone. Names of packages, as in `npm run pack -- langgraph`, take
+ * the build that is there as well, and pack only these with those of ours that they need.
  */
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const OUTPUT = join(ROOT, 'release/dist')
@@ -28,11 +29,33 @@ if (faults.length > 0) {
   process.stderr.write(`${faults.join('\n')}\n`)
   process.exit(1)
 }
-if (!process.argv.includes('--built')) buildFromNothing()
+const names = process.argv.slice(2).filter((name) => !name.startsWith('--'))
+const wanted = names.length === 0 ? packages : needed(names)
+if (!process.argv.includes('--built') && names.length === 0) buildFromNothing()
 rmSync(OUTPUT, { recursive: true, force: true })
 mkdirSync(OUTPUT)
-for (const { folder } of packages) pack(folder)
-wheel()
+const files = wanted.map(({ folder }) => pack(folder))
+if (names.length === 0) wheel()
+else process.stdout.write(`\nnpm install ${files.map((file) => join(OUTPUT, file)).join(' ')}\n`)
+
+/** The packages of these names, and those of ours that they depend on. */
+function needed(names) {
+  const found = new Set()
+  const add = (name) => {
+    const one = packages.find(({ manifest }) => manifest.name === name)
+    if (!one) {
+      const known = packages.map(({ manifest }) => manifest.name.replace('@annals/', '')).join(', ')
+      process.stderr.write(`There is no package ${name}. There are: ${known}.\n`)
+      process.exit(1)
+    }
+    if (found.has(one)) return
+    found.add(one)
+    for (const other of Object.keys(one.manifest.dependencies ?? {}))
+      if (other.startsWith('@annals/')) add(other)
+  }
+  for (const name of names) add(name === 'annals' || name.startsWith('@') ? name : `@annals/${name}`)
+  return [...found]
+}
 
 function buildFromNothing() {
   for (const { folder } of packages) rmSync(join(folder, 'dist'), { recursive: true, force: true })
@@ -67,6 +90,7 @@ function pack(folder) {
   })
   const [{ filename, size }] = [Object.values(JSON.parse(answer))].flat()
   report(filename, size)
+  return filename
 }
 
 /** Python is not needed for the rest, so a machine without it packs the rest. */

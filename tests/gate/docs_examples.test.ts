@@ -30,6 +30,11 @@ const FIRST_PAGES = ['README.md', 'docs/quickstart.md']
 const OTHER_PAGES = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
   .map((name) => `docs/${name}`)
   .filter((name) => name.endsWith('.md') && !FIRST_PAGES.includes(name) && commandsOf(name).length > 0)
+const programOf = (page: string) =>
+  [...read(page).matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => code).join('')
+const INTEGRATIONS = readdirSync(join(ROOT, 'docs/integrations'))
+  .map((name) => `docs/integrations/${name}`)
+  .filter((page) => programOf(page) !== '')
 const URL_IN_DOCS = 'http://127.0.0.1:8029'
 
 /**
@@ -105,20 +110,28 @@ describe('the program of', () => {
   beforeAll(async () => {
     await mkdir(join(directory, 'node_modules', '@annals'), { recursive: true })
     await symlink(join(ROOT, 'packages/client'), join(directory, 'node_modules', '@annals', 'client'))
+    await mkdir(join(directory, 'frameworks'))
+    await symlink(join(ROOT, 'node_modules'), join(directory, 'frameworks', 'node_modules'))
   })
 
-  it.each(['README.md', 'docs/tutorial.md'])('%s compiles, runs and prints what it says', async (page) => {
-    const program = [...read(page).matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => code).join('')
-    const said = [...program.matchAll(/console\.log\(.*\) \/\/ (.+)$/gm)]
-    const printed = said.flatMap(([, lines]) => lines!.split(' | '))
-    expect(printed.length).toBeGreaterThan(0)
-    const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 }
-    const file = `${page.replace(/\W/g, '_')}.mjs`
-    await writeFile(join(directory, file), ts.transpileModule(program, { compilerOptions }).outputText)
-    const { token } = await service.newProject()
-    const { code, stdout, stderr } = await run(process.execPath, [file], { ANNALS_API_KEY: token })
-    expect(stderr).toBe('')
-    expect(stdout.trimEnd().split('\n')).toEqual(printed)
-    expect(code).toBe(0)
-  })
+  /** It has nothing but the client, or, on a page of an integration, its framework. */
+  it.each(['README.md', 'docs/tutorial.md', ...INTEGRATIONS])(
+    '%s compiles, runs and prints what it says',
+    async (page) => {
+      const program = programOf(page)
+      const said = [...program.matchAll(/console\.log\(.*\) \/\/ (.+)$/gm)]
+      const printed = said.flatMap(([, lines]) => lines!.split(' | '))
+      expect(printed.length).toBeGreaterThan(0)
+      const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 }
+      const folder = INTEGRATIONS.includes(page) ? 'frameworks/' : ''
+      const file = `${folder}${page.replace(/\W/g, '_')}.mjs`
+      await writeFile(join(directory, file), ts.transpileModule(program, { compilerOptions }).outputText)
+      const { token } = await service.newProject()
+      const { code, stdout, stderr } = await run(process.execPath, [file], { ANNALS_API_KEY: token })
+      expect(stderr).toBe('')
+      expect(stdout.trimEnd().split('\n')).toEqual(printed)
+      expect(code).toBe(0)
+    },
+    60_000,
+  )
 })
