@@ -27,6 +27,7 @@ const PROGRAMS = [
   '../../cli/dist/annals.js',
   'service/thread.js',
   'mcp/mcp_thread.js',
+  'otel/otel_thread.js',
   '../../embedded-postgres/dist/stop_unused.js',
 ]
 

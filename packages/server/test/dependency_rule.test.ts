@@ -19,7 +19,7 @@ const TREE = `
   lifecycle changes http metrics
   module
   users projects blobs log search tools webhooks runs
-  sessions learning mcp console_api
+  sessions learning otel mcp console_api
   service
   cluster
 `

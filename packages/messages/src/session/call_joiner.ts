@@ -63,19 +63,20 @@ export class CallJoiner {
     record: ResultRecord,
     place: Place,
   ): { call: ToolCall | undefined; result: ToolResult; is_repeat: boolean } {
-    const { text, is_failed } = record
+    const { text, is_failed, took_ms } = record
     const tracked = this.answeredBy(source, record)
-    const result: ToolResult = { text, is_failed, ...place, duration_ms: 0 }
+    const result: ToolResult = { text, is_failed, ...place, duration_ms: took_ms ?? 0 }
     if (tracked === undefined) return { call: undefined, result, is_repeat: false }
     const { call } = tracked
     const before = call.result
-    result.duration_ms = Math.max(Date.parse(place.created_at) - Date.parse(call.created_at), 0) || 0
+    result.duration_ms =
+      took_ms ?? (Math.max(Date.parse(place.created_at) - Date.parse(call.created_at), 0) || 0)
     tracked.answered[source] = true
     // If there are two results, the message's counts, because the model received it, and a failure that either
     // reports.
     const kept = before === undefined || source === 'message' ? result : before
     const has_failed = is_failed || before?.is_failed === true
-    call.result = { ...kept, is_failed: has_failed, duration_ms: (before ?? result).duration_ms }
+    call.result = { ...kept, is_failed: has_failed, duration_ms: took_ms ?? (before ?? result).duration_ms }
     call.verdict = has_failed ? 'failed' : 'ok'
     call.version++
     this.waiting.grow(text.length)

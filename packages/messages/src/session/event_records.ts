@@ -21,6 +21,7 @@ const RESULT_TYPES = new Set([
 /** The call and the result that an event records. */
 export function recordsOf(type: string, data: JsonObject): EntryRecords {
   const kind = type.toLowerCase().replace(/[^a-z]/g, '')
+  if (kind === 'otelspan' || kind === 'otellog') return toolOfSpan(data)
   if (CALL_TYPES.has(kind)) {
     const call = callOf(data)
     const is_over = call && (data.result != null || data.output != null || eventSaysFailed(data))
@@ -28,6 +29,21 @@ export function recordsOf(type: string, data: JsonObject): EntryRecords {
   }
   return { call: undefined, result: RESULT_TYPES.has(kind) ? resultOf(data) : undefined }
 }
+
+/** The call of a tool that a span or a record of OpenTelemetry tells of, once it has ended. */
+function toolOfSpan({ tool, error, duration_ms }: JsonObject): EntryRecords {
+  if (!isObject(tool) || typeof tool.name !== 'string' || tool.name === '') return NO_RECORDS
+  const { name, arguments: given, result, is_error } = tool
+  const id = isId(tool.id) ? String(tool.id) : undefined
+  const is_failed = is_error === true || (is_error == null && valueSaysFailed(result))
+  const took_ms = typeof duration_ms === 'number' ? duration_ms : undefined
+  return {
+    call: { id, name, arguments: textOf(given) },
+    result: { id, is_certain: false, name, text: textOf(result ?? error), is_failed, took_ms },
+  }
+}
+
+const NO_RECORDS: EntryRecords = { call: undefined, result: undefined }
 
 /** `{ name, arguments }`, `{ id, type, function: { name, arguments } }`, and their common synonyms. */
 function callOf(data: JsonObject): CallRecord | undefined {

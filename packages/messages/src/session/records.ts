@@ -19,6 +19,8 @@ export interface ResultRecord {
   name: string | undefined
   text: string
   is_failed: boolean
+  /** How long the call took, if its recorder measured it. */
+  took_ms?: number | undefined
 }
 
 /** What an entry, or a part of one, records: a call, a result, both (if it was written at the end), or neither. */

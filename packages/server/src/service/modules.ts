@@ -4,6 +4,7 @@ import { LEARNING_MODULE } from '../learning/module.js'
 import { LOG_MODULE } from '../log/module.js'
 import { MCP_MODULE } from '../mcp/module.js'
 import type { Kits, Module, Opened, OpenModule } from '../module.js'
+import { OTEL_MODULE } from '../otel/module.js'
 import type { StoredFunction } from '../postgres/stored_function.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
 import { RUNS_MODULE } from '../runs/module.js'
@@ -29,6 +30,7 @@ export const MODULES: readonly Module[] = [
   TOOLS_MODULE,
   BLOB_REFERENCES_MODULE,
   WEBHOOKS_MODULE,
+  OTEL_MODULE,
   MCP_MODULE,
   CONSOLE_MODULE,
 ]

@@ -1,0 +1,340 @@
+/**
+ * The conventions by which instrumented programs say what a span is about: one table each, of the names of attributes.
+ * Where several name the same, the first that a span has counts; tables apply in their order, since a span may
+ * follow two of them. All of these change for years to come: a new name is a line here.
+ */
+export interface Dialect {
+  readonly name: string
+  /** What kind of work a span is: by the value of an attribute, or by a part of the span's name. */
+  readonly operation?: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly named?: Readonly<Record<string, Operation>>
+  readonly agent?: readonly string[]
+  readonly model?: readonly string[]
+  readonly provider?: readonly string[]
+  readonly usage?: Readonly<Partial<Record<UsageName, readonly string[]>>>
+  readonly tool?: Readonly<Partial<Record<ToolField, readonly string[]>>>
+  /** Instructions, what a model was sent, and what it answered. */
+  readonly system?: readonly Source[]
+  readonly input?: readonly Source[]
+  readonly output?: readonly Source[]
+}
+
+/** `model`: one call of a model; messages are taken from these, since the spans around them repeat what they say. */
+export type Operation = 'model' | 'tool' | 'agent' | 'embeddings' | 'retrieval' | 'step'
+export type UsageName =
+  | 'input_tokens'
+  | 'output_tokens'
+  | 'total_tokens'
+  | 'cached_tokens'
+  | 'cache_write_tokens'
+  | 'reasoning_tokens'
+export type ToolField = 'name' | 'id' | 'arguments' | 'result'
+
+/**
+ * Where messages stand. `json`: an attribute that is a list of messages, one message, or a text, as JSON or as values.
+ * `flat`: attributes `<name>.<index>.<field>`. `answer`: the parts of one answer in attributes of their own.
+ * `gemini`: a request or an answer of Google's API. `events`: the message events of a span, or of an attribute.
+ */
+export type Source =
+  | { readonly json: string }
+  | { readonly flat: string; readonly within?: string }
+  | { readonly answer: Readonly<Partial<Record<'text' | 'tool_calls' | 'object' | 'reasoning', string>>> }
+  | { readonly gemini: string }
+  | { readonly events: 'span' | string }
+
+const GEN_AI: Dialect = {
+  name: 'OpenTelemetry GenAI',
+  operation: {
+    'gen_ai.operation.name': {
+      chat: 'model',
+      text_completion: 'model',
+      generate_content: 'model',
+      call_llm: 'model',
+      execute_tool: 'tool',
+      invoke_agent: 'agent',
+      create_agent: 'agent',
+      invoke_workflow: 'agent',
+      embeddings: 'embeddings',
+      retrieval: 'retrieval',
+    },
+  },
+  agent: ['gen_ai.agent.name'],
+  model: ['gen_ai.response.model', 'gen_ai.request.model'],
+  provider: ['gen_ai.provider.name', 'gen_ai.system'],
+  usage: {
+    input_tokens: ['gen_ai.usage.input_tokens', 'gen_ai.usage.prompt_tokens'],
+    output_tokens: ['gen_ai.usage.output_tokens', 'gen_ai.usage.completion_tokens'],
+    total_tokens: ['gen_ai.usage.total_tokens'],
+    cached_tokens: [
+      'gen_ai.usage.cache_read.input_tokens',
+      'gen_ai.usage.cache_read_input_tokens',
+      'gen_ai.usage.cached_tokens',
+      'gen_ai.usage.details.cached_tokens',
+      'gen_ai.usage.details.cache_read_tokens',
+    ],
+    cache_write_tokens: [
+      'gen_ai.usage.cache_creation.input_tokens',
+      'gen_ai.usage.cache_creation_input_tokens',
+      'gen_ai.usage.details.cache_write_tokens',
+    ],
+    reasoning_tokens: [
+      'gen_ai.usage.reasoning.output_tokens',
+      'gen_ai.usage.reasoning_tokens',
+      'gen_ai.usage.details.reasoning_tokens',
+    ],
+  },
+  tool: {
+    name: ['gen_ai.tool.name'],
+    id: ['gen_ai.tool.call.id'],
+    arguments: ['gen_ai.tool.call.arguments'],
+    result: ['gen_ai.tool.call.result'],
+  },
+  system: [{ json: 'gen_ai.system_instructions' }],
+  input: [{ json: 'gen_ai.input.messages' }],
+  output: [{ json: 'gen_ai.output.messages' }],
+}
+
+/** As it was until 2025: messages as events of the span. */
+const GEN_AI_EVENTS: Dialect = {
+  name: 'OpenTelemetry GenAI, with events',
+  input: [{ events: 'span' }],
+  output: [{ events: 'span' }],
+}
+
+const PYDANTIC_AI: Dialect = {
+  name: 'Pydantic AI',
+  named: { 'running tool': 'tool', 'agent run': 'agent' },
+  agent: ['agent_name'],
+  model: ['model_name'],
+  tool: { arguments: ['tool_arguments'], result: ['tool_response'] },
+  input: [{ events: 'events' }],
+  output: [{ events: 'events' }],
+}
+
+const OPENINFERENCE: Dialect = {
+  name: 'OpenInference',
+  operation: {
+    'openinference.span.kind': {
+      LLM: 'model',
+      TOOL: 'tool',
+      AGENT: 'agent',
+      CHAIN: 'step',
+      EMBEDDING: 'embeddings',
+      RETRIEVER: 'retrieval',
+      RERANKER: 'retrieval',
+    },
+  },
+  agent: ['agent.name', 'graph.node.name'],
+  model: ['llm.model_name'],
+  provider: ['llm.provider', 'llm.system'],
+  usage: {
+    input_tokens: ['llm.token_count.prompt'],
+    output_tokens: ['llm.token_count.completion'],
+    total_tokens: ['llm.token_count.total'],
+    cached_tokens: ['llm.token_count.prompt_details.cache_read'],
+    cache_write_tokens: ['llm.token_count.prompt_details.cache_write'],
+    reasoning_tokens: ['llm.token_count.completion_details.reasoning'],
+  },
+  tool: {
+    name: ['tool.name'],
+    id: ['tool.id', 'tool_call.id'],
+    arguments: ['tool.parameters', 'input.value'],
+    result: ['output.value'],
+  },
+  input: [{ flat: 'llm.input_messages', within: 'message' }],
+  output: [{ flat: 'llm.output_messages', within: 'message' }],
+}
+
+const AI_SDK: Dialect = {
+  name: 'AI SDK',
+  operation: {
+    'ai.operationId': {
+      'ai.generateText.doGenerate': 'model',
+      'ai.streamText.doStream': 'model',
+      'ai.generateObject.doGenerate': 'model',
+      'ai.streamObject.doStream': 'model',
+      'ai.generateText': 'agent',
+      'ai.streamText': 'agent',
+      'ai.generateObject': 'agent',
+      'ai.streamObject': 'agent',
+      'ai.toolCall': 'tool',
+      'ai.embed': 'embeddings',
+      'ai.embedMany': 'embeddings',
+      'ai.embed.doEmbed': 'embeddings',
+      'ai.embedMany.doEmbed': 'embeddings',
+    },
+  },
+  agent: ['ai.telemetry.functionId', 'ai.telemetry.metadata.agent'],
+  model: ['ai.response.model', 'ai.model.id'],
+  provider: ['ai.model.provider'],
+  usage: {
+    input_tokens: ['ai.usage.inputTokens', 'ai.usage.promptTokens'],
+    output_tokens: ['ai.usage.outputTokens', 'ai.usage.completionTokens'],
+    total_tokens: ['ai.usage.totalTokens'],
+    cached_tokens: ['ai.usage.cachedInputTokens', 'ai.usage.inputTokenDetails.cacheReadTokens'],
+    cache_write_tokens: ['ai.usage.inputTokenDetails.cacheWriteTokens'],
+    reasoning_tokens: ['ai.usage.reasoningTokens', 'ai.usage.outputTokenDetails.reasoningTokens'],
+  },
+  tool: {
+    name: ['ai.toolCall.name'],
+    id: ['ai.toolCall.id'],
+    arguments: ['ai.toolCall.args', 'ai.toolCall.input'],
+    result: ['ai.toolCall.result', 'ai.toolCall.output'],
+  },
+  input: [{ json: 'ai.prompt.messages' }],
+  output: [
+    {
+      answer: {
+        text: 'ai.response.text',
+        tool_calls: 'ai.response.toolCalls',
+        object: 'ai.response.object',
+        reasoning: 'ai.response.reasoning',
+      },
+    },
+  ],
+}
+
+const OPENLLMETRY: Dialect = {
+  name: 'OpenLLMetry',
+  operation: {
+    'llm.request.type': { chat: 'model', completion: 'model', embedding: 'embeddings', rerank: 'retrieval' },
+    'traceloop.span.kind': { tool: 'tool', agent: 'agent', workflow: 'agent', task: 'step' },
+  },
+  agent: ['traceloop.entity.name', 'traceloop.workflow.name'],
+  usage: {
+    input_tokens: ['llm.usage.prompt_tokens'],
+    output_tokens: ['llm.usage.completion_tokens'],
+    total_tokens: ['llm.usage.total_tokens'],
+  },
+  tool: {
+    name: ['traceloop.entity.name'],
+    arguments: ['traceloop.entity.input'],
+    result: ['traceloop.entity.output'],
+  },
+  input: [{ flat: 'gen_ai.prompt' }, { flat: 'llm.prompts' }],
+  output: [{ flat: 'gen_ai.completion' }, { flat: 'llm.completions' }],
+}
+
+const LANGFUSE: Dialect = {
+  name: 'Langfuse',
+  operation: {
+    'langfuse.observation.type': {
+      generation: 'model',
+      tool: 'tool',
+      agent: 'agent',
+      chain: 'step',
+      span: 'step',
+      retriever: 'retrieval',
+      embedding: 'embeddings',
+    },
+  },
+  model: ['langfuse.observation.model.name'],
+  tool: { arguments: ['langfuse.observation.input'], result: ['langfuse.observation.output'] },
+  input: [{ json: 'langfuse.observation.input' }],
+  output: [{ json: 'langfuse.observation.output' }],
+}
+
+const LANGSMITH: Dialect = {
+  name: 'LangSmith',
+  operation: {
+    'langsmith.span.kind': {
+      llm: 'model',
+      tool: 'tool',
+      agent: 'agent',
+      chain: 'step',
+      retriever: 'retrieval',
+      embedding: 'embeddings',
+    },
+  },
+  agent: ['langsmith.trace.name'],
+  model: ['langsmith.metadata.ls_model_name'],
+  provider: ['langsmith.metadata.ls_provider'],
+  tool: { arguments: ['gen_ai.prompt'], result: ['gen_ai.completion'] },
+  input: [{ json: 'gen_ai.prompt' }],
+  output: [{ json: 'gen_ai.completion' }],
+}
+
+const ADK: Dialect = {
+  name: 'ADK',
+  named: { call_llm: 'model', execute_tool: 'tool', invoke_agent: 'agent', agent_run: 'agent' },
+  tool: {
+    arguments: ['gcp.vertex.agent.tool_call_args'],
+    result: ['gcp.vertex.agent.tool_response'],
+  },
+  input: [{ gemini: 'gcp.vertex.agent.llm_request' }],
+  output: [{ gemini: 'gcp.vertex.agent.llm_response' }],
+}
+
+/** Coding agents that report by logs, as Claude Code does: `event.name` says what happened. */
+const CODING_AGENTS: Dialect = {
+  name: 'Claude Code',
+  operation: {
+    'event.name': {
+      api_request: 'model',
+      api_error: 'model',
+      tool_result: 'tool',
+      'claude_code.api_request': 'model',
+      'claude_code.api_error': 'model',
+      'claude_code.tool_result': 'tool',
+    },
+  },
+  model: ['model'],
+  usage: {
+    input_tokens: ['input_tokens'],
+    output_tokens: ['output_tokens'],
+    cached_tokens: ['cache_read_tokens'],
+    cache_write_tokens: ['cache_creation_tokens'],
+  },
+  tool: {
+    name: ['tool_name'],
+    id: ['tool_use_id'],
+    arguments: ['tool_input', 'tool_parameters'],
+    result: ['tool_output', 'tool_result'],
+  },
+}
+
+export const DIALECTS: readonly Dialect[] = [
+  GEN_AI,
+  OPENINFERENCE,
+  AI_SDK,
+  PYDANTIC_AI,
+  OPENLLMETRY,
+  ADK,
+  LANGSMITH,
+  LANGFUSE,
+  GEN_AI_EVENTS,
+  CODING_AGENTS,
+]
+
+/** What names the session, in the order in which they count. */
+export const SESSION_ATTRIBUTES = [
+  'gen_ai.conversation.id',
+  'session.id',
+  'langfuse.session.id',
+  'langsmith.metadata.thread_id',
+  'langsmith.metadata.session_id',
+  'langsmith.metadata.conversation_id',
+  'langsmith.trace.session_id',
+  'traceloop.association.properties.session_id',
+  'traceloop.association.properties.thread_id',
+  'ai.telemetry.metadata.sessionId',
+  'ai.telemetry.metadata.threadId',
+  'gcp.vertex.agent.session_id',
+  // Codex.
+  'conversation.id',
+]
+
+export const USER_ATTRIBUTES = [
+  'user.id',
+  'enduser.id',
+  'langfuse.user.id',
+  'langsmith.metadata.user_id',
+  'traceloop.association.properties.user_id',
+  'ai.telemetry.metadata.userId',
+]
+
+export const ENVIRONMENT_ATTRIBUTES = [
+  'deployment.environment.name',
+  'deployment.environment',
+  'langfuse.environment',
+]

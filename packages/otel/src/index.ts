@@ -1,0 +1,23 @@
+export { DIALECTS, type Dialect, type Operation } from './dialects.js'
+export {
+  type Conversation,
+  conversationOf,
+  type Meaning,
+  meaningOf,
+  membersOf,
+  originOf,
+  sessionNamed,
+  userNamed,
+} from './meaning.js'
+export { readLogRecords, readSpans } from './read_telemetry.js'
+export { fingerprint, openAiMessage, type Said, textIn } from './said.js'
+export {
+  type Attributes,
+  type Encoding,
+  type LogRecord,
+  type Origin,
+  type Span,
+  type SpanEvent,
+  type Telemetry,
+  Unreadable,
+} from './telemetry.js'

@@ -1,0 +1,173 @@
+import { isJsonObject } from '@annals/messages/json'
+import {
+  DIALECTS,
+  type Dialect,
+  ENVIRONMENT_ATTRIBUTES,
+  type Operation,
+  SESSION_ATTRIBUTES,
+  type Source,
+  type ToolField,
+  USER_ATTRIBUTES,
+  type UsageName,
+} from './dialects.js'
+import { messagesIn, type Said } from './said.js'
+import { type Carrier, type Found, messagesAt } from './sources.js'
+import type { Attributes, Origin } from './telemetry.js'
+
+/** What a span or a record is about, by whatever convention it says so. */
+export interface Meaning {
+  operation: Operation | undefined
+  agent: string | undefined
+  model: string | undefined
+  provider: string | undefined
+  usage: Partial<Record<UsageName, number>>
+  tool: Partial<Record<ToolField, unknown>> | undefined
+}
+
+/** What a call of a model was sent, and answered. `used`: the attributes that say nothing else. */
+export interface Conversation {
+  input: Said[]
+  output: Said[]
+  used: string[]
+}
+
+const TEXT_LENGTH_MAX = 256
+
+/** A text that names something: not empty, and of bounded length. */
+export function firstText(attributes: Attributes, names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const value = attributes[name]
+    const text = typeof value === 'number' ? String(value) : value
+    if (typeof text === 'string' && text !== '') return text
+  }
+  return undefined
+}
+
+function shortText(attributes: Attributes, names: readonly string[]): string | undefined {
+  return firstText(attributes, names)?.slice(0, TEXT_LENGTH_MAX).toWellFormed()
+}
+
+/** The name of the session, and the attribute that has it. */
+export function sessionNamed(attributes: Attributes): [attribute: string, name: string] | undefined {
+  for (const attribute of SESSION_ATTRIBUTES) {
+    const name = firstText(attributes, [attribute])
+    if (name !== undefined) return [attribute, name]
+  }
+  return undefined
+}
+
+/** The user's identifier, if it is one that can be. */
+export function userNamed(attributes: Attributes): string | undefined {
+  const user = firstText(attributes, USER_ATTRIBUTES)
+  return user === undefined || user === '.' || user === '..' || [...user].length > TEXT_LENGTH_MAX
+    ? undefined
+    : user
+}
+
+/** What a session's configs say of where it comes from. */
+export function originOf(
+  { resource }: Pick<Origin, 'resource'>,
+  attributes: Attributes,
+): Record<string, string> {
+  const named = {
+    service: shortText(resource, ['service.name']),
+    environment: shortText({ ...resource, ...attributes }, ENVIRONMENT_ATTRIBUTES),
+  }
+  return Object.fromEntries(Object.entries(named).filter(([, text]) => text !== undefined)) as Record<
+    string,
+    string
+  >
+}
+
+export function meaningOf(name: string, attributes: Attributes): Meaning {
+  const operation = first(({ operation = {}, named = {} }) => {
+    for (const [attribute, kinds] of Object.entries(operation)) {
+      const value = attributes[attribute]
+      if (typeof value === 'string' && Object.hasOwn(kinds, value)) return kinds[value]
+    }
+    return Object.entries(named).find(([start]) => name.startsWith(start))?.[1]
+  })
+  const text = (field: 'agent' | 'model' | 'provider') =>
+    first((dialect) => shortText(attributes, dialect[field] ?? []))
+  return {
+    operation,
+    agent: text('agent'),
+    model: text('model'),
+    provider: text('provider'),
+    usage: usageIn(attributes),
+    tool: operation === 'tool' ? toolIn(name, attributes) : undefined,
+  }
+}
+
+function first<Found>(of: (dialect: Dialect) => Found | undefined): Found | undefined {
+  for (const dialect of DIALECTS) {
+    const found = of(dialect)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function usageIn(attributes: Attributes): Meaning['usage'] {
+  const usage: Meaning['usage'] = {}
+  for (const { usage: names = {} } of DIALECTS)
+    for (const [field, from] of Object.entries(names) as Array<[UsageName, readonly string[]]>) {
+      if (usage[field] !== undefined) continue
+      // Claude Code has numbers as texts.
+      const value = from.map((name) => attributes[name]).find((one) => one !== undefined && one !== '')
+      const number = typeof value === 'string' ? Number(value) : value
+      if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) usage[field] = number
+    }
+  return usage
+}
+
+function toolIn(span_name: string, attributes: Attributes): Meaning['tool'] {
+  const tool: NonNullable<Meaning['tool']> = {}
+  for (const { tool: names = {} } of DIALECTS)
+    for (const [field, from] of Object.entries(names) as Array<[ToolField, readonly string[]]>) {
+      const value = from.map((name) => attributes[name]).find((one) => one != null && one !== '')
+      if (value !== undefined) tool[field] ??= value
+    }
+  // "execute_tool search" and the like.
+  tool.name ??= span_name.replace(/^(execute_tool|running tool:?|tool:?) /i, '')
+  return tool
+}
+
+/** What a call of a model was sent and answered, if it says so. */
+export function conversationOf(carrier: Carrier): Conversation | undefined {
+  const input = side(carrier, 'input')
+  const output = side(carrier, 'output')
+  if (!input && !output) return undefined
+  const system = first(({ system = [] }) => instructionsIn(carrier, system))
+  const answers = output?.messages ?? []
+  // Several answers to choose from: one is what was said, the others stay with the span.
+  const hasChoices = answers.length > 1 && answers.every(({ role }) => role === 'assistant')
+  return {
+    input: [...(system?.messages ?? []), ...(input?.messages ?? [])],
+    output: hasChoices ? answers.slice(0, 1) : answers,
+    used: [...(system?.used ?? []), ...(input?.used ?? []), ...(hasChoices ? [] : (output?.used ?? []))],
+  }
+}
+
+function side(carrier: Carrier, name: 'input' | 'output'): Found | undefined {
+  return first((dialect) => {
+    for (const source of dialect[name] ?? []) {
+      const found = messagesAt(source, carrier, name)
+      if (found) return found
+    }
+    return undefined
+  })
+}
+
+function instructionsIn({ attributes }: Carrier, sources: readonly Source[]): Found | undefined {
+  for (const source of sources) {
+    if (!('json' in source)) continue
+    const messages = messagesIn(attributes[source.json], 'system')
+    if (messages.length > 0) return { messages, used: [source.json] }
+  }
+  return undefined
+}
+
+/** A body of a record that has members, which then count as attributes do. */
+export function membersOf(body: unknown): Attributes {
+  return isJsonObject(body) ? body : {}
+}

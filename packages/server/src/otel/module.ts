@@ -1,0 +1,23 @@
+import { LOG_MODULE } from '../log/module.js'
+import type { Module } from '../module.js'
+import { PROJECTS_MODULE } from '../projects/module.js'
+import type { WorkThread } from '../threads/work_thread.js'
+import { type OtelWork, otelThread } from './otel_on_thread.js'
+
+/** Takes in what instrumented programs send by OpenTelemetry, as appends to sessions. It has no tables of its own. */
+export const OTEL_MODULE: Module = {
+  name: 'otel',
+  tables: [],
+  open: ({ config }, opened) => {
+    const { appender } = opened(LOG_MODULE)
+    const { usage } = opened(PROJECTS_MODULE)
+    let thread: WorkThread<OtelWork> | undefined
+    return {
+      routes: async () => {
+        thread = otelThread()
+        return (await import('./otel_routes.js')).otelRoutes({ config, appender, usage, thread })
+      },
+      close: () => thread?.close(),
+    }
+  },
+}

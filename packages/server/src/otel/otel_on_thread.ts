@@ -1,0 +1,61 @@
+import type { Encoding } from '@annals/otel'
+import type { AppendedEntry } from '../log/append/append_request.js'
+import { WorkThread } from '../threads/work_thread.js'
+
+const HEAP_MEGABYTES = 320
+/** Requests at once: each is held as it was decoded, until it is stored. */
+const REQUESTS_MAX = 3
+
+export type Signal = 'traces' | 'logs'
+
+/** What is sent, as it arrived. */
+export interface Sent {
+  signal: Signal
+  encoding: Encoding
+  is_compressed: boolean
+  project_id: string
+  /** Bytes that a body may have when it is decompressed, and one entry. */
+  bytes_max: number
+  entry_bytes_max: number
+}
+
+/** A session that is to get entries, and the ids of all that it may have already. */
+export interface AskedSession {
+  id: string
+  user: string | undefined
+  configs: Record<string, unknown>
+  entry_ids: string[]
+  /** Nothing is written to it: it is only asked what it has. */
+  is_only_read: boolean
+}
+
+/** What a session had: the places of the ids that are there, and whether anything was said in it. */
+export interface KnownSession {
+  has_messages: boolean
+  known: number[]
+}
+
+/** What the thread has the service do. `failed`: the service knows why, and the thread gives up. */
+export type StoreCall =
+  | { call: 'look_up'; sessions: AskedSession[] }
+  | { call: 'append'; session_id: string; entries: AppendedEntry[] }
+
+export interface StoreAnswers {
+  look_up: KnownSession[] | 'failed'
+  append: 'stored' | 'again' | 'failed'
+}
+
+/** What became of a request: how many of its spans or records were refused, and why; or why all were. */
+export type Taken =
+  | { refused: number; reason: string }
+  | { unreadable: string; is_too_large: boolean }
+  | 'failed'
+
+export interface OtelWork {
+  take(sent: Sent, body: Uint8Array): Promise<Taken>
+}
+
+/** The thread that decodes what instrumented programs send, and decides what is stored of it. */
+export function otelThread(): WorkThread<OtelWork> {
+  return new WorkThread({ file: './otel_thread.js', heap_megabytes: HEAP_MEGABYTES, jobs_max: REQUESTS_MAX })
+}

@@ -1,0 +1,114 @@
+import type { FastifyRequest } from 'fastify'
+import { AnnalsError } from '../errors.js'
+import { type AppendParts, appendWithinQuota } from '../log/append_within_quota.js'
+import { plainArray, textArray } from '../postgres/array_literal.js'
+import { roomFor } from '../projects/within_quotas.js'
+import { createSession, mergeConfigs } from '../sessions/sessions.js'
+import type { AskedSession, KnownSession, StoreAnswers, StoreCall } from './otel_on_thread.js'
+import { FIND_OTEL_ENTRIES, FIND_OTEL_SESSIONS } from './otel_queries.js'
+
+/** Ids that are looked up at once. */
+const IDS_MAX = 5_000
+/** What a span may still tell of a session after it was created. */
+const KEYS = ['service', 'environment', 'agent', 'model', 'provider']
+
+/**
+ * Does in a request's name what the thread asks for. `failure`: what went wrong, which the thread need not know.
+ */
+export class Store {
+  failure: unknown
+
+  constructor(
+    private readonly parts: AppendParts,
+    private readonly request: FastifyRequest,
+  ) {}
+
+  async answer(call: StoreCall): Promise<StoreAnswers['look_up' | 'append']> {
+    try {
+      return call.call === 'append' ? await this.append(call) : await this.lookUp(call.sessions)
+    } catch (error) {
+      this.failure ??= error
+      return 'failed'
+    }
+  }
+
+  private async append({ session_id, entries }: Extract<StoreCall, { call: 'append' }>) {
+    try {
+      await appendWithinQuota(this.parts, this.request, { session_id, kind: 'entries', entries })
+      return 'stored' as const
+    } catch (error) {
+      const name = error instanceof AnnalsError ? error.error : undefined
+      // Somebody stored some of it meanwhile, or deleted the session.
+      if (name !== 'idempotency_key_reused' && name !== 'session_not_found') throw error
+      return 'again' as const
+    }
+  }
+
+  private async lookUp(asked: AskedSession[]): Promise<KnownSession[]> {
+    const { database, project_id } = this.request
+    const ids = plainArray(asked.map(({ id }) => id))
+    const rows = await database.query(FIND_OTEL_SESSIONS, [project_id, ids, textArray(KEYS)])
+    const found = new Map(rows.map((row) => [row.session_id!, row]))
+    const known = await this.knownIds(asked.map((session) => (found.has(session.id) ? session : undefined)))
+    for (const session of asked) {
+      if (session.is_only_read) continue
+      const row = found.get(session.id)
+      if (row) await this.describe(session, row.keys?.split(',') ?? [])
+      else await this.create(session)
+    }
+    return asked.map(({ id }, at) => ({
+      has_messages: found.get(id)?.has_messages === 't',
+      known: known[at]!,
+    }))
+  }
+
+  /** The places of the ids that are there, by session. */
+  private async knownIds(asked: Array<AskedSession | undefined>): Promise<number[][]> {
+    const { database, project_id } = this.request
+    const known: number[][] = asked.map(() => [])
+    const wanted = asked.flatMap((session, at) =>
+      (session?.entry_ids ?? []).map((id, place) => ({ session_id: session!.id, id, at, place })),
+    )
+    for (let from = 0; from < wanted.length; from += IDS_MAX) {
+      const piece = wanted.slice(from, from + IDS_MAX)
+      const rows = await database.query(FIND_OTEL_ENTRIES, [
+        project_id,
+        plainArray(piece.map(({ session_id }) => session_id)),
+        plainArray(piece.map(({ id }) => id)),
+      ])
+      for (const row of rows) {
+        const { at, place } = piece[Number(row.place) - 1]!
+        known[at]!.push(place)
+      }
+    }
+    return known
+  }
+
+  private async create({ id, user, configs }: AskedSession): Promise<void> {
+    const { database, project_id } = this.request
+    try {
+      await createSession(database, {
+        ...{ project_id, user, use_uuid: id, body: JSON.stringify({ configs }) },
+        ...{ idempotency: undefined, room: roomFor(this.parts.usage, this.request) },
+      })
+    } catch (error) {
+      // Somebody else was first.
+      if (!(error instanceof AnnalsError) || error.error !== 'session_exists') throw error
+    }
+  }
+
+  /** Adds what was not known of a session when it was created; what it has stays. */
+  private async describe({ id, configs }: AskedSession, keys: string[]): Promise<void> {
+    const missing = Object.entries(configs).filter(([key]) => KEYS.includes(key) && !keys.includes(key))
+    if (missing.length === 0) return
+    try {
+      const body = JSON.stringify({ configs: Object.fromEntries(missing) })
+      await mergeConfigs(this.request, id, body, undefined)
+    } catch (error) {
+      // It was deleted, which the append finds out, or its configs are full.
+      if (!(error instanceof AnnalsError) || !MAY_FAIL.has(error.error)) throw error
+    }
+  }
+}
+
+const MAY_FAIL: ReadonlySet<string> = new Set(['session_not_found', 'payload_too_large'])
