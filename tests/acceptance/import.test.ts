@@ -97,6 +97,27 @@ describe('annals import', () => {
     })
   })
 
+  it('exports a session to ATIF, from which another project gets the same entries, and names what is not said', async () => {
+    const [from, to] = [await importer(), await importer()]
+    await from.report(join(FIXTURES, 'claude_code.jsonl'))
+    const [main] = await from.list('sessions', 'list', '--parent', 'none')
+    const path = join(commands.directory, 'run.json')
+    const args = ['export', '--format', 'atif', '--session', main.id, '--output', path]
+    const { code, stderr } = await commands.annals(args, { ANNALS_TOKEN: from.token })
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/atif has no form for:[\s\S]*2 × was retracted/)
+    expect(await to.report(path)).toMatchObject({ code: 0, entries: { refused: 0 } })
+    const [copy] = await to.list('sessions', 'list')
+    expect(copy.configs).toMatchObject({ agent: 'claude-code', title: 'Failing tests' })
+    const contentOf = ({ kind, type, data, format, blob, meta, occurred_at }: Record<string, unknown>) => ({
+      ...{ kind, type, data, format, blob, meta, occurred_at },
+    })
+    const live = (await from.list('show', main.id)).filter(
+      ({ type, retracted_by }) => retracted_by === undefined && type !== 'annals.retraction',
+    )
+    expect((await to.list('show', copy.id)).map(contentOf)).toEqual(live.map(contentOf))
+  })
+
   it('stores nothing with --dry-run, and needs no service for it', async () => {
     const dry = await commands.annals(['import', FIXTURES, '--dry-run', '--format', 'codex'], {
       ANNALS_URL: 'http://127.0.0.1:9',

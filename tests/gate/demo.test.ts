@@ -79,6 +79,15 @@ describe('annals demo', () => {
       const created = linesOf(before.stdout).map(({ created_at }) => Date.parse(created_at as string))
       const days = (Date.now() - Math.min(...created)) / 86_400_000
       expect(days > 2).toBe(how === 'on the database')
+      expect(first.stdout.includes('Search is off')).toBe(how === 'through the service')
+      if (how === 'through the service') {
+        const shown = linesOf(
+          (await runAnnals(['show', '--user', 'omar', '--configs', 'outcome=failed'], client)).stdout,
+        )
+        const times = shown.map(({ occurred_at }) => Date.parse(String(occurred_at)))
+        expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(10_000)
+        expect(Date.now() - times[0]!).toBeGreaterThan(3_600_000)
+      }
 
       const wanted = ['show', '--user', 'omar', '--configs', 'outcome=failed']
       const [third] = linesOf((await runAnnals([...wanted, '--tool', '3'], client)).stdout)

@@ -25,6 +25,8 @@ export interface EntryFacts {
   /** When it happened, in any of the forms that `timeOf` knows. */
   at?: unknown
   meta?: JsonObject
+  /** What it is about, of an entry that was exported from Annals. */
+  key?: string
 }
 
 interface OpenSession {
@@ -195,6 +197,11 @@ export class Output {
       this.records.push({ kind: 'retraction', session_id: found.id, ids })
   }
 
+  /** Everything that the piece says is stored already. */
+  accept(): void {
+    if (this.became === 'nothing') this.became = 'told'
+  }
+
   refuse(reason: string): void {
     this.became = 'refused'
     this.records.push({ kind: 'refused', place: this.place, reason })
@@ -222,7 +229,7 @@ export class Output {
 
   private entry(
     key: string,
-    { native, at }: EntryFacts,
+    { native, at, key: about }: EntryFacts,
     content:
       | { kind: 'event'; type: string; data: JsonObject }
       | { kind: 'message'; format: MessageFormat; blob: JsonObject; meta?: JsonObject },
@@ -232,7 +239,11 @@ export class Output {
     const { id: session_id, unnamed } = this.open.get(key)!
     const id = this.entryId(key, native ?? nameOf(content, unnamed))
     const occurred_at = timeOf(at)
-    const entry = { id, ...(occurred_at !== undefined && { occurred_at }), ...content }
+    const beside = {
+      ...(occurred_at !== undefined && { occurred_at }),
+      ...(about !== undefined && { key: about }),
+    }
+    const entry = { id, ...beside, ...content }
     this.records.push({ kind: 'entry', session_id, entry, place: this.place })
   }
 

@@ -3,7 +3,7 @@ import type { MessageFormat } from '@annals/messages'
 export type JsonObject = Record<string, unknown>
 
 /** An entry as it is stored. Its id is made of the format and of what the source calls it. */
-export type ImportedEntry = { id: string; occurred_at?: string } & (
+export type ImportedEntry = { id: string; occurred_at?: string; key?: string } & (
   | { kind: 'message'; format: MessageFormat; blob: JsonObject; meta?: JsonObject }
   | { kind: 'event'; type: string; data: JsonObject }
 )

@@ -1,31 +1,56 @@
 import type { ExportCounts, ExportScope } from '@annals/archive'
 import type { DatabasePool } from 'annals/dist/postgres/database.js'
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
+import { withConnection } from '../client/connection.js'
+import type { ExportSessionsOptions } from '../client/export_sessions.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { countsOf } from '../terminal/count.js'
-import { runLongReading } from './with_database.js'
+import { runLongReading, runLongWork } from './with_database.js'
 
 /** annals export */
 export function exportCommand(): Command {
-  return new Command('export')
-    .description('Export a project, a user or a session as JSON lines (NDJSON).')
+  const command = new Command('export')
+    .description(
+      'Export a project, a user or a session as JSON lines (NDJSON), or in the format of other tools.',
+    )
+    .addOption(
+      new Option('--format <format>', 'the format of the file')
+        .choices(['annals', 'atif', 'openai', 'anthropic', 'jsonl'])
+        .default('annals', 'annals, which annals import restores to the byte'),
+    )
     .option('--project <name or id>', 'the project; not needed if there is only one')
     .option('--user <identifier>', "only this user's learning spaces and sessions")
     .option('--session <id>', 'only this session')
     .option('--output <file>', 'the file, or - for stdout. The file appears once it is complete', '-')
+  return withConnection(command)
     .addHelpText(
       'after',
       `
 Everything is exported as of one moment, even while the service runs. It only reads, so a standby will do. The last line is a checksum: \`annals import\`
 refuses a file that was truncated or changed. API keys are not exported.
 
+The other formats are read through a service, with an API key: atif (trajectories), openai and anthropic (a line
+{ "messages" } for each session, as files for fine-tuning have it), jsonl (the entries as the API shows them). What a
+format has no form for is counted on stderr.
+
 Examples:
   annals export --output default.ndjson
-  annals export --user alice | gzip > alice.ndjson.gz`,
+  annals export --user alice | gzip > alice.ndjson.gz
+  annals export --format atif --session 01931b0e --output run.json`,
     )
     .action(async (options: ExportOptions, command: Command) => {
       if (options.user !== undefined && options.session !== undefined) {
         command.error("annals: give --user or --session, not both: a session's user is exported with it.")
+      }
+      if (options.format !== 'annals') {
+        if (options.project !== undefined)
+          command.error(
+            'annals: --project is for the format annals; for others, the API key names the project.',
+          )
+        const { exportSessions } = await import('../client/export_sessions.js')
+        const { format, project: _, ...others } = options
+        await runLongWork((signal) => exportSessions({ ...others, format }, signal), 'No export was written.')
+        return
       }
       await runLongReading((database, signal) => runExport(database, options, signal), {
         interrupted: 'No export was written.',
@@ -35,11 +60,9 @@ Examples:
 }
 
 /** What the command line says of an export. */
-interface ExportOptions {
+type ExportOptions = Omit<ExportSessionsOptions, 'format'> & {
   project?: string
-  user?: string
-  session?: string
-  output: string
+  format: 'annals' | ExportSessionsOptions['format']
 }
 
 /** Runs `annals export`. */

@@ -26,10 +26,10 @@ export function demoCommand(): Command {
     .addHelpText(
       'after',
       `
-With the local database (the embedded one, or DATABASE_URL), the sessions are dated to the last three days, and search
-is switched on. With a
-service named by --url, --token, the environment or \`annals login\`, they are dated now: a service sets the time
-of what it stores. All have "demo": true in their configs; \`annals users erase\` removes a user's sessions.
+With the local database (the embedded one, or DATABASE_URL), search is switched on, and the sessions are dated to the
+last three days. With a service named by --url, --token, the environment or \`annals login\`, the entries say that they
+happened then; the sessions themselves are stored now, and whether they can be searched is for the project's operator.
+All have "demo": true in their configs; \`annals users erase\` removes a user's sessions.
 
 Example:
   annals demo`,
@@ -72,10 +72,11 @@ async function loadThere(options: Options, signal: AbortSignal): Promise<void> {
   const totals = await withProgress('Loading', 'entries', total, (progress) =>
     postDemo(annals, demo, signal, progress),
   )
-  summarize(`The project at ${url}`, totals)
+  const { isSearchOn } = await import('./post_demo.js')
+  summarize(`The project at ${url}`, totals, await isSearchOn(annals, signal))
 }
 
-function summarize(where: string, { sessions, entries, spaces }: DemoTotals): void {
+function summarize(where: string, { sessions, entries, spaces }: DemoTotals, can_search = true): void {
   const { stdout } = process
   const made =
     sessions.stored === 0
@@ -92,12 +93,18 @@ function summarize(where: string, { sessions, entries, spaces }: DemoTotals): vo
     [`${name} sessions list`, 'all sessions, newest first'],
     [`${name} show --user omar --configs outcome=failed`, "omar's newest failed run"],
     [`${name} show --user omar --configs outcome=failed --tool 3`, 'its third tool call, and the result'],
-    [`${name} search 'refund -paid'`, 'what was said, in any session'],
+    ...(can_search
+      ? [[`${name} search 'refund -paid'`, 'what was said, in any session'] as [string, string]]
+      : []),
     [`${name} tail --user lena`, 'a session that is still running'],
   ]
   const width = Math.max(...next.map(([command]) => command.length))
   const lines = next.map(
     ([command, what]) => `  ${paint('cyan', command.padEnd(width))}  ${paint('dim', what)}`,
   )
+  if (!can_search)
+    stdout.write(
+      'Search is off in this project. An operator switches it on: annals project set <project> --search on\n',
+    )
   stdout.write(`\nTry next, while the service runs:\n${lines.join('\n')}\n`)
 }

@@ -29,3 +29,12 @@ export interface DemoTotals {
 export async function readDemo(): Promise<DemoDocument> {
   return JSON.parse(await readFile(packagedFile('demo/sessions.json'), 'utf8')) as DemoDocument
 }
+
+/** When a session began, in ms since 1970. */
+export function startOf(hours_ago: number, now: number): number {
+  return now - Math.round(hours_ago * 3_600_000)
+}
+
+export function timeOf(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z')
+}

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { FORMAT_VERSION } from '@annals/archive'
 import { messageEntry } from 'annals/dist/log/append/message_entry.js'
-import type { DemoDocument, DemoSession } from './demo_document.js'
+import { type DemoDocument, type DemoSession, startOf, timeOf } from './demo_document.js'
 
 /** The demo as an export made now, with sessions of the last days: docs/export-format.md. */
 export function demoExport({ sessions, learning_spaces }: DemoDocument, now: number): string {
@@ -73,14 +73,6 @@ function sessionLines({ hours_ago, session, at_ms, entries }: DemoSession, now: 
 
 function ownerOf(user: string | undefined): { user_id: string | null; user: string | null } {
   return user === undefined ? { user_id: null, user: null } : { user_id: idOf('user', user), user }
-}
-
-function startOf(hours_ago: number, now: number): number {
-  return now - Math.round(hours_ago * 3_600_000)
-}
-
-function timeOf(ms: number): string {
-  return new Date(ms).toISOString().replace('Z', '000Z')
 }
 
 /** The same id for the same item, whenever the demo is loaded. */

@@ -1,8 +1,8 @@
 import { type Annals, AnnalsError } from '@annals/client'
 import type { Progress } from '../terminal/progress.js'
-import type { DemoDocument, DemoSession, DemoTotals } from './demo_document.js'
+import { type DemoDocument, type DemoSession, type DemoTotals, startOf, timeOf } from './demo_document.js'
 
-/** Loads the demo through the API. The service dates everything now. */
+/** Loads the demo through the API. Entries say when they happened; what the service stores, it dates now. */
 export async function postDemo(
   annals: Annals,
   { sessions, learning_spaces }: DemoDocument,
@@ -31,15 +31,36 @@ export async function postDemo(
 }
 
 /** Returns whether the session is new. A partly loaded one is completed: entries are recognized by their ids. */
-async function postSession(
-  annals: Annals,
-  { session, entries }: DemoSession,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function postSession(annals: Annals, demo: DemoSession, signal: AbortSignal): Promise<boolean> {
+  const { session, entries, at_ms, hours_ago } = demo
   const is_new = await isMissing(annals, session.use_uuid, signal)
   if (is_new) await annals.sessions.create(session, { signal })
-  await annals.sessions.appendBatch(session.use_uuid, entries, { signal })
+  const [first] = is_new
+    ? []
+    : (await annals.sessions.timeline(session.use_uuid, { limit: 1 }, { signal }).page()).items
+  // What is stored already keeps its times, if it has any.
+  const begun = first ? beginOf(first.occurred_at, at_ms) : startOf(hours_ago, Date.now())
+  const dated = entries.map((entry, index) =>
+    begun === undefined ? entry : { ...entry, occurred_at: timeOf(begun + (at_ms[index] ?? 0)) },
+  )
+  await annals.sessions.appendBatch(session.use_uuid, dated, { signal })
   return is_new
+}
+
+/** When a session began, by its first entry; undefined if that does not say when it happened. */
+function beginOf(occurred_at: string | null | undefined, [first_ms = 0]: number[]): number | undefined {
+  return occurred_at == null ? undefined : Date.parse(occurred_at) - first_ms
+}
+
+/** Whether entries can be searched. */
+export async function isSearchOn(annals: Annals, signal: AbortSignal): Promise<boolean> {
+  try {
+    await annals.search('refund', { limit: 1 }, { signal }).page()
+    return true
+  } catch (error) {
+    if (error instanceof AnnalsError && error.error === 'search_off') return false
+    throw error
+  }
 }
 
 /** Takes one error for a success. */

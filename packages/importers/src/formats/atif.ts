@@ -32,6 +32,13 @@ class AtifParser implements Parser {
   private open(trajectory: JsonObject): void {
     this.steps = 0
     this.key = openTrajectory(this.out, trajectory)
+    this.early(this.key, trajectory)
+  }
+
+  /** What an export of Annals has of a session before its first step. */
+  private early(key: string, { extra }: JsonObject): void {
+    for (const [index, entry] of listIn(objectIn(objectIn(extra).annals).entries).entries())
+      this.exact(key, `0/${index}`, entry)
   }
 
   /** What else the trajectory has, which may stand after its steps. */
@@ -40,7 +47,8 @@ class AtifParser implements Parser {
     if (!this.out.isOpen(this.key)) this.open(trajectory)
     openTrajectory(this.out, trajectory, this.key)
     const { steps: _, subagent_trajectories, ...about } = trajectory
-    this.out.raw(this.key, 'trajectory', about, { native: 'trajectory', noise: true })
+    if (isOfAnnals(about)) this.out.accept()
+    else this.out.raw(this.key, 'trajectory', about, { native: 'trajectory', noise: true })
     const { reward, rewards, outcome } = objectIn(about.extra)
     if (reward !== undefined || rewards !== undefined || outcome !== undefined)
       this.out.outcome(this.key, without({ reward, rewards, outcome }))
@@ -80,8 +88,9 @@ class AtifParser implements Parser {
   }
 
   private exact(key: string, native: string, entry: unknown): void {
-    const { kind, type, data, format, blob, meta, occurred_at: at } = objectIn(entry)
-    const facts: EntryFacts = { native, at, ...(isJsonObject(meta) && { meta }) }
+    const { kind, type, data, format, blob, meta, occurred_at: at, key: about } = objectIn(entry)
+    const named = typeof about === 'string' ? { key: about } : {}
+    const facts: EntryFacts = { native, at, ...named, ...(isJsonObject(meta) && { meta }) }
     const found = MESSAGE_FORMATS.find((one) => one === format)
     if (kind === 'message' && found) this.out.message(key, found, blob, facts)
     else if (kind === 'event' && typeof type === 'string' && isJsonObject(data))
@@ -100,6 +109,15 @@ function openTrajectory(out: Output, trajectory: JsonObject, known?: string, par
   const told = isJsonObject(configs) ? configs : { agent: name, version, model, notes }
   out.session(key, { parent, user, configs: told })
   return key
+}
+
+/** What an export of Annals writes around the steps, and nothing else. */
+const WRITTEN = new Set(['schema_version', 'session_id', 'agent', 'extra', 'notes', 'final_metrics'])
+
+/** Whether a trajectory has nothing beside its steps but what an export of Annals has written. */
+function isOfAnnals(about: JsonObject): boolean {
+  const { annals, ...others } = objectIn(about.extra)
+  return isJsonObject(annals) && isEmpty(others) && Object.keys(about).every((name) => WRITTEN.has(name))
 }
 
 /** An entry of a step, with what is added to the step's name for it. */

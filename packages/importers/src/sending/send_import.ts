@@ -366,8 +366,8 @@ function storableParts(entry: ImportedEntry): NewEntry[] {
   if (escaped.kind === 'event') return splitLargeEvent(escaped)
   const parts = splitLargeMessage(escaped)
   if (parts) return parts
-  const { id, format, blob, meta, occurred_at } = escaped
-  const at = occurred_at === undefined ? {} : { occurred_at }
+  const { id, format, blob, meta, occurred_at, key } = escaped
+  const at = { ...(occurred_at !== undefined && { occurred_at }), ...(key !== undefined && { key }) }
   return splitLargeEvent({
     kind: 'event',
     id,
