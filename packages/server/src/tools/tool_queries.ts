@@ -174,15 +174,16 @@ export function groupFailures(
     'group_failures',
     sql`
 WITH counted AS MATERIALIZED (${countedCalls(filter, most)}), failed AS MATERIALIZED (
-  SELECT c.session_id, c.number, c.called_at, t.message,
-    row_number() OVER (PARTITION BY t.message ORDER BY c.called_at DESC, c.session_id, c.number) AS place
+  SELECT c.session_id, c.number, c.called_at, t.message
   FROM counted c
   CROSS JOIN LATERAL (SELECT coalesce(o.message, '') AS message FROM tool_calls o
     WHERE o.project_id = ${project_id} AND o.session_id = c.session_id AND o.number = c.number) t
   WHERE c.failed
 ), groups AS (
   SELECT f.message, count(*) AS failures, count(DISTINCT f.session_id) AS sessions,
-    ${raw(timestampText('min(f.called_at)'))} AS first_at, ${raw(timestampText('max(f.called_at)'))} AS last_at
+    ${raw(timestampText('min(f.called_at)'))} AS first_at, ${raw(timestampText('max(f.called_at)'))} AS last_at,
+    (array_agg(f.session_id ORDER BY f.called_at DESC, f.session_id, f.number))[1:${raw(String(EXAMPLES))}] AS session_ids,
+    (array_agg(f.number ORDER BY f.called_at DESC, f.session_id, f.number))[1:${raw(String(EXAMPLES))}] AS numbers
   FROM failed f GROUP BY f.message ORDER BY failures DESC, f.message LIMIT ${limit + 1}
 )
 SELECT (SELECT row_to_json(t.*) FROM (SELECT ${raw(FIGURES)} FROM counted c) t)::text AS tool, coalesce((
@@ -190,10 +191,10 @@ SELECT (SELECT row_to_json(t.*) FROM (SELECT ${raw(FIGURES)} FROM counted c) t):
       'examples', (SELECT json_agg(json_build_object('session_id', t.session_id, 'title', ${raw(TITLE)}, 'seq', t.seq, 'result_seq', t.result_seq,
           'called_at', ${raw(timestampText('t.called_at'))}, 'result', coalesce(t.result, ''),
           'said', CASE WHEN t.said_seq IS NOT NULL THEN json_build_object('seq', t.said_seq, 'text', t.said) END) ORDER BY f.place)
-        FROM failed f JOIN tool_calls t ON t.project_id = ${project_id} AND t.session_id = f.session_id AND t.number = f.number
+        FROM unnest(g.session_ids, g.numbers) WITH ORDINALITY AS f (session_id, number, place)
+          JOIN tool_calls t ON t.project_id = ${project_id} AND t.session_id = f.session_id AND t.number = f.number
           JOIN sessions s ON s.project_id = ${project_id} AND s.id = f.session_id
-          LEFT JOIN session_readings r ON r.project_id = ${project_id} AND r.session_id = f.session_id
-        WHERE f.message = g.message AND f.place <= ${raw(String(EXAMPLES))})) ORDER BY g.failures DESC, g.message)
+          LEFT JOIN session_readings r ON r.project_id = ${project_id} AND r.session_id = f.session_id)) ORDER BY g.failures DESC, g.message)
     FROM groups g), '[]')::text AS groups,
   ${raw(COUNTED_FROM(most))} AS counted_from`,
   )
