@@ -38,12 +38,26 @@ describe('a session id on the command line', () => {
 })
 
 describe('--fields', () => {
-  it('prints the named fields, also of nested objects, and null for what is not there', async () => {
+  it('prints the named fields, also of nested objects, and null for what is not there; a field that nothing has is refused', async () => {
     const [session] = await values('sessions', 'create', '--user', 'fields', '--configs', 'agent=a')
-    const args = ['sessions', 'list', '--user', 'fields', '--fields', 'id,configs.agent,configs.env,toString']
+    const args = [
+      'sessions',
+      'list',
+      '--user',
+      'fields',
+      '--fields',
+      'id,configs.agent,configs.env,parent_id',
+    ]
     expect(await values(...args)).toEqual([
-      { id: session!.id, 'configs.agent': 'a', 'configs.env': null, toString: null },
+      { id: session!.id, 'configs.agent': 'a', 'configs.env': null, parent_id: null },
     ])
+    const refused = await annals([...args.slice(0, -1), 'id,usr,toString'])
+    expect(refused).toMatchObject({ code: 2, stdout: '' })
+    expect(refused.stderr).toMatch(/There is no field "usr"\. There are: id, /)
+    expect(await values(...args.slice(0, -1), 'title,outcome,entries,tokens')).toEqual([
+      { title: null, outcome: null, entries: 0, tokens: 0 },
+    ])
+    expect(await values('whoami')).toMatchObject([{ scopes: ['read', 'write'] }])
   })
 })
 

@@ -9,12 +9,13 @@ import { mcpCommand } from './client/mcp.js'
 import { retractCommand } from './client/retract.js'
 import { askCommand, searchCommand } from './client/search.js'
 import { sessionsCommand } from './client/sessions.js'
-import { showCommand } from './client/show.js'
+import { openCommand, showCommand } from './client/show.js'
 import { spacesCommand } from './client/spaces.js'
 import { tailCommand } from './client/tail.js'
 import { toolsCommand } from './client/tools.js'
 import { usageCommand } from './client/usage.js'
 import { usersCommand } from './client/users.js'
+import { whoamiCommand } from './client/whoami.js'
 import { completionCommand } from './completion/completion.js'
 import { backupCommand, restoreCommand } from './database/backup.js'
 import { distributeCommand } from './database/distribute.js'
@@ -42,10 +43,11 @@ import { visible } from './terminal/visible.js'
 export function annalsProgram(): Command {
   const program = new Command('annals')
     .description('The session store for AI agents.')
-    .version(VERSION)
+    .version(VERSION, '-v, --version')
     .commandsGroup('Sessions, through a running service:')
     .addCommand(sessionsCommand())
     .addCommand(showCommand())
+    .addCommand(openCommand())
     .addCommand(tailCommand())
     .addCommand(appendCommand())
     .addCommand(forkCommand())
@@ -78,6 +80,7 @@ export function annalsProgram(): Command {
     .commandsGroup('This command line:')
     .addCommand(loginCommand())
     .addCommand(logoutCommand())
+    .addCommand(whoamiCommand())
     .addCommand(completionCommand())
     .addCommand(openapiCommand())
     .helpCommand('help [command]', 'show what a command does')
@@ -108,10 +111,15 @@ export function commandsOf(command: Command): Command[] {
   return [command, ...command.commands.flatMap((child) => commandsOf(child as Command))]
 }
 
+/** The words that name a command, without the program's own. */
+function wordsOf(command: Command): string[] {
+  return command.parent ? [...wordsOf(command.parent as Command), command.name()] : []
+}
+
 /** Applies to every command: our own error messages, and meaningful exit codes. */
 function prepare(command: Command): void {
   command
-    .showHelpAfterError('(see --help)')
+    .showHelpAfterError(`(see \`${commandLine([...wordsOf(command), '--help'])}\`)`)
     .configureOutput({ outputError: (text, write) => write(visible(text.replace(/^error: /, 'annals: '))) })
     .exitOverride((error) => {
       if (error.exitCode !== 0) error.exitCode = EXIT_CODES.usage

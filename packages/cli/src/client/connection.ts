@@ -24,6 +24,8 @@ export interface Connection {
   url: string
   /** Whether a service may have received anything: false if every attempt was refused a connection. */
   isReached: () => boolean
+  /** Where the key came from: a sentence. */
+  origin: string
   output: Output
 }
 
@@ -54,7 +56,7 @@ export function withConnection(command: Command): Command {
  */
 export async function connect(options: ConnectionOptions, retries = 2): Promise<Connection> {
   const { url, token, origin } = await findTarget(options, process.env)
-  return { ...openClient(url, token, origin, retries), url, output: openOutput(options) }
+  return { ...openClient(url, token, origin, retries), url, origin, output: openOutput(options) }
 }
 
 /** Whether a service is named, so that it need not be the embedded database's. */

@@ -56,7 +56,7 @@ export async function printList<Item>(
   columnsOf: (items: Item[]) => Column<Item>[] | Promise<Column<Item>[]>,
   options: ListOptions,
   { unit, nothing }: ListWords,
-  jsonOf: (item: Item) => unknown = (item) => item,
+  jsonOf: (items: Item[]) => unknown[] | Promise<unknown[]> = (items) => items,
 ): Promise<void> {
   const { tableLines } = await import('../terminal/table.js')
   // On a terminal the rows themselves show the progress.
@@ -73,7 +73,7 @@ export async function printList<Item>(
     const items = page.items.slice(0, left)
     left -= items.length
     has_more = page.has_more || items.length < page.items.length
-    if (output.json) for (const item of items) output.value(jsonOf(item))
+    if (output.json) for (const value of await jsonOf(items)) output.value(value)
     else if (items.length > 0) {
       const lines = tableLines(await columnsOf(items), items, output.width, output.paint)
       output.lines(printed === 0 ? lines : lines.slice(1))

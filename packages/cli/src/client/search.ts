@@ -107,7 +107,11 @@ Examples:
 function withFilters(command: Command): Command {
   return command
     .option('--user <identifier>', "only this user's sessions")
-    .option('--configs <json or key=value>', 'only sessions whose configs contain this', parseObject)
+    .option(
+      '--configs <filter>',
+      'only sessions whose configs contain this: JSON, or agent=refunds',
+      parseObject,
+    )
     .option('--session <session>', 'only this session', parseUuid)
     .addOption(new Option('--kind <kind>', 'only entries of this kind').choices(['message', 'event']))
     .option('--type <type>', 'only events of this type')

@@ -30,10 +30,6 @@ export async function sessionColumns(
     title: name,
     text: ({ id }: Session) => String(figures!.get(id)?.[name] ?? '-'),
   })
-  const outcome = ({ configs }: Session) => {
-    const { value, verdict = '' } = outcomeOf(configs) ?? {}
-    return typeof value === 'string' ? value : verdict
-  }
   const id_length = width < WIDE ? distinctLength(sessions.map(({ id }) => id)) : undefined
   return [
     { title: 'session', text: ({ id }) => id.slice(0, id_length), style: 'cyan' },
@@ -50,6 +46,21 @@ export async function sessionColumns(
     ...(figures ? [figure('entries'), figure('tokens')] : []),
     { title: 'title', text: ({ configs }) => titleOf(configs, isTelling), shrinks: true },
   ]
+}
+
+function outcome({ configs }: Session): string {
+  const { value, verdict = '' } = outcomeOf(configs) ?? {}
+  return typeof value === 'string' ? value : verdict
+}
+
+/** What a table has of sessions beside the API's fields, for programs; `counted`: as in `sessionColumns`. */
+export async function factsOf(annals: Annals, sessions: Session[], counted: boolean): Promise<object[]> {
+  const figures = counted ? await readFigures(annals, sessions) : undefined
+  return sessions.map((session) => ({
+    title: typeof session.configs.title === 'string' ? session.configs.title : null,
+    outcome: outcome(session) || null,
+    ...figures?.get(session.id),
+  }))
 }
 
 /** `configs.title`, else all configs: what they have in common with the others comes last. */

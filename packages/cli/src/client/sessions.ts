@@ -56,15 +56,21 @@ Examples:
       })
       const nameOf = output.json || user !== undefined ? () => user ?? '-' : await userNames(annals)
       const names = output.json && user === undefined ? await knownUsers(annals) : undefined
-      const jsonOf = (session: Session) => withUser(session, user ?? names?.get(session.user_id ?? ''))
       const nothing = async () =>
         parent === undefined
           ? (await noneFits(annals, user, configs)).message
           : 'No session has such a parent.'
       const words = { unit: 'sessions', nothing } as const
-      const { sessionColumns } = await import('./session_columns.js')
+      const { factsOf, sessionColumns } = await import('./session_columns.js')
       const how = { counted: !isLong(options), width: output.width }
       const columnsOf = (items: Session[]) => sessionColumns(annals, items, nameOf, how)
+      const jsonOf = async (items: Session[]) => {
+        const facts = await factsOf(annals, items, how.counted)
+        return items.map((session, index) => ({
+          ...withUser(session, user ?? names?.get(session.user_id ?? '')),
+          ...facts[index],
+        }))
+      }
       await printList(output, list, columnsOf, options, words, jsonOf)
     })
 }

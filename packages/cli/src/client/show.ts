@@ -6,7 +6,7 @@ import { pairsOf } from '../terminal/pairs.js'
 import { agoOf, clockOf, dayOf } from '../terminal/times.js'
 import { visible } from '../terminal/visible.js'
 import { parseCount } from './arguments.js'
-import { type ConnectionOptions, connect, withService } from './connection.js'
+import { type ConnectionOptions, connect, withConnection, withService } from './connection.js'
 import { openConsole, type WebOption, withWeb } from './open_console.js'
 import { pickSession, type SessionChoice, withSessionChoice } from './pick_session.js'
 import { userNames } from './user_names.js'
@@ -46,6 +46,16 @@ Examples:
   annals show --user omar --configs outcome=failed --tool 3   its third tool call and the result`,
     )
     .action(showSession)
+}
+
+/** annals open */
+export function openCommand(): Command {
+  const command = new Command('open').description('Open a session in the console.')
+  return withConnection(withSessionChoice(command))
+    .addHelpText('after', '\nExample:\n  annals open --user omar --configs outcome=failed')
+    .action((session_id: string | undefined, options: Options) =>
+      showSession(session_id, { ...options, web: true }),
+    )
 }
 
 /** Prints a session, or what of it is asked for; `session_id` undefined: the newest that the options choose. */

@@ -28,7 +28,11 @@ export function toolsCommand(): Command {
     )
     .argument('[tool]', 'the failures of this tool, by what their messages have in common')
     .option('--user <identifier>', "only this user's sessions")
-    .option('--configs <json or key=value>', 'only sessions whose configs contain this', parseObject)
+    .option(
+      '--configs <filter>',
+      'only sessions whose configs contain this: JSON, or agent=refunds',
+      parseObject,
+    )
     .option('--from <time>', 'only calls since: a duration such as 2d, or a time', parseMoment)
     .option('--to <time>', 'only calls until: a duration such as 2d, or a time', parseMoment)
   return withService(command)

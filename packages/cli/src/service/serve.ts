@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import type { Running } from 'annals/dist/cluster/serve_workers.js'
 import { type Config, describeSettings, readConfig } from 'annals/dist/configuration/config.js'
@@ -40,6 +42,9 @@ export function serveCommand(): Command {
         const { serveAsWorker } = await import('annals/dist/cluster/serve_workers.js')
         return serveAsWorker(config, stopping, tellProgress)
       }
+      // A person who meant another port has no database to clean up then.
+      if (config.database_url === undefined && !existsSync(join(config.data_dir, 'postgres')))
+        await (await import('annals/dist/http/listen.js')).refuseTakenPort(config)
       const running = options.workers
         ? await (await import('annals/dist/cluster/serve_workers.js')).serveByWorkers(
             config,

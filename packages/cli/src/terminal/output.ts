@@ -1,5 +1,6 @@
 import { writeJson } from '@annals/messages/json'
 import type { Command } from 'commander'
+import { UsageError } from '../run_command.js'
 import { type Paint, painter } from './paint.js'
 import { visibleJson } from './visible.js'
 
@@ -37,7 +38,12 @@ export interface Output {
 export function openOutput({ json, fields }: OutputOptions): Output {
   const { stdout } = process
   const lines = (all: string[]) => void stdout.write(all.map((line) => `${line}\n`).join(''))
-  const value = (one: unknown) => lines([visibleJson(writeJson(fields ? fieldsOf(one, fields) : one))])
+  let is_first = true
+  const value = (one: unknown) => {
+    if (is_first && fields) refuseUnknown(one, fields)
+    is_first = false
+    lines([visibleJson(writeJson(fields ? fieldsOf(one, fields) : one))])
+  }
   const is_json = fields !== undefined || (json ?? !stdout.isTTY)
   return {
     json: is_json,
@@ -47,6 +53,47 @@ export function openOutput({ json, fields }: OutputOptions): Output {
     lines,
     outcome: (one, sentence) => (is_json ? value(one) : lines([sentence])),
   }
+}
+
+/** Fields that not every entry, session or line has. */
+const OPTIONAL_FIELDS = new Set([
+  ...[
+    'user',
+    'parent_id',
+    'forked_from',
+    'forked_at_seq',
+    'expires_in_s',
+    'type',
+    'data',
+    'role',
+    'format',
+    'blob',
+  ],
+  ...[
+    'meta',
+    'parts',
+    'key',
+    'occurred_at',
+    'retracted_by',
+    'entries',
+    'tokens',
+    'outcome',
+    'title',
+    'score',
+  ],
+  ...['before', 'after', 'number', 'result', 'said', 'error'],
+])
+
+/** A field that no value has is a slip of the finger. @throws UsageError */
+function refuseUnknown(value: unknown, fields: string[]): void {
+  if (typeof value !== 'object' || value === null) return
+  const known = Object.keys(value)
+  const unknown = fields.find((path) => {
+    const [name = ''] = path.split('.')
+    return !known.includes(name) && !OPTIONAL_FIELDS.has(name)
+  })
+  if (unknown !== undefined)
+    throw new UsageError(`There is no field ${JSON.stringify(unknown)}. There are: ${known.join(', ')}.`)
 }
 
 /** Some fields of a value, by their names or paths; null for those it does not have. */

@@ -1,3 +1,4 @@
+import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StartError } from '../errors.js'
 import type { AppServer } from './app_server.js'
@@ -14,21 +15,34 @@ export async function listen(app: AppServer, config: { host: string; port: numbe
   try {
     return await app.listen({ host: config.host, port: config.port, backlog: BACKLOG })
   } catch (error) {
-    const { code } = error as { code?: string }
-    if (code === 'EADDRINUSE') {
-      throw new StartError(
-        `Port ${config.port} on ${config.host} is taken: another Annals or another program listens there. Stop it, or set PORT.`,
-      )
-    }
-    if (code === 'EACCES')
-      throw new StartError(`This user may not listen on port ${config.port}. Set PORT to one above 1023.`)
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-      throw new StartError(
-        `HOST ${config.host} is not an address of this machine. Set HOST to one that is, such as 127.0.0.1.`,
-      )
-    }
-    throw error
+    throw explained(error, config)
   }
+}
+
+/** Listens there for a moment: what is wrong is known before anything is made. @throws StartError */
+export async function refuseTakenPort(config: { host: string; port: number }): Promise<void> {
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => reject(explained(error, config)))
+    server.listen({ host: config.host, port: config.port }, () => server.close(() => resolve()))
+  })
+}
+
+function explained(error: unknown, config: { host: string; port: number }): unknown {
+  const { code } = error as { code?: string }
+  if (code === 'EADDRINUSE') {
+    return new StartError(
+      `Port ${config.port} on ${config.host} is taken: another Annals or another program listens there. Stop it, or set PORT.`,
+    )
+  }
+  if (code === 'EACCES')
+    return new StartError(`This user may not listen on port ${config.port}. Set PORT to one above 1023.`)
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+    return new StartError(
+      `HOST ${config.host} is not an address of this machine. Set HOST to one that is, such as 127.0.0.1.`,
+    )
+  }
+  return error
 }
 
 /**
