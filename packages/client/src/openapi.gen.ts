@@ -3189,7 +3189,17 @@ export interface components {
             };
         };
         /** @description It conflicts with the current state. */
-        seq_conflict: {
+        "seq_conflict-or-fenced-or-not_pending-or-blob_missing": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        "seq_conflict-or-fenced-or-not_pending": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -6334,10 +6344,21 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "entries": [
+                 *         {
+                 *           "kind": "event",
+                 *           "type": "tool_call",
+                 *           "data": {}
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": {
-                    entries: ({
+                    entries?: ({
                         /** @enum {string} */
                         kind: "event";
                         /**
@@ -6420,6 +6441,8 @@ export interface operations {
                          */
                         id?: string;
                     })[];
+                    /** @description Inputs of the inbox that become entries in this very commit, before the others and under their own ids: exactly once, or the whole request is refused (`not_pending`). */
+                    apply?: string[];
                 };
             };
         };
@@ -6449,7 +6472,7 @@ export interface operations {
             401: components["responses"]["unauthorized"];
             403: components["responses"]["insufficient_scope-or-quota_exceeded"];
             404: components["responses"]["session_not_found"];
-            409: components["responses"]["seq_conflict-or-blob_missing"];
+            409: components["responses"]["seq_conflict-or-fenced-or-not_pending-or-blob_missing"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             422: components["responses"]["idempotency_key_reused"];
@@ -6468,6 +6491,11 @@ export interface operations {
                  * @example 5f2c1f9e-append-17
                  */
                 "idempotency-key"?: string;
+                /**
+                 * @description The fence of the lease that the caller holds: if somebody has taken the lease since, nothing is stored (`fenced`).
+                 * @example 1795685400123
+                 */
+                "annals-fence"?: string;
             };
             path?: never;
             cookie?: never;
@@ -6482,7 +6510,7 @@ export interface operations {
                          * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
                          */
                         session_id: string;
-                        entries: ({
+                        entries?: ({
                             /** @enum {string} */
                             kind: "event";
                             /**
@@ -6565,6 +6593,10 @@ export interface operations {
                              */
                             id?: string;
                         })[];
+                        /** @description Inputs of the inbox that become entries in this very commit, before the others and under their own ids: exactly once, or the whole request is refused (`not_pending`). */
+                        apply?: string[];
+                        /** @description The fence of the lease that the caller holds; by default that in the header `Annals-Fence`. */
+                        fence?: number;
                         /** @description Append only if the last seq of the session still has this value. */
                         if_match?: number;
                         /**
@@ -6616,7 +6648,7 @@ export interface operations {
             401: components["responses"]["unauthorized"];
             403: components["responses"]["insufficient_scope-or-quota_exceeded"];
             404: components["responses"]["session_not_found"];
-            409: components["responses"]["seq_conflict"];
+            409: components["responses"]["seq_conflict-or-fenced-or-not_pending"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             422: components["responses"]["idempotency_key_reused"];

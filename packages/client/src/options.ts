@@ -47,6 +47,12 @@ export interface AppendOptions extends CreateOptions {
   fence?: number | undefined
 }
 
+/** Options of one append of several entries. */
+export interface BatchOptions extends AppendOptions {
+  /** Inputs of the inbox that become entries in the same commit, before the others; otherwise 409 `not_pending`. */
+  apply?: string[] | undefined
+}
+
 /** Options of one append of a message. */
 export interface MessageOptions extends AppendOptions {
   /**

@@ -1,5 +1,5 @@
 import { List, type Page } from './list.js'
-import type { AppendOptions, CallOptions, CreateOptions, MessageOptions } from './options.js'
+import type { AppendOptions, BatchOptions, CallOptions, CreateOptions, MessageOptions } from './options.js'
 import { SessionConfigs } from './session_configs.js'
 import { type TailOptions, tail } from './tail.js'
 import type { Transport } from './transport.js'
@@ -112,9 +112,17 @@ export class Sessions {
     return this.#transport.call({ method: 'POST', path, form, keyed: true }, options)
   }
 
-  /** Appends up to 1,000 entries with consecutive seqs, all or none. Resolves once they are durable. */
-  appendBatch(session_id: string, entries: NewEntry[], options?: AppendOptions): Promise<AppendedEntries> {
-    return this.#append(['session', session_id, 'entries'], { entries }, options)
+  /**
+   * Appends up to 1,000 entries with consecutive seqs, after the inputs that it applies, all or none. Resolves once they
+   * are durable.
+   */
+  appendBatch(
+    session_id: string,
+    entries: NewEntry[],
+    { apply, ...options }: BatchOptions = {},
+  ): Promise<AppendedEntries> {
+    const body = { entries: apply && entries.length === 0 ? undefined : entries, apply }
+    return this.#append(['session', session_id, 'entries'], body, options)
   }
 
   /**

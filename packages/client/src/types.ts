@@ -112,10 +112,10 @@ export type SessionChange = BodyOf<OneSession['patch']>
 export type NewEvent = Input<BodyOf<Events['post']>>
 export type NewMessage = Input<BodyOf<Messages['post']>>
 /** One entry of a batch: a message or an event, by its `kind`. */
-export type NewEntry = Input<BodyOf<Entries['post']>['entries'][number]>
+export type NewEntry = Input<NonNullable<BodyOf<Entries['post']>['entries']>[number]>
 /** What to append to one of several sessions. */
 export type SessionAppend = Omit<Input<BodyOf<EntriesOfSessions['post']>['appends'][number]>, 'entries'> & {
-  entries: NewEntry[]
+  entries?: NewEntry[] | undefined
 }
 /** Which entries to retract: exactly one of `ids`, `after_seq` and `last`; and what to append in their place. */
 export type Retraction = Omit<Input<BodyOf<Retractions['post']>>, 'entries'> & {

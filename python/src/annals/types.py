@@ -943,7 +943,11 @@ class Session(TypedDict):
 class SessionAppend(TypedDict):
     session_id: str
     """The session; each at most once."""
-    entries: list[NewEntry]
+    entries: NotRequired[list[NewEntry]]
+    apply: NotRequired[list[str]]
+    """Inputs of the inbox that become entries in this very commit, before the others and under their own ids: exactly once, or the whole request is refused (`not_pending`)."""
+    fence: NotRequired[int]
+    """The fence of the lease that the caller holds; by default that in the header `Annals-Fence`."""
     if_match: NotRequired[int]
     """Append only if the last seq of the session still has this value."""
     configs_patch: NotRequired[Mapping[str, object]]

@@ -224,7 +224,7 @@ interface AdkConfigs {
 function stateAppends(
   scopes: Scopes,
   delta: Record<string, unknown>,
-  event?: SessionAppend['entries'][number],
+  event?: NonNullable<SessionAppend['entries']>[number],
 ): SessionAppend[] {
   const split = splitState(delta)
   return (['session', 'app', 'user'] as const).flatMap((scope) => {

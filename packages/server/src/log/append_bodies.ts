@@ -175,7 +175,31 @@ export function takeEntries(
   all_bytes: number,
   factsOf?: FactsOf,
 ): AppendedEntry[] {
-  return entriesAt(body.entries, text, 0, '', bytesOf(text, all_bytes, body.entries.length), factsOf)
+  const { entries = [] } = body
+  return entriesAt(entries, text, 0, '', bytesOf(text, all_bytes, entries.length), factsOf)
+}
+
+/** What a batch stores: its entries, and before them the inputs that it applies. */
+export const takeBatch: TakeBody<
+  AppendEntriesBody,
+  { entries: AppendedEntry[]; apply: string[] | undefined }
+> = (body, text, bytes, factsOf) => {
+  const apply = applied(body, '')
+  return { entries: body.entries ? takeEntries(body, text, bytes, factsOf) : [], apply }
+}
+
+/** @throws AnnalsError invalid_request, if there is neither an entry nor an input */
+function applied({ entries, apply }: Pick<AppendEntriesBody, 'entries' | 'apply'>, place: string) {
+  if (!entries && !apply)
+    throw invalidRequest(
+      `${place}/entries is required: an array of 1 to ${BATCH_ENTRIES_MAX} entries, unless apply names inputs.`,
+    )
+  const ids = apply?.map((id) => id.toLowerCase())
+  const twice = ids?.find((id, index) => ids.indexOf(id) < index)
+  if (twice !== undefined) throw invalidRequest(`${place}/apply names ${twice} twice.`)
+  const same = entries?.findIndex(({ id }) => id !== undefined && ids?.includes(id.toLowerCase())) ?? -1
+  if (same !== -1) throw invalidRequest(`${place}/entries/${same}/id is that of an input in apply.`)
+  return ids
 }
 
 /**
@@ -188,7 +212,7 @@ export function takeAppends(
   all_bytes: number,
   factsOf?: FactsOf,
 ): SessionAppend[] {
-  const entries_all = body.appends.reduce((sum, { entries }) => sum + entries.length, 0)
+  const entries_all = body.appends.reduce((sum, { entries = [] }) => sum + entries.length, 0)
   if (entries_all > BATCH_ENTRIES_MAX)
     throw invalidRequest(
       `/appends must have at most ${BATCH_ENTRIES_MAX} entries together; there are ${entries_all}.`,
@@ -197,8 +221,9 @@ export function takeAppends(
   const slices = elementSlices(text, memberSlice(text, 'appends')!.from)
   const seen = new Set<string>()
   return body.appends.map((append, index) => {
-    const { entries, if_match, configs_patch } = append
+    const { entries, if_match, fence, configs_patch } = append
     const place = `/appends/${index}`
+    const apply = applied(append, place)
     const session_id = append.session_id.toLowerCase()
     if (seen.has(session_id))
       throw invalidRequest(`${place}/session_id is already that of an earlier element.`)
@@ -208,8 +233,10 @@ export function takeAppends(
     const patch = configs_patch && memberSlice(text, 'configs_patch', from)
     return {
       session_id,
-      entries: entriesAt(entries, text, from, place, lengthOf, factsOf),
+      entries: entries ? entriesAt(entries, text, from, place, lengthOf, factsOf) : [],
       if_match,
+      fence,
+      apply,
       configs_patch: patch && text.slice(patch.from, patch.to),
     }
   })
@@ -228,7 +255,7 @@ function bytesOf(text: string, all_bytes: number, entries: number): LengthOf {
 
 /** The entries of the object that begins at `from`; `outer` is its place in the body. */
 function entriesAt(
-  entries: AppendEntriesBody['entries'],
+  entries: NonNullable<AppendEntriesBody['entries']>,
   text: string,
   from: number,
   outer: string,
@@ -262,7 +289,7 @@ function entriesAt(
 export const LOG_BODIES = {
   addEvent: [AddEventBody, takeEvent],
   addMessage: [AddMessageBody, takeMessage],
-  appendEntries: [AppendEntriesBody, takeEntries],
+  appendEntries: [AppendEntriesBody, takeBatch],
   appendToSessions: [AppendToSessionsBody, takeAppends],
   retractEntries: [RetractEntriesBody, takeRetraction],
   compactSession: [CompactSessionBody, takeCompaction],

@@ -15,6 +15,7 @@ import {
 } from './append/append_request.js'
 import type { Appender } from './append/appender.js'
 import { requireBlobs } from './append/blob_places.js'
+import { fenceOf } from './event_schema.js'
 import type { Feed } from './follow/feed.js'
 import type { Heartbeat } from './follow/heartbeat.js'
 
@@ -41,10 +42,13 @@ export interface AppendParts {
 export function appendWithinQuota(
   parts: AppendParts,
   request: FastifyRequest,
-  asked: Omit<AppendRequest, 'project_id' | 'if_match' | 'idempotency' | 'unmarked_until' | 'configs_patch'>,
+  asked: Omit<
+    AppendRequest,
+    'project_id' | 'if_match' | 'fence' | 'idempotency' | 'unmarked_until' | 'configs_patch'
+  >,
 ): Promise<AppendOutcome> {
   // Every member is named: a spread would give each request a shape of its own, and all that reads it would be slow.
-  const { session_id, kind, entries, retraction, unrevised_since, appends, only_known } = asked
+  const { session_id, kind, entries, retraction, unrevised_since, appends, apply, only_known } = asked
   const { 'if-match': if_match } = request.headers
   const append: AppendRequest = {
     project_id: request.project_id,
@@ -57,6 +61,8 @@ export function appendWithinQuota(
     if_match: appends || if_match === undefined ? undefined : Number(if_match.slice(1, -1)),
     // If-Match says more.
     unrevised_since: if_match === undefined ? unrevised_since : undefined,
+    fence: appends ? undefined : fenceOf(request),
+    apply,
     idempotency: idempotencyOf(request),
     unmarked_until: request.grant!.unmarked_until,
     only_known,

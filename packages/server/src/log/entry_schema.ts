@@ -133,15 +133,31 @@ const BatchEntry = Type.Union(
 
 const Entries = Type.Array(BatchEntry, { minItems: 1, maxItems: BATCH_ENTRIES_MAX })
 
-export const AppendEntriesBody = Strict({ entries: Entries })
+const Apply = Type.Array(Uuid('A pending input of the session.'), {
+  minItems: 1,
+  maxItems: 200,
+  description:
+    'Inputs of the inbox that become entries in this very commit, before the others and under their own ids: exactly once, or the whole request is refused (`not_pending`).',
+})
+
+export const AppendEntriesBody = Strict(optional({ entries: Entries, apply: Apply }), {
+  examples: [{ entries: [{ kind: 'event', type: 'tool_call', data: {} }] }],
+})
 export type AppendEntriesBody = Static<typeof AppendEntriesBody>
 
 export const AppendToSessionsBody = Strict({
   appends: Type.Array(
     Strict({
       session_id: Uuid('The session; each at most once.'),
-      entries: Entries,
       ...optional({
+        entries: Entries,
+        apply: Apply,
+        fence: Type.Integer({
+          minimum: 0,
+          maximum: Number.MAX_SAFE_INTEGER,
+          description:
+            'The fence of the lease that the caller holds; by default that in the header `Annals-Fence`.',
+        }),
         if_match: Type.Integer({
           minimum: 0,
           maximum: Number.MAX_SAFE_INTEGER,

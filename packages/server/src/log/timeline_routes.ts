@@ -1,7 +1,8 @@
+import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { streamResponse } from '../contract/responses.js'
 import { PageOf } from '../contract/schema.js'
-import { invalidRequest } from '../errors.js'
+import { type AnnalsError, invalidRequest } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
@@ -10,8 +11,10 @@ import { IDS_MAX, PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { readPosition } from '../lists/log_position.js'
 import { refuseTail } from '../projects/within_quotas.js'
 import { answerEntriesPage, answerLogPage, logOfPath } from './answer_log.js'
+import type { SessionAppend } from './append/append_request.js'
 import { LOG_BODIES } from './append_bodies.js'
 import { appendWithinQuota, type LogParts, markReplayed } from './append_within_quota.js'
+import { readInputs } from './apply_inputs.js'
 import {
   AppendedEntries,
   AppendedToSessions,
@@ -19,7 +22,7 @@ import {
   TailHeaders,
   TimelineQuery,
 } from './entry_schema.js'
-import { AppendHeaders, IdempotencyHeaders } from './event_schema.js'
+import { AppendHeaders, FenceHeaders, fenceOf, IdempotencyHeaders } from './event_schema.js'
 import { acceptsStream, streamTail } from './follow/event_stream.js'
 import { readLastSeq } from './read/read_log.js'
 import { findIds } from './read/read_places.js'
@@ -77,12 +80,16 @@ export const timelineRoutes = (parts: LogParts) =>
       status: 201,
       returns: 'The stored entries, in order.',
       data: AppendedEntries,
-      errors: ['quota_exceeded', 'seq_conflict', 'blob_missing'],
-      json: async (request, reply, entries) => {
+      errors: ['quota_exceeded', 'seq_conflict', 'fenced', 'not_pending', 'blob_missing'],
+      json: async (request, reply, { entries, apply }) => {
+        const { session_id } = request.params
+        const inputs = apply && (await readInputs(request, session_id, apply))
         const outcome = await appendWithinQuota(parts, request, {
-          session_id: request.params.session_id,
+          session_id,
           kind: 'entries',
-          entries,
+          entries: inputs ? [...inputs.entries, ...entries] : entries,
+          apply,
+          only_known: inputs?.only_known,
         })
         markReplayed(reply, outcome.replayed)
         return `{"items":[${outcome.entries.map((entry) => entry.json).join(',')}]}`
@@ -97,17 +104,19 @@ export const timelineRoutes = (parts: LogParts) =>
       summary: 'Append to several sessions, all or nothing',
       description:
         'Up to 1,000 entries to up to 20 sessions of the project, in one transaction. If anything is refused in one session (it does not exist, its `if_match` does not hold), nothing is stored in any, and `msg` names the index. `configs_patch` merges into the configs in the same transaction.',
-      headers: IdempotencyHeaders,
+      headers: Type.Object({ ...IdempotencyHeaders.properties, ...FenceHeaders.properties }),
       status: 201,
       returns: 'The stored entries by session, in order.',
       data: AppendedToSessions,
-      errors: ['quota_exceeded', 'session_not_found', 'seq_conflict'],
-      handle: async (request, reply, appends) => {
+      errors: ['quota_exceeded', 'session_not_found', 'seq_conflict', 'fenced', 'not_pending'],
+      handle: async (request, reply, asked) => {
+        const { appends, only_known } = await withInputs(request, asked)
         const outcome = await appendWithinQuota(parts, request, {
           session_id: appends[0]!.session_id,
           kind: 'entries',
           entries: appends.flatMap(({ entries }) => entries),
           appends,
+          only_known,
         })
         markReplayed(reply, outcome.replayed)
         const items = outcome.entries.map(({ json }) => json)
@@ -142,6 +151,20 @@ export const timelineRoutes = (parts: LogParts) =>
       },
     }),
   )
+
+/** Appends to several sessions, with the entries that their inputs become, and the fence in the header where they have none. */
+async function withInputs(request: FastifyRequest, asked: readonly SessionAppend[]) {
+  const header = fenceOf(request)
+  let only_known: AnnalsError | undefined
+  const appends: SessionAppend[] = []
+  for (const { session_id, entries, if_match, fence = header, apply, configs_patch } of asked) {
+    const inputs = apply && (await readInputs(request, session_id, apply))
+    only_known ??= inputs?.only_known
+    const all = inputs ? [...inputs.entries, ...entries] : entries
+    appends.push({ session_id, entries: all, if_match, fence, apply, configs_patch })
+  }
+  return { appends, only_known }
+}
 
 /** @throws AnnalsError invalid_request */
 function readIds(query: TimelineQuery, text: string): string[] {

@@ -1,4 +1,3 @@
-import { AnnalsError } from '../errors.js'
 import { type Feed, runOf } from '../log/follow/feed.js'
 import type { Heartbeat } from '../log/follow/heartbeat.js'
 import type { UsageDirectory } from '../projects/usage.js'
@@ -24,12 +23,4 @@ export function told(
   feed.appended(project_id, new Set(isWork ? [...names, runOf(project_id)] : names))
 }
 
-/** A write under a fence that is not the session's. */
-export function fencedError(fence: number, sent: number | undefined): AnnalsError {
-  return new AnnalsError(
-    'fenced',
-    sent === undefined
-      ? "The session's lease requires the header Annals-Fence on this write. Take the lease, and send its fence."
-      : `The session's fence is ${fence}, not ${sent}: another runner has taken the lease. Stop working on this session.`,
-  )
-}
+export { fencedError } from '../log/append/held_back.js'

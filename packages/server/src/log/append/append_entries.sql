@@ -29,10 +29,12 @@ CREATE OR REPLACE FUNCTION {name}(
   p_occurred timestamptz[],
   -- Whether the project may have consumers of changes, for which sessions that get entries are marked.
   p_marks boolean,
-  -- The next twelve are null in a flush of only events without keys of their own and conditions. In the arrays among
+  -- The next thirteen are null in a flush of only events without keys of their own and conditions. In the arrays among
   -- them, missing elements count as null. By session: If-Match, or -1 - n: nothing may have been retracted or compacted
   -- after seq n.
   p_if_match bigint[],
+  -- The fence of the lease under which the session is written to, if its caller sent one.
+  p_fences bigint[],
   p_new_tokens bigint[],
   p_new_last_messages uuid[],
   -- By entry: the previous message in this flush, and whether it is the first one. The metas are a JSON array.
@@ -72,10 +74,13 @@ CREATE OR REPLACE FUNCTION {name}(
   p_atomic int[],
   -- Of these: a JSON array of `place` (index of the session, each once) and `patch`, which is merged into its configs.
   p_patches jsonb,
-  p_configs_bytes_max int
+  p_configs_bytes_max int,
+  -- Inputs that become entries of this flush, or null: a JSON array of `place` (index of the session) and `ids`. If one of
+  -- a session's is not pending, the session stores nothing.
+  p_apply jsonb
 )
--- Lines. For the sessions in order, separated by commas, the last seqs before this flush (empty: no such session;
--- -1 - seq: something was retracted or compacted after the given seq), and the times that are later than now (an empty
+-- Lines. For the sessions in order, separated by commas, the last seqs before this flush (empty: no such session, or its
+-- fence is another, or an input was not pending: see held_back.ts; -1 - seq: something was retracted or compacted after the given seq), and the times that are later than now (an empty
 -- line if none is); then now, the last messages before (an empty line for a flush of only events), and the indexes of the
 -- sessions with task tracking disabled. For each element of p_wanted two lines: data, and meta, which may be empty. Then
 -- the lines of retract_entries.sql. The last line is empty, or, if the sessions in p_atomic stored nothing, it has 0 and
@@ -102,6 +107,9 @@ DECLARE
   time_of_head timestamptz;
   message_of_head uuid;
   seq_of_condition bigint;
+  fence_of_head bigint;
+  requires_fence_of_head boolean;
+  input_ids uuid[];
   -- What a statement that only reads calls now() is another machine's, if Citus has to ask that.
   begun_at timestamptz := now();
   -- Patches of configs.
@@ -118,7 +126,7 @@ BEGIN
         updated_at = greatest(now(), h.updated_at),
         bytes = h.bytes + p_new_bytes[width_bucket(h.session_id, p_sessions)],
         counted = h.counted + p_new_entries[width_bucket(h.session_id, p_sessions)]
-      WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions)
+      WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions) AND h.requires_fence IS NULL
       RETURNING width_bucket(h.session_id, p_sessions), h.last_seq, h.updated_at
     LOOP
       last_seqs[place_of_head] := seq_of_head - p_new_entries[place_of_head];
@@ -135,11 +143,13 @@ BEGIN
   ELSE
     open_seqs := last_seqs;
     last_messages := array_fill(NULL::uuid, ARRAY[cardinality(p_sessions)]);
-    FOR place_of_head, seq_of_head, time_of_head, message_of_head IN
-      SELECT width_bucket(h.session_id, p_sessions), h.last_seq, greatest(begun_at, h.updated_at), h.last_message_id
+    FOR place_of_head, seq_of_head, time_of_head, message_of_head, fence_of_head, requires_fence_of_head IN
+      SELECT width_bucket(h.session_id, p_sessions), h.last_seq, greatest(begun_at, h.updated_at), h.last_message_id,
+        h.fence, h.requires_fence
       FROM {session_heads} h WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions)
       ORDER BY h.session_id FOR NO KEY UPDATE
     LOOP
+      CONTINUE WHEN coalesce(p_fences[place_of_head] <> coalesce(fence_of_head, 0), requires_fence_of_head, false);
       last_seqs[place_of_head] := seq_of_head;
       times[place_of_head] := time_of_head;
       last_messages[place_of_head] := message_of_head;
@@ -166,6 +176,28 @@ BEGIN
         END IF;
       END IF;
     END LOOP;
+
+    -- Under the lock of the head, nobody else applies or withdraws an input of the session.
+    IF p_apply IS NOT NULL THEN
+      FOR place_of_head, input_ids IN SELECT a.place, a.ids FROM jsonb_to_recordset(p_apply) AS a (place int, ids uuid[]) LOOP
+        CONTINUE WHEN open_seqs[place_of_head] IS NULL;
+        IF cardinality(input_ids) <> (
+          SELECT count(*) FROM session_inbox i
+          WHERE i.project_id = p_project AND i.session_id = p_sessions[place_of_head] AND i.id = ANY (input_ids)
+            AND i.withdrawn_at IS NULL AND coalesce(i.expires_at > begun_at, true)
+        ) OR EXISTS (
+          -- One by one: for a list of ids the planner may read the whole session.
+          SELECT FROM unnest(input_ids) AS x (id) CROSS JOIN LATERAL (
+            SELECT FROM entries e
+            WHERE e.project_id = p_project AND e.session_id = p_sessions[place_of_head] AND e.id = x.id LIMIT 1
+          ) e
+        ) THEN
+          last_seqs[place_of_head] := NULL;
+          open_seqs[place_of_head] := NULL;
+          moved_sessions := array_remove(moved_sessions, p_sessions[place_of_head]);
+        END IF;
+      END LOOP;
+    END IF;
 
     -- All or nothing: before the first write, is there a session that cannot store its part?
     IF p_atomic IS NOT NULL THEN
@@ -195,7 +227,8 @@ BEGIN
       bytes = h.bytes + p_new_bytes[width_bucket(h.session_id, p_sessions)],
       counted = h.counted + p_new_entries[width_bucket(h.session_id, p_sessions)],
       total_tokens = h.total_tokens + p_new_tokens[width_bucket(h.session_id, p_sessions)],
-      last_message_id = coalesce(p_new_last_messages[width_bucket(h.session_id, p_sessions)], h.last_message_id)
+      last_message_id = coalesce(p_new_last_messages[width_bucket(h.session_id, p_sessions)], h.last_message_id),
+      fenced_at = CASE WHEN p_fences[width_bucket(h.session_id, p_sessions)] IS NULL THEN h.fenced_at ELSE begun_at END
     WHERE h.project_id = p_project AND h.session_id = ANY (moved_sessions);
     INSERT INTO {entries} AS e (project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens,
       kind, type, role, format, key, occurred_at, data, meta)
@@ -209,6 +242,18 @@ BEGIN
     ) AS i (place, behind, id, parent_id, is_first_message, bytes, tokens, kind, type, role, format, key, occurred_at,
       data, meta)
     WHERE open_seqs[i.place] IS NOT NULL;
+
+    IF p_apply IS NOT NULL THEN
+      FOR place_of_head, input_ids IN SELECT a.place, a.ids FROM jsonb_to_recordset(p_apply) AS a (place int, ids uuid[]) LOOP
+        CONTINUE WHEN open_seqs[place_of_head] IS NULL;
+        DELETE FROM session_inbox AS i
+        WHERE i.project_id = p_project AND i.session_id = p_sessions[place_of_head] AND i.id = ANY (input_ids);
+        SELECT min(i.not_before) INTO time_of_head FROM session_inbox i
+        WHERE i.project_id = p_project AND i.session_id = p_sessions[place_of_head] AND i.withdrawn_at IS NULL;
+        UPDATE session_runs AS r SET wake_at = time_of_head
+        WHERE r.project_id = p_project AND r.session_id = p_sessions[place_of_head];
+      END LOOP;
+    END IF;
 
     IF p_retractions IS NOT NULL THEN
       retracted := {retract_entries}(p_project, p_sessions, open_seqs, times, p_retractions);

@@ -60,6 +60,10 @@ export interface SessionAppend {
   if_match?: number | undefined
   /** Append only if nothing was retracted or compacted in the session after this seq. Not together with `if_match`. */
   unrevised_since?: number | undefined
+  /** Append only if the session's lease still has this fence. */
+  fence?: number | undefined
+  /** Inputs that become the first of these entries, under their own ids; only if all of them are pending. */
+  apply?: readonly string[] | undefined
   /** JSON to merge into the session's configs if an entry is new; as JSON text. */
   configs_patch?: string | undefined
 }

@@ -23,8 +23,8 @@ export interface Flight {
 const NONE: string[] = []
 
 /**
- * Cuts the next flush from a project's queue, by the rules of APPEND_ENTRIES: a request with a condition or a change of
- * configs is alone on that session, and each key and each caller's entry id occurs once. A request that does not fit waits for a later flush,
+ * Cuts the next flush from a project's queue, by the rules of APPEND_ENTRIES: a request with a condition, inputs or a change
+ * of configs is alone on that session, those with a fence are with others of the same fence only, and each key and each caller's entry id occurs once. A request that does not fit waits for a later flush,
  * and so does everything behind it on the same session, so a session's requests keep their order; one for
  * several sessions waits until it fits on all of them. A repeat of a
  * request that is taken joins it instead of waiting. Sessions that are `inFlight` wait for their flush to end.
@@ -37,6 +37,7 @@ export function cutFlush(
   const deferred: PendingAppend[] = []
   const sessions = new Set<string>()
   const conditionalSessions = new Set<string>()
+  const fences = new Map<string, number>()
   const deferredSessions = new Set<string>()
   const byKey = new Map<string, PendingAppend>()
   const givenIds = new Set<string>()
@@ -48,7 +49,10 @@ export function cutFlush(
     inFlight.has(append.session_id) ||
     deferredSessions.has(append.session_id) ||
     conditionalSessions.has(append.session_id) ||
-    (isConditional(append) && sessions.has(append.session_id))
+    (isConditional(append) && sessions.has(append.session_id)) ||
+    ((append.fence !== undefined || fences.size > 0) &&
+      sessions.has(append.session_id) &&
+      fences.get(append.session_id) !== append.fence)
   let index = 0
   for (; index < waiting.length; index++) {
     const pending = waiting[index]!
@@ -72,6 +76,7 @@ export function cutFlush(
     taken.push(pending)
     for (const append of appends) {
       sessions.add(append.session_id)
+      if (append.fence !== undefined) fences.set(append.session_id, append.fence)
       if (isConditional(append)) conditionalSessions.add(append.session_id)
     }
     if (request.idempotency) byKey.set(request.idempotency.key, pending)
@@ -91,8 +96,13 @@ function changedBy({ entries, retraction }: AppendRequest): number {
   return entries.length + ('last' in retraction ? retraction.last : FLUSH_ENTRIES_MAX)
 }
 
-function isConditional({ if_match, unrevised_since, configs_patch }: SessionAppend): boolean {
-  return if_match !== undefined || unrevised_since !== undefined || configs_patch !== undefined
+function isConditional({ if_match, unrevised_since, configs_patch, apply }: SessionAppend): boolean {
+  return (
+    if_match !== undefined ||
+    unrevised_since !== undefined ||
+    configs_patch !== undefined ||
+    apply !== undefined
+  )
 }
 
 function givenIdsOf(appends: readonly SessionAppend[]): string[] {

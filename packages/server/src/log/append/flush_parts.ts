@@ -48,6 +48,10 @@ export interface SessionPart {
   index: number
   /** The head's last seq; or, as a negative number, -1 - `unrevised_since`. */
   if_match: number | null
+  /** The fence that was sent. */
+  fence: number | null
+  /** Inputs that become entries. */
+  apply: readonly string[] | null
   new_entries: number
   new_tokens: number
   new_bytes: number
@@ -59,7 +63,7 @@ export interface SessionPart {
   configs_patch: string | null
   /** Its entries that the flush inserts. A retraction is inserted when it is carried out. */
   inserted: Place[]
-  /** What the flush found, if there is such a session. */
+  /** What the flush found, if there is such a session and its fence and inputs are as they should be. */
   head: FoundHead | undefined
   /** It stored nothing, because an atomic request was refused. */
   is_held_back: boolean

@@ -2,6 +2,7 @@ import { plainArray, textArray } from '../../postgres/array_literal.js'
 import { type AppendedEntry, appendsOf, RETRACTION_TYPE } from './append_request.js'
 import type { FlushPlan, OpenAppend, Place, RetractionGroup, SessionPart } from './flush_parts.js'
 import {
+  applyParameter,
   atomicParameters,
   keyParameters,
   referenceParameter,
@@ -10,7 +11,7 @@ import {
 } from './rare_parameters.js'
 
 /** Nulls for the parameters that most flushes leave out. */
-const NO_MORE = Array.from({ length: 12 }, () => null)
+const NO_MORE = Array.from({ length: 13 }, () => null)
 const NO_KEYS = Array.from({ length: 9 }, () => null)
 const NOT_ATOMIC = Array.from({ length: 3 }, () => null)
 const NO_RETRACTIONS: RetractionGroup[] = []
@@ -42,9 +43,11 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
   let isPlain = atomic.size === 0
   let isReferring = false
   let isDated = false
+  let isApplying = false
   for (const [index, part] of parts.entries()) {
     part.index = index + 1
     if (!part.is_plain || part.new_entries === 0) isPlain = false
+    if (part.apply) isApplying = true
     for (const place of part.inserted) {
       inserted.push(place)
       if (place.entry.references) isReferring = true
@@ -67,6 +70,7 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
     hasRetractions ? retractionParameter(retractions) : null,
     isReferring ? referenceParameter(inserted) : null,
     ...(atomic.size > 0 ? atomicParameters(parts, atomic) : NOT_ATOMIC),
+    isApplying ? applyParameter(parts) : null,
   ]
   return {
     project_id,
@@ -84,7 +88,8 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
 function placeEntries(sessions: Map<string, SessionPart>, { request, known }: OpenAppend): Place[] {
   const isRepeatable = request.idempotency !== undefined
   const places: Place[] = []
-  for (const { session_id, if_match, unrevised_since, configs_patch, entries } of appendsOf(request)) {
+  for (const append of appendsOf(request)) {
+    const { session_id, if_match, unrevised_since, configs_patch, fence, apply, entries } = append
     let part = sessions.get(session_id)
     if (!part) {
       part = emptyPart(session_id)
@@ -99,8 +104,11 @@ function placeEntries(sessions: Map<string, SessionPart>, { request, known }: Op
     // What is already stored is answered whatever the head is now, and changes nothing more.
     if (part.new_entries === before) continue
     const condition = unrevised_since === undefined ? if_match : -1 - unrevised_since
-    if (condition === undefined && configs_patch === undefined) continue
+    const isFenced = fence !== undefined || apply !== undefined
+    if (condition === undefined && configs_patch === undefined && !isFenced) continue
     part.is_plain = false
+    part.fence = fence ?? part.fence
+    part.apply = apply ?? part.apply
     part.if_match = condition ?? part.if_match
     part.configs_patch = configs_patch ?? part.configs_patch
   }
@@ -112,6 +120,8 @@ function emptyPart(session_id: string): SessionPart {
     session_id,
     index: 0,
     if_match: null,
+    fence: null,
+    apply: null,
     new_entries: 0,
     new_tokens: 0,
     new_bytes: 0,
@@ -190,11 +200,13 @@ function plainParameters(parts: SessionPart[], inserted: Place[]): string[] {
 /** What a flush with messages, entries' keys or conditions has as well. */
 function moreParameters(parts: SessionPart[], inserted: Place[]): Array<string | null> {
   const if_matches: Array<number | null> = []
+  const fences: Array<number | null> = []
   const new_tokens: number[] = []
   const last_messages: Array<string | null> = []
   const ofMessages: string[] = []
   for (const part of parts) {
     if_matches.push(part.if_match)
+    fences.push(part.fence)
     new_tokens.push(part.new_tokens)
     last_messages.push(part.last_message_id)
     if (part.has_messages) ofMessages.push(part.session_id)
@@ -220,7 +232,7 @@ function moreParameters(parts: SessionPart[], inserted: Place[]): Array<string |
     if (entry.meta !== null) hasMetas = true
   }
   return [
-    ...[optional(if_matches), plainArray(new_tokens), optional(last_messages)],
+    ...[optional(if_matches), optional(fences), plainArray(new_tokens), optional(last_messages)],
     ...[optional(parents), optional(firsts), plainArray(tokens), textArray(kinds)],
     ...[optional(roles, textArray), optional(formats, textArray), optional(keys, textArray)],
     hasMetas ? `[${metas.join(',')}]` : '[]',

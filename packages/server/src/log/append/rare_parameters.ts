@@ -3,7 +3,7 @@ import { plainArray, textArray } from '../../postgres/array_literal.js'
 import type { IdempotencyKey, Retraction } from './append_request.js'
 import type { OpenAppend, Place, RetractionGroup, SessionPart } from './flush_parts.js'
 
-/** Parameters that few flushes have: for idempotency keys, atomic requests, retractions, and references to blobs. */
+/** Parameters that few flushes have: for idempotency keys, atomic requests, retractions, inputs, and references to blobs. */
 
 /** A request with a key, and its entries. */
 type Keyed = IdempotencyKey & { is_atomic: boolean; places: readonly Place[] }
@@ -44,6 +44,10 @@ export function atomicParameters(
     configs_patch === null ? [] : `{"place":${index},"patch":${configs_patch}}`,
   )
   return [plainArray([...atomic].map(({ index }) => index)), `[${patches.join(',')}]`, MERGED_BYTES_MAX]
+}
+
+export function applyParameter(parts: readonly SessionPart[]): string {
+  return JSON.stringify(parts.flatMap(({ apply, index }) => (apply ? { place: index, ids: apply } : [])))
 }
 
 /** Requests with a key, in the order in which every flush inserts keys, so that two flushes cannot deadlock. */

@@ -7,6 +7,7 @@ import { VIEW_COLUMNS } from '../read/read_queries.js'
 import {
   type AppendAnswer,
   type AppendRequest,
+  appendsOf,
   askedSeqs,
   fail,
   hasGivenIds,
@@ -16,6 +17,7 @@ import {
   succeed,
 } from './append_request.js'
 import type { FlushPlan, Place, RetractionGroup } from './flush_parts.js'
+import { failHeldBack } from './held_back.js'
 import { readBack } from './read_back.js'
 
 /** Whether all of a flush was stored, apart from what is refused for itself. */
@@ -82,9 +84,12 @@ export function settle(
     ? firstRefusal(request.appends, places)
     : refusalOf(request, places, undefined)
   if (refusal) {
+    const isHeldBack = refusal.error === 'session_not_found'
     const mayBeOurs =
-      refusal.error === 'seq_conflict' && (attempt.isRepeated || request.idempotency || hasGivenIds(request))
+      (refusal.error === 'seq_conflict' || (isHeldBack && hasFence(request))) &&
+      (attempt.isRepeated || request.idempotency || hasGivenIds(request))
     if (mayBeOurs && !attempt.isSecondLook) return 'look again'
+    if (isHeldBack) return failHeldBack(database, pending)
     fail(pending, refusal)
     return
   }
@@ -143,6 +148,11 @@ function readKnown(database: Database, pending: PendingAppend, places: readonly 
     known.bytes += entry.bytes
   }
   return readBack(database, pending, seqs, { replayed: false, known })
+}
+
+function hasFence(request: AppendRequest): boolean {
+  for (const { fence, apply } of appendsOf(request)) if (fence !== undefined || apply) return true
+  return false
 }
 
 function firstRefusal(appends: readonly SessionAppend[], places: readonly Place[]): AnnalsError | undefined {
