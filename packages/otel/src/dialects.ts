@@ -11,12 +11,15 @@ export interface Dialect {
   readonly agent?: readonly string[]
   readonly model?: readonly string[]
   readonly provider?: readonly string[]
+  /** After a `#`: the member of an attribute that is JSON. */
   readonly usage?: Readonly<Partial<Record<UsageName, readonly string[]>>>
   readonly tool?: Readonly<Partial<Record<ToolField, readonly string[]>>>
   /** Instructions, what a model was sent, and what it answered. */
   readonly system?: readonly Source[]
   readonly input?: readonly Source[]
   readonly output?: readonly Source[]
+  /** What a call of a model says once more, whole: left out where its messages were found. */
+  readonly repeats?: readonly string[]
 }
 
 /** `model`: one call of a model; messages are taken from these, since the spans around them repeat what they say. */
@@ -54,6 +57,7 @@ const GEN_AI: Dialect = {
       invoke_agent: 'agent',
       create_agent: 'agent',
       invoke_workflow: 'agent',
+      agent_step: 'step',
       embeddings: 'embeddings',
       retrieval: 'retrieval',
     },
@@ -143,6 +147,7 @@ const OPENINFERENCE: Dialect = {
   },
   input: [{ flat: 'llm.input_messages', within: 'message' }],
   output: [{ flat: 'llm.output_messages', within: 'message' }],
+  repeats: ['input.value', 'output.value'],
 }
 
 const AI_SDK: Dialect = {
@@ -229,6 +234,11 @@ const LANGFUSE: Dialect = {
     },
   },
   model: ['langfuse.observation.model.name'],
+  usage: {
+    input_tokens: ['langfuse.observation.usage_details#input'],
+    output_tokens: ['langfuse.observation.usage_details#output'],
+    total_tokens: ['langfuse.observation.usage_details#total'],
+  },
   tool: { arguments: ['langfuse.observation.input'], result: ['langfuse.observation.output'] },
   input: [{ json: 'langfuse.observation.input' }],
   output: [{ json: 'langfuse.observation.output' }],

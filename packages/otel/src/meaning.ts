@@ -10,7 +10,7 @@ import {
   USER_ATTRIBUTES,
   type UsageName,
 } from './dialects.js'
-import { messagesIn, type Said } from './said.js'
+import { jsonOr, messagesIn, type Said } from './said.js'
 import { type Carrier, type Found, messagesAt } from './sources.js'
 import type { Attributes, Origin } from './telemetry.js'
 
@@ -113,11 +113,21 @@ function usageIn(attributes: Attributes): Meaning['usage'] {
     for (const [field, from] of Object.entries(names) as Array<[UsageName, readonly string[]]>) {
       if (usage[field] !== undefined) continue
       // Claude Code has numbers as texts.
-      const value = from.map((name) => attributes[name]).find((one) => one !== undefined && one !== '')
+      const value = from
+        .map((name) => numberAt(attributes, name))
+        .find((one) => one !== undefined && one !== '')
       const number = typeof value === 'string' ? Number(value) : value
       if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) usage[field] = number
     }
   return usage
+}
+
+function numberAt(attributes: Attributes, name: string): unknown {
+  const [attribute = '', member] = name.split('#')
+  const value = attributes[attribute]
+  if (member === undefined || value === undefined) return value
+  const read = typeof value === 'string' ? jsonOr(value) : value
+  return isJsonObject(read) ? read[member] : undefined
 }
 
 function toolIn(span_name: string, attributes: Attributes): Meaning['tool'] {
@@ -125,7 +135,9 @@ function toolIn(span_name: string, attributes: Attributes): Meaning['tool'] {
   for (const { tool: names = {} } of DIALECTS)
     for (const [field, from] of Object.entries(names) as Array<[ToolField, readonly string[]]>) {
       const value = from.map((name) => attributes[name]).find((one) => one != null && one !== '')
-      if (value !== undefined) tool[field] ??= value
+      // A text may come as JSON.
+      if (value !== undefined)
+        tool[field] ??= typeof value === 'string' && value[0] === '"' ? jsonOr(value) : value
     }
   // "execute_tool search" and the like.
   tool.name ??= span_name.replace(/^(execute_tool|running tool:?|tool:?) /i, '')
@@ -141,10 +153,12 @@ export function conversationOf(carrier: Carrier): Conversation | undefined {
   const answers = output?.messages ?? []
   // Several answers to choose from: one is what was said, the others stay with the span.
   const hasChoices = answers.length > 1 && answers.every(({ role }) => role === 'assistant')
+  const used = [...(system?.used ?? []), ...(input?.used ?? []), ...(hasChoices ? [] : (output?.used ?? []))]
+  const repeats = DIALECTS.flatMap((dialect) => dialect.repeats ?? [])
   return {
     input: [...(system?.messages ?? []), ...(input?.messages ?? [])],
     output: hasChoices ? answers.slice(0, 1) : answers,
-    used: [...(system?.used ?? []), ...(input?.used ?? []), ...(hasChoices ? [] : (output?.used ?? []))],
+    used: [...used, ...(hasChoices ? [] : repeats.filter((name) => name in carrier.attributes))],
   }
 }
 
