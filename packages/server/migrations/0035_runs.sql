@@ -8,7 +8,7 @@
 --   the lease was released. wake_at: the earliest not_before of its pending inputs; null: it has none.
 -- session_inbox: entries to be. One that is applied is deleted by the append that stores it: from then on the log has it,
 --   under the same id. One that is withdrawn stays for a while without its content, so that a retry does not add it again.
--- session_requests: what a runner asked, and the first answer.
+-- session_requests: what a runner asked, and the first answer: an object whose `value` is any JSON.
 -- Rows go with their session. They have no foreign key to it: who writes them locks the session's head first.
 
 SET LOCAL citus.multi_shard_modify_mode TO 'sequential';
@@ -39,7 +39,7 @@ CREATE TABLE session_inbox (
   id uuid NOT NULL,
   place bigint NOT NULL,
   mode text NOT NULL,
-  kind text NOT NULL,
+  entry_kind text NOT NULL,
   type text,
   key text,
   role text,

@@ -17,8 +17,8 @@ const field = (name: string, value: string) => `coalesce(',"${name}":' || to_jso
 export function inputJson(i: string): string {
   return `concat('{"id":"', ${i}.id, '","session_id":"', ${i}.session_id, '","place":', ${i}.place, ',"mode":"', ${i}.mode, '","state":"',
     CASE WHEN ${i}.withdrawn_at IS NOT NULL THEN 'withdrawn' WHEN ${i}.expires_at <= clock_timestamp() THEN 'expired' ELSE 'pending' END,
-    '","kind":"', ${i}.kind, '"', ${field('type', `${i}.type`)}, ${field('key', `${i}.key`)}, ${field('role', `${i}.role`)}, ${field('format', `${i}.format`)},
-    CASE WHEN ${i}.withdrawn_at IS NULL THEN CASE WHEN ${i}.kind = 'event' THEN ',"data":' ELSE ',"blob":' END || ${i}.data::text END,
+    '","kind":"', ${i}.entry_kind, '"', ${field('type', `${i}.type`)}, ${field('key', `${i}.key`)}, ${field('role', `${i}.role`)}, ${field('format', `${i}.format`)},
+    CASE WHEN ${i}.withdrawn_at IS NULL THEN CASE WHEN ${i}.entry_kind = 'event' THEN ',"data":' ELSE ',"blob":' END || ${i}.data::text END,
     ',"meta":' || ${i}.meta::text, ${field('reason', `${i}.reason`)},
     ',"created_at":"', ${timestampText(`${i}.created_at`)}, '","not_before":"', ${timestampText(`${i}.not_before`)}, '"',
     ',"expires_at":"' || ${timestampText(`${i}.expires_at`)} || '"', '}')`
@@ -47,7 +47,7 @@ BEGIN${LOCK_RUN}${checkFenceText(false)}
   SELECT i.* INTO known FROM session_inbox i WHERE i.project_id = p_project AND i.session_id = p_session AND i.id = own_id;
   IF FOUND THEN
     IF known.withdrawn_at IS NULL AND (known.data <> p_input -> 'data' OR known.mode <> p_input ->> 'mode'
-        OR known.type IS DISTINCT FROM p_input ->> 'type' OR known.kind <> p_input ->> 'kind') THEN
+        OR known.type IS DISTINCT FROM p_input ->> 'type' OR known.entry_kind <> p_input ->> 'kind') THEN
       RETURN '{"refused":"differs"}';
     END IF;
     RETURN concat('{"state":"known","input":', ${inputJson('known')}, '}');
@@ -63,7 +63,7 @@ BEGIN${LOCK_RUN}${checkFenceText(false)}
     RETURN '{"refused":"full"}';
   END IF;
   DELETE FROM session_inbox AS i WHERE i.project_id = p_project AND i.session_id = p_session AND i.expires_at < at - interval '1 day';
-  INSERT INTO session_inbox AS i (project_id, session_id, id, place, mode, kind, type, key, role, format, bytes, tokens, data,
+  INSERT INTO session_inbox AS i (project_id, session_id, id, place, mode, entry_kind, type, key, role, format, bytes, tokens, data,
     meta, created_at, not_before, expires_at)
   VALUES (p_project, p_session, own_id, head.place + 1, p_input ->> 'mode', p_input ->> 'kind', p_input ->> 'type', p_input ->> 'key',
     p_input ->> 'role', p_input ->> 'format', (p_input ->> 'bytes')::int, (p_input ->> 'tokens')::int, p_input -> 'data',

@@ -32,7 +32,7 @@ const INBOX: Table = {
     id: 'uuid',
     place: 'ordinal',
     mode: 'text',
-    kind: 'text',
+    entry_kind: 'text',
     type: 'text?',
     key: 'text?',
     role: 'text?',
@@ -50,7 +50,7 @@ const INBOX: Table = {
   erased_with: 'session',
   counted: false,
   exported: true,
-  unchanging: ['kind', 'created_at'],
+  unchanging: ['entry_kind', 'created_at'],
   order: ['id'],
   checks: {
     input_in_log: {
@@ -88,7 +88,7 @@ const REQUESTS: Table = {
   erased_with: 'session',
   counted: false,
   exported: true,
-  unchanging: ['body', 'created_at'],
+  unchanging: ['created_at'],
   order: ['created_at', 'id'],
   checks: {
     request_seq: {

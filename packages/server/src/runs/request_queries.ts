@@ -21,7 +21,7 @@ export function requestJson(q: string): string {
     CASE WHEN ${q}.decision IS NOT NULL THEN 'resolved' WHEN ${q}.expires_at <= clock_timestamp() THEN 'expired' ELSE 'open' END, '",',
     substr(${q}.body::text, 2, length(${q}.body::text) - 2), ',"call_sha256":"' || ${q}.call_sha256 || '"',
     ',"created_at":"', ${timestampText(`${q}.created_at`)}, '"', ',"expires_at":"' || ${timestampText(`${q}.expires_at`)} || '"',
-    ',"decision":"' || ${q}.decision || '"', ',"answer":' || ${q}.answer::text, ',"by":' || to_json(${q}.resolved_by)::text,
+    ',"decision":"' || ${q}.decision || '"', ',"answer":' || (${q}.answer -> 'value')::text, ',"by":' || to_json(${q}.resolved_by)::text,
     ',"resolved_at":"' || ${timestampText(`${q}.resolved_at`)} || '","resolved_seq":' || ${q}.resolved_seq, '}')`
 }
 
@@ -132,7 +132,7 @@ BEGIN
       "(one.value ->> 'event_id')::uuid",
       "(one.value - 'event_id' - 'id') || jsonb_build_object('request_id', request.id, 'request_seq', request.seq)",
     )}
-    UPDATE session_requests AS q SET place = head.place + 1, decision = one.value ->> 'decision', answer = one.value -> 'answer',
+    UPDATE session_requests AS q SET place = head.place + 1, decision = one.value ->> 'decision', answer = CASE WHEN one.value ? 'answer' THEN jsonb_build_object('value', one.value -> 'answer') END,
       resolved_by = one.value ->> 'by', resolved_at = at, resolved_seq = head.last_seq, bytes = q.bytes + event_bytes
     WHERE q.project_id = p_project AND q.id = request.id;
     UPDATE session_runs AS r SET open_requests = greatest(r.open_requests - 1, 0) WHERE r.project_id = p_project AND r.session_id = p_session;

@@ -27,7 +27,7 @@ FROM unnest($3::uuid[]) AS x (id) CROSS JOIN LATERAL (
 export const READ_INPUTS = prepared(
   'read_inputs',
   `
-SELECT i.id, i.kind, i.type, i.key, i.role, i.format, i.bytes, i.tokens, i.meta::text AS meta,
+SELECT i.id, i.entry_kind AS kind, i.type, i.key, i.role, i.format, i.bytes, i.tokens, i.meta::text AS meta,
   CASE WHEN i.through = i.bytes OR i.through <= ${PIECE_BYTES_MAX} THEN i.data::text END AS data
 FROM (
   SELECT i.*, sum(i.bytes) OVER (ORDER BY i.place) AS through FROM session_inbox i
