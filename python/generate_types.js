@@ -24,6 +24,11 @@ const NAMES = {
   'appendToSessions.body.appends.entries.event': 'NewEventEntry',
   'appendToSessions.body.appends.entries.message': 'NewMessageEntry',
   'appendToSessions.data': 'AppendedToSessions',
+  'createKey.body': 'NewKey',
+  'createKey.data': 'CreatedKey',
+  'listKeys.data': null,
+  'issueToken.body': 'NewToken',
+  'issueToken.body.for': 'TokenSessions',
   'createWebhook.body': 'NewWebhook',
   'createWebhook.data': 'CreatedWebhook',
   'listWebhooks.data': null,
@@ -118,7 +123,19 @@ class Page(TypedDict, Generic[Item]):
 `
 
 /** Names that Python reserves. */
-const KEYWORDS = new Set(['as', 'class', 'except', 'from', 'global', 'import', 'in', 'is', 'not', 'with'])
+const KEYWORDS = new Set([
+  'as',
+  'class',
+  'except',
+  'for',
+  'from',
+  'global',
+  'import',
+  'in',
+  'is',
+  'not',
+  'with',
+])
 
 const PAGE_FIELDS = 'has_more items next_cursor'
 

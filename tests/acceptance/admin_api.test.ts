@@ -135,7 +135,7 @@ describe('the admin API', () => {
 
   it.each<[string, object, string]>([
     ['no name', {}, 'name'],
-    ['an unknown scope', { name: 'x', scopes: ['admin'] }, 'scopes'],
+    ['an unknown scope', { name: 'x', scopes: ['owner'] }, 'scopes'],
     ['scopes that are no list', { name: 'x', scopes: 'read' }, 'scopes'],
     ['no scope at all', { name: 'x', scopes: [] }, 'scopes'],
     ['an expiry that is no time', { name: 'x', expires_at: 'tomorrow' }, 'expires_at'],

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { guardedOperations } from '../harness/access_requests.ts'
 import type { ApiClient } from '../harness/api_client.ts'
 import { sha256Of } from '../harness/blobs.ts'
-import { describedOperations } from '../harness/described_operations.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import type { HttpClient } from '../harness/http_client.ts'
 import { useSharedService } from '../harness/service.ts'
@@ -111,6 +111,11 @@ const WRITES: Record<string, (filled: Filled) => Sent> = {
     { meta: {} },
   ],
   'post /api/v1/session/{session_id}/retractions': ({ path }) => ['POST', `${path}/retractions`, { last: 1 }],
+  'post /api/v1/tokens': ({ session }) => [
+    'POST',
+    '/api/v1/tokens',
+    { for: { session_id: session.id }, scopes: ['append'], ttl_s: 60 },
+  ],
   'post /api/v1/webhooks': () => [
     'POST',
     '/api/v1/webhooks',
@@ -209,8 +214,8 @@ const WRITES: Record<string, (filled: Filled) => Sent> = {
 /** A lease that is renewed is the key's own, and claiming work needs the scope read. */
 const APART = ['put /api/v1/session/{session_id}/lease', 'post /api/v1/work/claim']
 
-const operations = describedOperations
-  .filter(({ path, method }) => path.startsWith('/api/v1/') && method !== 'get')
+const operations = guardedOperations
+  .filter(({ method, scope }) => method !== 'get' && scope !== 'admin' && scope !== 'ingest')
   .filter(({ path, method }) => !APART.includes(`${method} ${path}`))
   .map(({ path, method }) => `${method} ${path}`)
 

@@ -26,14 +26,11 @@ const corsHeaders = (headers: object) =>
   Object.keys(headers).filter((name) => name.startsWith('access-control-'))
 
 describe('a web page of another origin', () => {
-  it('is told nothing unless it is configured', async () => {
+  it('may ask whether it may send a request, and reads no answer unless it is configured', async () => {
     const api = await service.newClient()
-    const answers = [
-      await preflight(service.node, ORIGIN),
-      await api.request('GET', '/api/v1/session', { headers: { Origin: ORIGIN } }),
-    ]
-    for (const { headers } of answers) expect(corsHeaders(headers)).toEqual([])
-    expectError(answers[0]!, 405, 'method_not_allowed')
+    expect((await preflight(service.node, ORIGIN)).status).toBe(204)
+    const { headers } = await api.request('GET', '/api/v1/session', { headers: { Origin: ORIGIN } })
+    expect(corsHeaders(headers)).toEqual([])
   })
 
   it('may call where it is, without cookies, and reads the headers that matter', async () => {
@@ -52,8 +49,7 @@ describe('a web page of another origin', () => {
     expect(answer.headers.vary).toMatch(/Origin/i)
   })
 
-  it('may not where another one is', async () => {
-    expect((await preflight(open, OTHER)).headers['access-control-allow-origin']).toBeUndefined()
+  it('reads nothing where another one may', async () => {
     const refused = await service
       .rawClient(undefined, open)
       .request('GET', '/api/v1/session', { headers: { Origin: OTHER } })

@@ -22,6 +22,7 @@ export interface Operation {
     in: 'path' | 'query' | 'header'
     required?: boolean
     example?: string
+    schema?: Schema
   }>
   requestBody?: { content: Record<string, { schema: Schema; example?: unknown }> }
 }

@@ -12,6 +12,7 @@ import { sessionsCommand } from './client/sessions.js'
 import { openCommand, showCommand } from './client/show.js'
 import { spacesCommand } from './client/spaces.js'
 import { tailCommand } from './client/tail.js'
+import { tokensCommand } from './client/tokens.js'
 import { toolsCommand } from './client/tools.js'
 import { usageCommand } from './client/usage.js'
 import { usersCommand } from './client/users.js'
@@ -60,6 +61,7 @@ export function annalsProgram(): Command {
     .addCommand(spacesCommand())
     .addCommand(usersCommand())
     .addCommand(usageCommand())
+    .addCommand(tokensCommand())
     .addCommand(mcpCommand())
     .commandsGroup('The service and its database:')
     .addCommand(serveCommand())

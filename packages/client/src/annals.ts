@@ -1,10 +1,12 @@
 import { Blobs } from './blobs.js'
+import { Keys } from './keys.js'
 import { LearningSpaces } from './learning_spaces.js'
 import { List } from './list.js'
 import type { AnnalsOptions, CallOptions } from './options.js'
 import { Runs } from './runs.js'
 import { Sessions } from './sessions.js'
 import { Skills } from './skills.js'
+import { Tokens } from './tokens.js'
 import { Transport } from './transport.js'
 import type {
   FoundEntry,
@@ -31,6 +33,8 @@ export class Annals {
   readonly blobs: Blobs
   readonly webhooks: Webhooks
   readonly runs: Runs
+  readonly tokens: Tokens
+  readonly keys: Keys
   readonly #transport: Transport
 
   /** @throws TypeError if the url is invalid or the token is missing */
@@ -43,6 +47,8 @@ export class Annals {
     this.blobs = new Blobs(this.#transport)
     this.webhooks = new Webhooks(this.#transport)
     this.runs = new Runs(this.#transport)
+    this.tokens = new Tokens(this.#transport)
+    this.keys = new Keys(this.#transport)
   }
 
   /** Resolves if the service answers and accepts the token. */

@@ -1140,6 +1140,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a token for some sessions
+         * @description For a browser, a runner or a partner: it reaches these sessions, and everything else answers as if it did not exist. It is signed and stored nowhere. It ends when it expires, and within 5 seconds after the key is revoked with which it was made. A key makes tokens that allow no more than itself.
+         */
+        post: operations["issueToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/user/ls": {
         parameters: {
             query?: never;
@@ -1232,6 +1252,47 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the project's API keys */
+        get: operations["listKeys"];
+        put?: never;
+        /**
+         * Create an API key of the project
+         * @description With any scopes; by default it reads and writes.
+         */
+        post: operations["createKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/keys/{token_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an API key of the project
+         * @description Every node refuses it within 5 seconds. Revoking it again changes nothing.
+         */
+        delete: operations["revokeKey"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2667,6 +2728,16 @@ export interface components {
             /** @description How many bytes it has. */
             bytes: number;
         };
+        IssuedToken: {
+            /** @description It is sent like an API key, in the header Authorization. */
+            token: string;
+            /**
+             * Format: date-time
+             * @description When it expires.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            expires_at: string;
+        };
         User: {
             /**
              * Format: uuid
@@ -2741,13 +2812,23 @@ export interface components {
              */
             project_id: string;
             /**
-             * @description What the token allows: `read` to read, `write` everything else, `ingest` only to send traces and logs of OpenTelemetry.
+             * @description What it allows.
              * @example [
              *       "read",
              *       "write"
              *     ]
              */
-            scopes: ("read" | "write" | "ingest")[];
+            scopes: string[];
+            /** @description Of a token for some sessions: which these are. Absent: the whole project. */
+            reaches?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When such a token expires.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            expires_at?: string;
         };
         Project: {
             /**
@@ -2801,13 +2882,13 @@ export interface components {
             /** @example production */
             name: string;
             /**
-             * @description What the token allows: `read` to read, `write` everything else, `ingest` only to send traces and logs of OpenTelemetry.
+             * @description What the token allows: `read` to read; `write` everything else but keys; `append` only appends and new sessions; `ingest` only to send traces and logs of OpenTelemetry; `admin` only the keys of the project.
              * @example [
              *       "read",
              *       "write"
              *     ]
              */
-            scopes: ("read" | "write" | "ingest")[];
+            scopes: ("read" | "write" | "append" | "ingest" | "admin")[];
             /**
              * Format: date-time
              * @description When it was created.
@@ -3408,6 +3489,16 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description It does not exist, or it belongs to another project. */
+        token_not_found: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description It conflicts with the current state. */
         project_exists: {
             headers: {
@@ -3420,16 +3511,6 @@ export interface components {
         };
         /** @description It does not exist, or it belongs to another project. */
         project_not_found: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description It does not exist, or it belongs to another project. */
-        token_not_found: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -8683,6 +8764,89 @@ export interface operations {
             503: components["responses"]["unavailable-or-overloaded"];
         };
     };
+    issueToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description The sessions that the token reaches: one, all of a user, or all below another.
+                     * @example {
+                     *       "user": "omar_davis_3817"
+                     *     }
+                     */
+                    for: {
+                        /**
+                         * Format: uuid
+                         * @description This session.
+                         * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                         */
+                        session_id?: string;
+                        /**
+                         * @description The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use.
+                         * @example omar_davis_3817
+                         */
+                        user?: string;
+                        /**
+                         * Format: uuid
+                         * @description The sessions below this one, at any depth.
+                         * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                         */
+                        parent?: string;
+                    };
+                    /**
+                     * @example [
+                     *       "read",
+                     *       "append"
+                     *     ]
+                     */
+                    scopes: ("read" | "append" | "inbox" | "resolve")[];
+                    /** @description Seconds until it expires. */
+                    ttl_s: number;
+                    /**
+                     * @description The origin of the pages that use it, as browsers send it. They may read the answers, and pages of other origins are refused.
+                     * @example https://app.example.com
+                     */
+                    origin?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The token. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["IssuedToken"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
     listUsers: {
         parameters: {
             query?: {
@@ -8910,6 +9074,177 @@ export interface operations {
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
             403: components["responses"]["insufficient_scope"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    listKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its keys without their secrets, oldest first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            items: components["schemas"]["Token"][];
+                        };
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    createKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example production */
+                    name: string;
+                    /**
+                     * @description What the token allows: `read` to read; `write` everything else but keys; `append` only appends and new sessions; `ingest` only to send traces and logs of OpenTelemetry; `admin` only the keys of the project.
+                     * @example [
+                     *       "read",
+                     *       "write"
+                     *     ]
+                     */
+                    scopes?: ("read" | "write" | "append" | "ingest" | "admin")[];
+                    expires_at?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The key with its secret. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            /**
+                             * @description The secret. It is shown only once.
+                             * @example sk-annals-…
+                             */
+                            token: string;
+                            /**
+                             * Format: uuid
+                             * @description The token, for revoking it.
+                             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                             */
+                            id: string;
+                            /**
+                             * Format: uuid
+                             * @description Its project.
+                             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                             */
+                            project_id: string;
+                            /** @example production */
+                            name: string;
+                            /**
+                             * @description What the token allows: `read` to read; `write` everything else but keys; `append` only appends and new sessions; `ingest` only to send traces and logs of OpenTelemetry; `admin` only the keys of the project.
+                             * @example [
+                             *       "read",
+                             *       "write"
+                             *     ]
+                             */
+                            scopes: ("read" | "write" | "append" | "ingest" | "admin")[];
+                            /**
+                             * Format: date-time
+                             * @description When it was created.
+                             * @example 2026-11-21T09:30:00.123456Z
+                             */
+                            created_at: string;
+                            expires_at: string | null;
+                            revoked_at: string | null;
+                        };
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    revokeKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The token.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                token_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["Token"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["token_not_found"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["headers_too_large"];
             500: components["responses"]["internal_error"];
@@ -9287,13 +9622,13 @@ export interface operations {
                     /** @example production */
                     name: string;
                     /**
-                     * @description What the token allows: `read` to read, `write` everything else, `ingest` only to send traces and logs of OpenTelemetry.
+                     * @description What the token allows: `read` to read; `write` everything else but keys; `append` only appends and new sessions; `ingest` only to send traces and logs of OpenTelemetry; `admin` only the keys of the project.
                      * @example [
                      *       "read",
                      *       "write"
                      *     ]
                      */
-                    scopes?: ("read" | "write" | "ingest")[];
+                    scopes?: ("read" | "write" | "append" | "ingest" | "admin")[];
                     expires_at?: string | null;
                 };
             };
@@ -9334,13 +9669,13 @@ export interface operations {
                             /** @example production */
                             name: string;
                             /**
-                             * @description What the token allows: `read` to read, `write` everything else, `ingest` only to send traces and logs of OpenTelemetry.
+                             * @description What the token allows: `read` to read; `write` everything else but keys; `append` only appends and new sessions; `ingest` only to send traces and logs of OpenTelemetry; `admin` only the keys of the project.
                              * @example [
                              *       "read",
                              *       "write"
                              *     ]
                              */
-                            scopes: ("read" | "write" | "ingest")[];
+                            scopes: ("read" | "write" | "append" | "ingest" | "admin")[];
                             /**
                              * Format: date-time
                              * @description When it was created.

@@ -2,8 +2,13 @@
 export interface AnnalsOptions {
   /** The service's URL; default `http://127.0.0.1:8029`. */
   url?: string | undefined
-  /** The project's API key. */
-  token: string | undefined
+  /** The project's API key, or a token that was made with one; it may be left out with `renew`. */
+  token?: string | undefined
+  /**
+   * Gets a token: the first one if none is given, and another when one expires. A call is then repeated with it, and a
+   * tail goes on where it was.
+   */
+  renew?: (() => Promise<string>) | undefined
   /** Time limit of a call, including retries and pauses, in ms; default 30,000. */
   timeout_ms?: number | undefined
   /**

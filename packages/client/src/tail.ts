@@ -117,7 +117,11 @@ async function* readUntilLost(
       const { done, value } = await hear(reader.read().catch(rethrowAsBroken))
       if (done) return
       state.failures = 0
-      for (const { id, data } of parser.read(value)) {
+      for (const { id, type, data } of parser.read(value)) {
+        if (type === 'renew') {
+          await transport.renew()
+          continue
+        }
         const seq = Number(id)
         if (!(seq > state.seq)) continue
         state.seq = seq

@@ -51,7 +51,9 @@ export class Transport {
   readonly retries: number
   readonly parse: (text: string) => unknown
   readonly #url: string
-  readonly #headers: Headers
+  #token: string | undefined
+  readonly #renew: (() => Promise<string>) | undefined
+  #renewing: Promise<void> | undefined
   readonly #timeout_ms: number
   readonly #attempt_timeout_ms: number | undefined
   readonly #fetch: typeof fetch
@@ -61,9 +63,11 @@ export class Transport {
     const { protocol } = new URL(options.url ?? URL_DEFAULT)
     if (protocol !== 'http:' && protocol !== 'https:')
       throw new TypeError('url must begin with http:// or https://')
-    if (!options.token) throw new TypeError("token is missing: give the project's API key")
+    if (!options.token && !options.renew) throw new TypeError("token is missing: give the project's API key")
     this.#url = `${(options.url ?? URL_DEFAULT).replace(/(?<!\/)\/+$/, '')}/api/v1`
-    this.#headers = new Headers({ accept: 'application/json', authorization: `Bearer ${options.token}` })
+    this.#token = options.token
+    if (options.token) checkToken(options.token)
+    this.#renew = options.renew
     this.#timeout_ms = options.timeout_ms ?? TIMEOUT_MS_DEFAULT
     this.#attempt_timeout_ms = options.attempt_timeout_ms
     this.retries = options.retries ?? RETRIES_DEFAULT
@@ -81,11 +85,17 @@ export class Transport {
     const prepared = this.#prepare(call, options)
     const limits = this.#limits(options)
     let in_doubt = false
+    let has_renewed = false
     for (let attempt = 1; ; attempt++) {
       try {
         return (await this.#attempt(prepared, limits)) as Data
       } catch (error) {
         if (!(error instanceof AnnalsError)) throw error
+        if (error.status === 401 && this.#renew && !has_renewed) {
+          has_renewed = true
+          await this.renew(tokenOf(prepared.init))
+          continue
+        }
         if (in_doubt && error.error === call.done_when) return undefined as Data
         const outcome = outcomeOf(error)
         in_doubt ||= outcome === 'unknown'
@@ -102,7 +112,14 @@ export class Transport {
   async open(call: Call, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
     const { what, url, init } = this.#prepare(call, {}, { ...headers, accept: 'text/event-stream' })
     try {
-      const response = await this.#fetch(url, { ...init, signal })
+      await this.#authorize(init)
+      let response = await this.#fetch(url, { ...init, signal })
+      if (response.status === 401 && this.#renew) {
+        await response.body?.cancel()
+        await this.renew(tokenOf(init))
+        await this.#authorize(init)
+        response = await this.#fetch(url, { ...init, signal })
+      }
       const type = response.headers.get('content-type') ?? ''
       if (response.ok && type.startsWith('text/event-stream') && response.body) return response
       throw refusal(what, response, await response.text())
@@ -111,12 +128,31 @@ export class Transport {
     }
   }
 
+  /** Replaces a token that has expired, or soon will: once for all who find that out. */
+  async renew(expired = this.#token): Promise<void> {
+    if (!this.#renew || expired !== this.#token) return
+    this.#renewing ??= this.#renew()
+      .then((token) => {
+        checkToken(token)
+        this.#token = token
+      })
+      .finally(() => {
+        this.#renewing = undefined
+      })
+    await this.#renewing
+  }
+
+  async #authorize({ headers }: RequestInit): Promise<void> {
+    if (this.#token === undefined) await this.renew()
+    ;(headers as Headers).set('authorization', `Bearer ${this.#token}`)
+  }
+
   #prepare(call: Call, options: AppendOptions, more: Record<string, string> = {}): Prepared {
     const { method, query, body, bytes, range } = call
     const asks_bytes = 'range' in call
     const address = `${this.#url}${pathOf(call.path)}`
     // Created here, outside of any attempt: an invalid header value is the caller's error, not the network's.
-    const headers = new Headers(this.#headers)
+    const headers = new Headers({ accept: 'application/json' })
     for (const [name, value] of Object.entries(more)) headers.set(name, value)
     if (body !== undefined) headers.set('content-type', 'application/json')
     if (bytes !== undefined) headers.set('content-type', 'application/octet-stream')
@@ -151,6 +187,7 @@ export class Transport {
       attempt.abort(timedOut(what, last ? limits.timeout_ms : limits.attempt_timeout_ms))
     })
     try {
+      await this.#authorize(init)
       const response = await this.#fetch(url, { ...init, signal: attempt.signal })
       if (asks_bytes && response.ok) return new Uint8Array(await response.arrayBuffer())
       const text = await response.text()
@@ -175,6 +212,15 @@ export class Transport {
     }
     throw refusal(what, response, text, cause)
   }
+}
+
+/** @throws TypeError: an invalid header value is the caller's error, not the network's */
+function checkToken(token: string): void {
+  new Headers({ authorization: `Bearer ${token}` })
+}
+
+function tokenOf({ headers }: RequestInit): string | undefined {
+  return (headers as Headers).get('authorization')?.slice('Bearer '.length)
 }
 
 /** Not `randomUUID`, which browsers have only on https pages. */

@@ -71,6 +71,8 @@ type HistoryOf = paths[`${SpacePath}/history`]
 type SpaceUsageOf = paths[`${SpacePath}/usage`]
 type SkillsOf = paths[`${Api}/agent_skills`]
 type SkillFileOf = paths[`${Api}/agent_skills/{skill_id}/file`]
+type KeysOf = paths[`${Api}/keys`]
+type TokensOf = paths[`${Api}/tokens`]
 type WebhooksOf = paths[`${Api}/webhooks`]
 type LeaseOf = paths[`${Api}/session/{session_id}/lease`]
 type InboxOf = paths[`${Api}/session/{session_id}/inbox`]
@@ -127,6 +129,12 @@ export type NewLearningSpace = Input<BodyOf<LearningSpaces['post']>>
 
 /** What a fork gets: by default, the whole log, the user and the configs of its original. */
 export type Fork = Input<BodyOf<Copy['post']>>
+export type Key = Schemas['Token']
+export type NewKey = Input<BodyOf<KeysOf['post']>>
+export type CreatedKey = DataOf<KeysOf['post']>
+/** Which sessions a token reaches, what it allows there, and for how long. */
+export type NewToken = Input<BodyOf<TokensOf['post']>>
+export type IssuedToken = Schemas['IssuedToken']
 export type NewWebhook = Input<BodyOf<WebhooksOf['post']>>
 export type CreatedWebhook = DataOf<WebhooksOf['post']>
 export type CopiedSession = DataOf<Copy['post']>

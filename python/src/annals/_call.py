@@ -104,22 +104,27 @@ class TimeLeft(Mapping[str, float]):
 class RequestMaker:
     """Makes requests to one service with one token."""
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str | None) -> None:
         try:
             parsed = httpx.URL(url)
         except httpx.InvalidURL as error:
             raise ValueError(f"url is not a URL: {error}") from error
         if parsed.scheme not in ("http", "https") or not parsed.host:
             raise ValueError("url must begin with http:// or https:// and name a host")
+        self._url = f"{url.rstrip('/')}/api/v1"
+        self.token = token
+        if token is not None:
+            self.use(token)
+
+    def use(self, token: str) -> None:
         if not token:
             raise ValueError("token is missing: give the project's API key")
         if not _fits_header(token):
             raise ValueError("token has characters that no API key has")
-        self._url = f"{url.rstrip('/')}/api/v1"
-        self._token = token
+        self.token = token
 
     def prepare(self, call: Call) -> Prepared:
-        headers = {"accept": "application/json", "authorization": f"Bearer {self._token}"}
+        headers = {"accept": "application/json"}
         if call.keyed:
             key = secrets.token_hex(16) if call.idempotency_key is None else call.idempotency_key
             if not _fits_header(key):

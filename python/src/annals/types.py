@@ -156,6 +156,22 @@ class CopiedSession(TypedDict):
     """The copy."""
 
 
+class CreatedKey(TypedDict):
+    token: str
+    """The secret. It is shown only once."""
+    id: str
+    """The token, for revoking it."""
+    project_id: str
+    """Its project."""
+    name: str
+    scopes: list[Literal["read", "write", "append", "ingest", "admin"]]
+    """What the token allows: `read` to read; `write` everything else but keys; `append` only appends and new sessions; `ingest` only to send traces and logs of OpenTelemetry; `admin` only the keys of the project."""
+    created_at: str
+    """When it was created."""
+    expires_at: str | None
+    revoked_at: str | None
+
+
 class CreatedWebhook(TypedDict):
     id: str
     """The webhook."""
@@ -416,6 +432,13 @@ class InboxInput(TypedDict):
     """When it is due."""
 
 
+class IssuedToken(TypedDict):
+    token: str
+    """It is sent like an API key, in the header Authorization."""
+    expires_at: str
+    """When it expires."""
+
+
 class LatestQuery(TypedDict):
     key: NotRequired[str | None]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
@@ -648,6 +671,13 @@ class NewEventEntry(TypedDict):
     """An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored."""
 
 
+class NewKey(TypedDict):
+    name: str
+    scopes: NotRequired[list[Literal["read", "write", "append", "ingest", "admin"]]]
+    """What the token allows: `read` to read; `write` everything else but keys; `append` only appends and new sessions; `ingest` only to send traces and logs of OpenTelemetry; `admin` only the keys of the project."""
+    expires_at: NotRequired[str | None]
+
+
 class NewLearningSpace(TypedDict):
     user: NotRequired[str | None]
     meta: NotRequired[Mapping[str, object] | None]
@@ -710,6 +740,16 @@ class NewStatement(TypedDict):
     """The skill that it belongs to."""
 
 
+class NewToken(TypedDict):
+    for_: TokenSessions
+    """The sessions that the token reaches: one, all of a user, or all below another."""
+    scopes: list[Literal["read", "append", "inbox", "resolve"]]
+    ttl_s: int
+    """Seconds until it expires."""
+    origin: NotRequired[str]
+    """The origin of the pages that use it, as browsers send it. They may read the answers, and pages of other origins are refused."""
+
+
 class NewWebhook(TypedDict):
     url: str
     """Where deliveries are posted to: http or https, without a user name or a fragment."""
@@ -745,8 +785,12 @@ class OwnKey(TypedDict):
     """The token, for revoking it."""
     project_id: str
     """Its project."""
-    scopes: list[Literal["read", "write", "ingest"]]
-    """What the token allows: `read` to read, `write` everything else, `ingest` only to send traces and logs of OpenTelemetry."""
+    scopes: list[str]
+    """What it allows."""
+    reaches: NotRequired[JsonObject]
+    """Of a token for some sessions: which these are. Absent: the whole project."""
+    expires_at: NotRequired[str]
+    """When such a token expires."""
 
 
 class ReadInboxQuery(TypedDict):
@@ -1341,10 +1385,35 @@ class TimelineQuery(TypedDict):
     """true: newest first. false: oldest first."""
 
 
+class Token(TypedDict):
+    id: str
+    """The token, for revoking it."""
+    project_id: str
+    """Its project."""
+    name: str
+    scopes: list[Literal["read", "write", "append", "ingest", "admin"]]
+    """What the token allows: `read` to read; `write` everything else but keys; `append` only appends and new sessions; `ingest` only to send traces and logs of OpenTelemetry; `admin` only the keys of the project."""
+    created_at: str
+    """When it was created."""
+    expires_at: str | None
+    revoked_at: str | None
+
+
 class TokenCounts(TypedDict):
     total_tokens: int
     counted: Literal["all", "text"]
     """`all`: everything that is sent. `text`: not all of the session is recounted yet since an upgrade, and the total will grow."""
+
+
+class TokenSessions(TypedDict):
+    """The sessions that the token reaches: one, all of a user, or all below another."""
+
+    session_id: NotRequired[str]
+    """This session."""
+    user: NotRequired[str]
+    """The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use."""
+    parent: NotRequired[str]
+    """The sessions below this one, at any depth."""
 
 
 class Tool(TypedDict):

@@ -54,7 +54,7 @@ function createCommand(): Command {
     .requiredOption('--name <name>', 'what it is for', parseName)
     .option(
       '--scopes <list>',
-      'what it may do: read, write (which includes ingest), or ingest, which only takes OpenTelemetry in',
+      'what it may do: read, write (all that changes sessions), append (adds and reads nothing), ingest (only takes OpenTelemetry in), admin (keys)',
       parseScopes,
       [...ALL_SCOPES],
     )

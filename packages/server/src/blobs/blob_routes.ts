@@ -65,6 +65,7 @@ const putBlob = ({ config, usage }: BlobParts) =>
   operation({
     call: 'PUT /blobs/:sha256',
     id: 'putBlob',
+    scope: 'append',
     summary: 'Send a blob',
     description:
       'The body is the bytes themselves, of any type. If the project has the blob already, it is not read. A blob that no entry refers to is deleted after 24 hours; sending it again begins these anew.',

@@ -2,7 +2,7 @@ import type { FastifyContextConfig, FastifyReply, FastifyRequest, RouteHandlerMe
 import type { Static, TSchema } from '#typebox'
 import { type ResponseParts, responses } from '../contract/responses.js'
 import { Empty, NameInPath, Sha256, Strict, UserIdentifier, Uuid } from '../contract/schema.js'
-import type { ErrorName } from '../errors.js'
+import { ERROR_NAMES, type ErrorName } from '../errors.js'
 import { inEnvelope } from './answer/answer.js'
 import type { AppServer } from './app_server.js'
 import { type BodyParts, type TakeBody, takeBody } from './request/taken_body.js'
@@ -13,8 +13,20 @@ declare module 'fastify' {
     documented?: () => Record<string, unknown>
     /** Its body is checked and taken, on the second thread if it is large. */
     takes_body?: boolean
+    /** What a key or a token must allow. */
+    scope?: OperationScope
+    /** See OperationParts. */
+    reach?: Reach | undefined
+    /** The answer to a token that reaches nothing of what the operation is about; undefined: it is refused. */
+    absent?: { error: ErrorName } | { data: string } | undefined
   }
 }
+
+/** What an operation needs: `write` includes all that follow it, and `any` is in each. */
+export type OperationScope = 'read' | 'write' | 'append' | 'ingest' | 'inbox' | 'resolve' | 'admin' | 'any'
+
+/** How an operation answers a token that reaches only a part of a project. */
+type Reach = 'narrowed' | 'any'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 type Call = `${Method} /${string}`
@@ -30,6 +42,13 @@ interface OperationParts<
   summary: string
   description?: string
   config?: FastifyContextConfig
+  /** By default `read` for GET, and `write` for everything else. */
+  scope?: OperationScope
+  /**
+   * For tokens that reach only a part of a project. `narrowed`: the operation looks at that part only, by itself; `any`: it
+   * answers them as it answers keys. By default, they must reach what the path names first, and otherwise find nothing.
+   */
+  reach?: Reach
   /** How its body is checked, and what is taken from it. */
   body?: Body
   /** By default what the service takes. */
@@ -104,7 +123,10 @@ export function operationsOf(tag: string, same: { security?: Record<string, stri
     }
     const given = { params: paramsOf(named), querystring, headers, body, description }
     const takes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-    const schema = { operationId: id, summary, tags: [tag], ...same, ...takes }
+    const access = accessOf(operation, method, named, data)
+    const { scope, reach } = access
+    const told = same.security ? {} : { 'x-scope': scope, ...(reach && { 'x-reach': reach }) }
+    const schema = { operationId: id, summary, tags: [tag], ...same, ...told, ...takes }
     return (app) => {
       const handler: Handler<C, Q, H> = handle
         ? (request, reply) => handle(request, reply, takeFrom(request))
@@ -119,7 +141,7 @@ export function operationsOf(tag: string, same: { security?: Record<string, stri
           url,
           schema,
           ...limit,
-          config: { ...config, takes_body: take !== undefined, documented },
+          config: { ...config, ...access, takes_body: take !== undefined, documented },
         },
         handler: handler as RouteHandlerMethod,
       })
@@ -146,6 +168,26 @@ function impliedErrors(
     ...(has(querystring, 'cursor') ? ['invalid_cursor' as const] : []),
     ...(ID.test(owner) && !is_found_as_whole ? [owner.replace(ID, '_not_found') as ErrorName] : []),
   ]
+}
+
+/** Errors of parameters that are no ids. */
+const ABSENT: Record<string, ErrorName> = { identifier: 'user_not_found', sha256: 'blob_not_found' }
+
+/** Who may ask for an operation, as its route says it. */
+function accessOf(
+  { scope, config, reach }: { scope?: OperationScope; config?: FastifyContextConfig; reach?: Reach },
+  method: Method,
+  [owner]: string[],
+  data: TSchema,
+) {
+  const items = method === 'GET' && has(data, 'items')
+  const none = has(data, 'next_cursor') ? '{"items":[],"has_more":false,"next_cursor":""}' : '{"items":[]}'
+  const error =
+    owner === undefined ? undefined : (ABSENT[owner] ?? (owner.replace(ID, '_not_found') as ErrorName))
+  const absent =
+    error !== undefined && ERROR_NAMES.includes(error) ? { error } : items ? { data: none } : undefined
+  const byMethod = method === 'GET' ? 'read' : 'write'
+  return { scope: scope ?? config?.scope ?? byMethod, reach, absent } as const
 }
 
 function has(schema: TSchema | undefined, name: string): boolean {

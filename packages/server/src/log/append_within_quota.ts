@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ownBlobs, ownKey } from '../access/reach.js'
 import { touchBlob } from '../blobs/blob_store.js'
 import type { PublicUrlMaker } from '../blobs/public_urls.js'
 import { storeBlobWithinQuota } from '../blobs/store_within_quota.js'
@@ -14,7 +15,7 @@ import {
   storedOf,
 } from './append/append_request.js'
 import type { Appender } from './append/appender.js'
-import { requireBlobs } from './append/blob_places.js'
+import { blobMissing, requireBlobs } from './append/blob_places.js'
 import { fenceOf } from './event_schema.js'
 import type { Feed } from './follow/feed.js'
 import type { Heartbeat } from './follow/heartbeat.js'
@@ -116,6 +117,7 @@ async function appendWithBlobs(
     try {
       await storeAttachments(parts.usage, request)
       await requireBlobs(request.database, append)
+      if (request.grant!.narrow) await requireOwnBlobs(request, append)
       return await store(parts, request, append)
     } catch (error) {
       // Blobs that the project had may have been deleted with the last entry that referred to them.
@@ -123,6 +125,16 @@ async function appendWithBlobs(
       if (!isMissing || !request.attachments?.length || attempts === ATTEMPTS_MAX) throw error
     }
   }
+}
+
+/** A token refers to blobs that it sends, or to which its session refers already. @throws AnnalsError blob_missing */
+async function requireOwnBlobs(request: FastifyRequest, append: AppendRequest): Promise<void> {
+  const places = append.entries.flatMap(({ references = [] }) => references)
+  const hashes = places.map(({ sha256 }) => sha256)
+  const known = await ownBlobs(request, append.session_id, hashes)
+  for (const { sha256 } of request.attachments ?? []) known.add(sha256)
+  const missing = places.find(({ sha256 }) => !known.has(sha256))
+  if (missing) throw blobMissing(missing)
 }
 
 /** Stores the bytes that were taken out of the body. Those that nothing refers to in the end are deleted after a day. */
@@ -141,7 +153,7 @@ export function idempotencyOf(request: FastifyRequest): IdempotencyKey | undefin
   const { method, headers, params, routeOptions } = request
   const target = `${method} ${routeOptions.url} ${JSON.stringify(params)} ${headers['if-match'] ?? ''}\n`
   return {
-    key,
+    key: ownKey(request, key),
     request_hash: createHash('sha256').update(target).update(request.bodyText).digest('base64url'),
   }
 }

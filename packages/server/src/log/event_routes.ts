@@ -15,6 +15,7 @@ export const eventRoutes = (parts: AppendParts) =>
       call: 'POST /session/:session_id/events',
       config: { appends: true },
       id: 'addEvent',
+      scope: 'append',
       body: LOG_BODIES.addEvent,
       summary: 'Add a structured event to a session',
       description:

@@ -38,6 +38,7 @@ const addMessage = ({ appender, usage, thread }: LogParts) =>
     call: 'POST /session/:session_id/messages',
     config: { appends: true, attaches_in: 'blob' },
     id: 'addMessage',
+    scope: 'append',
     body: LOG_BODIES.addMessage,
     summary: 'Add a message to a session',
     description:

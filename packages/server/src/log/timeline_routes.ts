@@ -72,6 +72,7 @@ export const timelineRoutes = (parts: LogParts) =>
       call: 'POST /session/:session_id/entries',
       config: { appends: true, attaches_in: 'blob' },
       id: 'appendEntries',
+      scope: 'append',
       body: LOG_BODIES.appendEntries,
       summary: 'Append a batch of entries, all or nothing',
       description:
@@ -100,6 +101,7 @@ export const timelineRoutes = (parts: LogParts) =>
       call: 'POST /entries',
       config: { appends: true, attaches_in: 'blob' },
       id: 'appendToSessions',
+      scope: 'append',
       body: LOG_BODIES.appendToSessions,
       summary: 'Append to several sessions, all or nothing',
       description:

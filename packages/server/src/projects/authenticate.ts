@@ -3,20 +3,17 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AnnalsError } from '../errors.js'
 import type { AppServer } from '../http/app_server.js'
+import type { OperationScope } from '../http/operation.js'
 import type { SharedDatabase } from '../postgres/shared_pool.js'
 import type { AdminSessions } from './tokens/admin_sessions.js'
 import type { Grant } from './tokens/key_look_ups.js'
-import { hashToken, type Scope } from './tokens/token.js'
+import { hashToken } from './tokens/token.js'
 import type { TokenDirectory } from './tokens/token_directory.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** The token's grant, once it is known. */
     grant: Grant | null
-  }
-  interface FastifyContextConfig {
-    /** The scope that the token needs: `read` for GET and `write` for all else, unless the route says otherwise. `write` includes `ingest`. */
-    scope?: Scope | 'any'
   }
 }
 
@@ -26,13 +23,32 @@ export const OPENS = 'x-annals-console'
 /** What tells who a request is from, and whether it is served. */
 export interface Authenticator {
   tokens: TokenDirectory
+  narrow?: NarrowTokens | undefined
   database: SharedDatabase
   config: { rate_limit_per_second: number }
   /** Refuses a request of a known caller before its body is read. */
   refuse(request: FastifyRequest): AnnalsError | undefined
 }
 
-const BEARER = /^Bearer ([\x21-\x7e]{1,512})$/
+/** Tokens that reach only some sessions: access/. */
+export interface NarrowTokens {
+  /** Whether a token has their form. */
+  isOne(token: string): boolean
+  find(token: string): Promise<Grant | undefined>
+  /**
+   * Refuses a page of another origin, and whatever no token does; a page of the token's own origin may read the answer.
+   */
+  refuse(
+    token: string,
+    grant: Grant | undefined,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): AnnalsError | undefined
+  /** Answers in place of an operation that is about what the token does not reach; undefined: it goes on. */
+  answerAbsent(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined>
+}
+
+const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/
 
 /** Counts a request of a key that may make so many per second; refuses those beyond its limit. */
 export type CountRequest = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
@@ -43,7 +59,7 @@ export type CountRequest = (request: FastifyRequest, reply: FastifyReply) => Pro
  */
 export function authenticate(
   app: AppServer,
-  { tokens, database, config, refuse }: Authenticator,
+  { tokens, narrow, database, config, refuse }: Authenticator,
   count?: CountRequest,
 ): void {
   app.addHook('onRoute', (route) => {
@@ -51,10 +67,11 @@ export function authenticate(
     route.config = { scope: isRead ? 'read' : 'write', ...route.config }
   })
   // Whoever signs out of the console is out at once, on every node.
-  const findGrant = (request: FastifyRequest, token: string) =>
-    request.headers[OPENS] === undefined
-      ? tokens.find(token, request.raw.socket, request)
-      : tokens.findNow(token, request)
+  const findGrant = (request: FastifyRequest, token: string) => {
+    if (request.headers[OPENS] !== undefined) return tokens.findNow(token, request)
+    if (narrow?.isOne(token)) return narrow.find(token)
+    return tokens.find(token, request.raw.socket, request)
+  }
   app.decorateRequest('grant', null)
   app.decorateRequest('database', {
     getter(this: FastifyRequest) {
@@ -70,7 +87,10 @@ export function authenticate(
     const token = bearerToken(request)
     const found = token === undefined ? undefined : findGrant(request, token)
     const proceed = (grant: Grant | undefined) => {
-      const refusal = admit(request, grant)
+      const refusal =
+        token !== undefined && narrow?.isOne(token)
+          ? (narrow.refuse(token, grant, request, reply) ?? admit(request, grant))
+          : admit(request, grant)
       if (refusal) return done(refusal)
       const requests_max = grant!.rate_limit_per_second ?? config.rate_limit_per_second
       if (!count || requests_max === 0) done(refuse(request))
@@ -78,6 +98,12 @@ export function authenticate(
     }
     if (found instanceof Promise) found.then(proceed, done)
     else proceed(found)
+  })
+  if (narrow === undefined) return
+  app.addHook('preHandler', (request, reply, done) => {
+    if (request.grant!.narrow === undefined) return done()
+    // A hook with a callback ends the request by not calling it once it has answered.
+    narrow.answerAbsent(request, reply).then((answered) => answered ?? done(), done)
   })
 }
 
@@ -90,15 +116,19 @@ function admit(request: FastifyRequest, grant: Grant | undefined): AnnalsError |
   request.project_id = grant.project_id
   request.grant = grant
   const scope = request.routeOptions.config.scope!
-  if (allows(grant, scope)) return undefined
+  // What it does not reach is absent before it is forbidden.
+  if (grant.narrow !== undefined || allows(grant, scope)) return undefined
   return new AnnalsError(
     'insufficient_scope',
     `This API key lacks the scope "${scope}". Use a key that has it.`,
   )
 }
 
-function allows({ scopes }: Grant, scope: Scope | 'any'): boolean {
-  return scope === 'any' || scopes.has(scope) || (scope === 'ingest' && scopes.has('write'))
+/** Whether what a key or a token allows includes an operation's scope. */
+export function allows({ scopes }: Pick<Grant, 'scopes'>, scope: OperationScope): boolean {
+  return (
+    scope === 'any' || scopes.has(scope) || (scope !== 'read' && scope !== 'admin' && scopes.has('write'))
+  )
 }
 
 /** The token of an Authorization header in the only accepted form; undefined without one. */

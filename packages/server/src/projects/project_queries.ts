@@ -135,20 +135,27 @@ export const HAS_API_KEY = prepared(
   'SELECT k.id FROM api_keys k WHERE k.project_id = $1 LIMIT 1',
 )
 
+/** What a grant is made of, where `k` is a key and `p` its project. */
+export const API_KEY_COLUMNS = `k.id, k.project_id, encode(k.token_hash, 'hex') AS token_hash,
+  array_to_string(k.scopes, ' ') AS scopes, floor(extract(epoch FROM k.expires_at) * 1000)::bigint AS expires_at_ms,
+  p.rate_limit_per_second, p.max_sessions, p.max_bytes, p.max_blob_bytes, p.max_tails, p.consumers <> '{}' AS has_consumers`
+
+/** A key is neither revoked nor expired, and neither is the one on which it depends. */
+export function isLiveKeyText(key: string): string {
+  return `${key}.revoked_at IS NULL AND (${key}.expires_at IS NULL OR ${key}.expires_at > now())
+  AND (${key}.parent_id IS NULL OR EXISTS (
+    SELECT FROM api_keys a
+    WHERE a.id = ${key}.parent_id AND a.revoked_at IS NULL AND (a.expires_at IS NULL OR a.expires_at > now())))`
+}
+
 /**
  * The projects and rights of tokens that are valid now. Parameters: $1 SHA-256 of the tokens. The only statement that
  * starts from a token: all others start from a project. Both tables are on every machine of a cluster.
  */
 export const FIND_API_KEYS = prepared(
   'find_api_keys',
-  `SELECT k.id, k.project_id, encode(k.token_hash, 'hex') AS token_hash, array_to_string(k.scopes, ' ') AS scopes,
-  floor(extract(epoch FROM k.expires_at) * 1000)::bigint AS expires_at_ms, p.rate_limit_per_second,
-  p.max_sessions, p.max_bytes, p.max_blob_bytes, p.max_tails, p.consumers <> '{}' AS has_consumers
-FROM api_keys k JOIN projects p ON p.id = k.project_id
-WHERE k.token_hash = ANY ($1::bytea[]) AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
-  AND (k.parent_id IS NULL OR EXISTS (
-    SELECT FROM api_keys a
-    WHERE a.id = k.parent_id AND a.revoked_at IS NULL AND (a.expires_at IS NULL OR a.expires_at > now())))`,
+  `SELECT ${API_KEY_COLUMNS} FROM api_keys k JOIN projects p ON p.id = k.project_id
+WHERE k.token_hash = ANY ($1::bytea[]) AND ${isLiveKeyText('k')}`,
 )
 
 /** Parameters: $1 actor, $2 action, $3 project, $4 details as JSON. */

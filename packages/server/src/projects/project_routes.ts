@@ -218,13 +218,19 @@ const ownRoutes = (parts: ProjectParts) =>
     ownOperation({
       call: 'GET /key',
       id: 'getKey',
-      config: { scope: 'any' },
+      scope: 'any',
+      reach: 'any',
       summary: 'Read what the API key may do',
       description: 'Whatever its scopes are.',
       returns: 'The key with which this was asked.',
       data: Type.Ref('OwnKey'),
-      json: async ({ grant, project_id }) =>
-        JSON.stringify({ id: grant!.key_id, project_id, scopes: [...grant!.scopes] }),
+      json: async ({ grant, project_id }) => {
+        const { key_id, scopes, narrow } = grant!
+        const own = { id: narrow?.id ?? key_id, project_id, scopes: [...scopes] }
+        if (!narrow) return JSON.stringify(own)
+        const expires_at = new Date(narrow.expires_at_ms).toISOString()
+        return JSON.stringify({ ...own, reaches: narrow.reach, expires_at })
+      },
     }),
 
     ownOperation({
@@ -233,6 +239,57 @@ const ownRoutes = (parts: ProjectParts) =>
       summary: "Read the project's usage and quotas",
       ...USAGE,
       json: ({ project_id, query }) => readUsage(parts, project_id, query.days),
+    }),
+  )
+
+/** Whom the audit names for what a key did. */
+function keyActorOf({ grant, address }: FastifyRequest): string {
+  return `key ${grant!.key_id}, from ${address}`
+}
+
+/** A project's own keys, for a key that may have more made and revoked. */
+const keyRoutes = ({ database }: ProjectParts) =>
+  allOf(
+    ownOperation({
+      call: 'POST /keys',
+      id: 'createKey',
+      scope: 'admin',
+      body: PROJECT_BODIES.createKey,
+      summary: 'Create an API key of the project',
+      description: 'With any scopes; by default it reads and writes.',
+      status: 201,
+      returns: 'The key with its secret.',
+      data: NewToken,
+      json: (request, _reply, { name, scopes = ALL_SCOPES, expires_at }) =>
+        issueToken(database.of('operator'), keyActorOf(request), request.project_id, {
+          name,
+          scopes,
+          expires_at: expires_at == null ? undefined : timeInUtc('/expires_at', expires_at),
+        }),
+    }),
+
+    ownOperation({
+      call: 'GET /keys',
+      id: 'listKeys',
+      scope: 'admin',
+      summary: "List the project's API keys",
+      returns: 'Its keys without their secrets, oldest first.',
+      data: Type.Object({ items: Type.Array(Type.Ref('Token')) }),
+      json: async ({ project_id }) => itemsOf(await listTokens(database.of('operator'), project_id)),
+    }),
+
+    ownOperation({
+      call: 'DELETE /keys/:token_id',
+      id: 'revokeKey',
+      scope: 'admin',
+      summary: 'Revoke an API key of the project',
+      description: 'Every node refuses it within 5 seconds. Revoking it again changes nothing.',
+      returns: 'The key.',
+      data: Type.Ref('Token'),
+      json: (request) => {
+        const { project_id, params } = request
+        return revokeToken(database.of('operator'), keyActorOf(request), project_id, params.token_id)
+      },
     }),
   )
 
@@ -246,11 +303,12 @@ const adminUsageRoute = (parts: ProjectParts) =>
   })
 
 export const projectRoutes = (parts: ProjectParts): ModuleRoutes => ({
-  project: ownRoutes(parts),
+  project: allOf(ownRoutes(parts), keyRoutes(parts)),
   admin: allOf(adminRoutes(parts), adminUsageRoute(parts), auditRoute(parts)),
   schemas: [AuditEntry, OwnKey, Project, Token, Usage],
   links: {
     createProject: { project_id: '$response.body#/data/project/id' },
     createToken: { project_id: '$request.path.project_id', token_id: DATA_ID },
+    createKey: { token_id: DATA_ID },
   },
 })

@@ -1,5 +1,15 @@
 import Type from '#typebox'
-import { Between, Count, Name, Nullable, optional, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import {
+  Between,
+  Count,
+  Name,
+  Nullable,
+  OneOf,
+  optional,
+  Strict,
+  Timestamp,
+  Uuid,
+} from '../contract/schema.js'
 import { whole } from '../http/request/taken_body.js'
 import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
 import { SCOPES } from './tokens/token.js'
@@ -7,13 +17,11 @@ import { SCOPES } from './tokens/token.js'
 /** Of operations that take the admin token. */
 export const OPERATORS = { security: [{ admin_token: [] }] }
 
-const Scope = Type.Unsafe<(typeof SCOPES)[number]>(Type.Union(SCOPES.map((scope) => Type.Literal(scope))))
-
-const Scopes = Type.Array(Scope, {
+const Scopes = Type.Array(OneOf(SCOPES, 'What the token allows.'), {
   minItems: 1,
   uniqueItems: true,
   description:
-    'What the token allows: `read` to read, `write` everything else, `ingest` only to send traces and logs of OpenTelemetry.',
+    'What the token allows: `read` to read; `write` everything else but keys; `append` only appends and new sessions; `ingest` only to send traces and logs of OpenTelemetry; `admin` only the keys of the project.',
   examples: [['read', 'write']],
 })
 
@@ -108,7 +116,21 @@ export const Token = Type.Object(
 
 /** A key, as it is told of itself. */
 export const OwnKey = Type.Object(
-  { id: Token.properties.id, project_id: Token.properties.project_id, scopes: Scopes },
+  {
+    id: Token.properties.id,
+    project_id: Token.properties.project_id,
+    scopes: Type.Array(Type.String(), { description: 'What it allows.', examples: [['read', 'write']] }),
+    ...optional({
+      reaches: Type.Object(
+        {},
+        {
+          additionalProperties: true,
+          description: 'Of a token for some sessions: which these are. Absent: the whole project.',
+        },
+      ),
+      expires_at: Timestamp('When such a token expires.'),
+    }),
+  },
   { $id: 'OwnKey' },
 )
 
@@ -194,4 +216,5 @@ export const PROJECT_BODIES = {
   createProject: whole(CreateProjectBody),
   changeProject: whole(ChangeProjectBody),
   createToken: whole(CreateTokenBody),
+  createKey: whole(CreateTokenBody),
 } as const

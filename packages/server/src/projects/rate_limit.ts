@@ -6,7 +6,6 @@ import { AnnalsError } from '../errors.js'
 import { TAKEN_AT_ONCE } from '../http/admission/admit_requests.js'
 import type { AppServer } from '../http/app_server.js'
 import { bearerToken, type CountRequest } from './authenticate.js'
-import type { TokenDirectory } from './tokens/token_directory.js'
 
 /**
  * Counts the requests of each token in windows of one second, and refuses those beyond its limit. The limit is the
@@ -30,8 +29,20 @@ export async function countsRequests(
       ),
   })
   const count = app.rateLimit()
-  return async (request, reply) => count.call(app, request, reply)
+  const shares = new Windows()
+  return async (request, reply) => {
+    const { narrow, rate_limit_per_second = config.rate_limit_per_second } = request.grant!
+    if (narrow !== undefined) {
+      const max = Math.ceil(rate_limit_per_second * NARROW_SHARE)
+      if (shares.count(narrow.id).current > max)
+        throw limited(`This token may make ${max} requests per second.`)
+    }
+    return count.call(app, request, reply)
+  }
 }
+
+/** The part of a key's requests that one of the tokens made with it may take. */
+const NARROW_SHARE = 0.25
 
 /**
  * The library's own store returns one object per token and keeps counting in it: of requests that arrive together,
@@ -49,13 +60,16 @@ class Store implements FastifyRateLimitStore {
   }
 }
 
+/** The project of a token that was seen before. */
+export type ProjectOf = (token: string, connection: object) => string | undefined
+
 /**
  * Limits each address per second, if the settings say so: requests of any kind, and requests that are refused for
  * their key. For an address that guesses keys, no unknown key is looked up any more; known keys go on working.
  */
 export function limitAddresses(
   app: AppServer,
-  { config, tokens }: { config: Config; tokens: TokenDirectory },
+  { config, projectOf }: { config: Config; projectOf: ProjectOf },
 ): void {
   const { address_rate_limit_per_second: requests_max, address_refusals_per_second: refusals_max } = config
   const requests = new Windows()
@@ -63,7 +77,7 @@ export function limitAddresses(
 
   const isKnown = (request: FastifyRequest) => {
     const token = bearerToken(request)
-    return token !== undefined && tokens.projectOf(token, request.raw.socket) !== undefined
+    return token !== undefined && projectOf(token, request.raw.socket) !== undefined
   }
   const excessOf = (request: FastifyRequest): AnnalsError | undefined => {
     if (requests_max > 0 && requests.count(request.address).current > requests_max)

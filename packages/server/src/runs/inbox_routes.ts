@@ -1,3 +1,4 @@
+import { mayReferToBlobs } from '@annals/messages'
 import type { FastifyReply } from 'fastify'
 import Type from '#typebox'
 import { streamResponse } from '../contract/responses.js'
@@ -31,6 +32,7 @@ export const inboxRoutes = (parts: RunParts) =>
     operation({
       call: 'POST /session/:session_id/inbox',
       id: 'addInput',
+      scope: 'inbox',
       body: RUN_BODIES.addInput,
       summary: 'Send input to a session',
       description:
@@ -41,8 +43,13 @@ export const inboxRoutes = (parts: RunParts) =>
       data: AddedInput,
       errors: ['fenced', 'quota_exceeded', 'idempotency_key_reused'],
       json: async (request, _reply, { id, json, bytes }) => {
-        const { database, project_id } = request
+        const { database, project_id, grant } = request
         const { session_id } = request.params
+        // The runner that stores it may refer to any attachment of the project.
+        if (grant!.narrow && mayReferToBlobs(json))
+          throw invalidRequest(
+            'An input that is sent with a token cannot refer to attachments. Append the entry instead.',
+          )
         const { bytes: reserve } = roomFor(parts.usage, request)
         const fence = fenceOf(request)
         const added = await withinRoom({ ...(reserve && { bytes: reserve }) }, { bytes }, () =>
@@ -111,6 +118,7 @@ export const inboxRoutes = (parts: RunParts) =>
     operation({
       call: 'DELETE /session/:session_id/inbox/:input_id',
       id: 'withdrawInput',
+      scope: 'inbox',
       querystring: WithdrawQuery,
       summary: 'Withdraw an input',
       description: 'Or reject it. What was withdrawn before stays so.',

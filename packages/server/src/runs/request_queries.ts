@@ -143,6 +143,12 @@ BEGIN
 END`,
 )
 
+/** Parameters: $1 project, $2 request. */
+export const FIND_SESSION_OF_REQUEST = prepared(
+  'find_session_of_request',
+  'SELECT q.session_id FROM session_requests q WHERE q.project_id = $1 AND q.id = $2',
+)
+
 export const READ_REQUEST = prepared(
   'read_request',
   `SELECT ${requestJson('q')} AS json FROM session_requests q WHERE q.project_id = $1 AND q.id = $2`,

@@ -1,4 +1,6 @@
-import Type from '#typebox'
+import type { FastifyRequest } from 'fastify'
+import Type, { type Static } from '#typebox'
+import { narrowedFilters, reaches } from '../access/reach.js'
 import { PageOf } from '../contract/schema.js'
 import { AnnalsError, notFound } from '../errors.js'
 import { answer, itemsOf, withFields } from '../http/answer/answer.js'
@@ -14,6 +16,7 @@ import { mayRead } from '../projects/authenticate.js'
 import { withinRoom } from '../projects/usage.js'
 import { roomFor } from '../projects/within_quotas.js'
 import {
+  FIND_SESSION_OF_REQUEST,
   LIST_REQUESTS,
   OPEN_REQUEST,
   READ_REQUEST,
@@ -66,6 +69,7 @@ export const requestRoutes = (parts: RunParts) =>
     operation({
       call: 'GET /requests',
       id: 'listRequests',
+      reach: 'narrowed',
       summary: "List the project's requests",
       description: `By \`created_at\`, across sessions. A page looks at ${REQUESTS_SCANNED_MAX} requests at most, so with a rare filter it may be short and has a \`next_cursor\`.`,
       querystring: RequestsQuery,
@@ -75,11 +79,12 @@ export const requestRoutes = (parts: RunParts) =>
         const {
           state = 'open',
           user,
-          session_id,
+          parent,
+          session_id = parent,
           limit = PAGE_LIMIT_DEFAULT,
           cursor,
           time_desc = false,
-        } = request.query
+        } = await narrowedFilters<RequestFilter>(request, request.query)
         const order = time_desc ? 'desc' : 'asc'
         const cursors = new Cursors('requests', request.project_id, state, user, session_id, time_desc)
         const after =
@@ -108,10 +113,13 @@ export const requestRoutes = (parts: RunParts) =>
     operation({
       call: 'GET /requests/:request_id',
       id: 'getRequest',
+      reach: 'narrowed',
       summary: 'Read a request',
       returns: 'The request.',
       data: Type.Ref('RunnerRequest'),
-      json: async ({ database, project_id, params }) => {
+      json: async (request) => {
+        const { database, project_id, params } = request
+        await requireReached(request, params.request_id)
         const [row] = await database.query(READ_REQUEST, [project_id, params.request_id])
         if (!row) throw notFound('request')
         return row.json!
@@ -121,6 +129,8 @@ export const requestRoutes = (parts: RunParts) =>
     operation({
       call: 'POST /requests/:request_id/resolve',
       id: 'resolveRequest',
+      scope: 'resolve',
+      reach: 'narrowed',
       body: RUN_BODIES.resolveRequest,
       summary: 'Answer a request',
       description:
@@ -130,6 +140,7 @@ export const requestRoutes = (parts: RunParts) =>
       errors: ['resolved', 'quota_exceeded'],
       json: async (request, _reply, { resolutions: [one], bytes }) => {
         const { request_id } = request.params
+        await requireReached(request, request_id)
         return (
           await resolve(parts, request, { resolutions: [{ ...one!, id: request_id }], bytes }, false)
         )[0]!
@@ -186,6 +197,17 @@ export const requestRoutes = (parts: RunParts) =>
       },
     }),
   )
+
+/** What a token that reaches only some sessions may ask for; a parent is none of a request, so nothing has it. */
+type RequestFilter = Static<typeof RequestsQuery> & { parent?: string }
+
+/** @throws AnnalsError request_not_found: the token does not reach the session of the request, or there is none */
+async function requireReached(request: FastifyRequest, request_id: string): Promise<void> {
+  if (!request.grant!.narrow) return
+  const { database, project_id } = request
+  const [row] = await database.query(FIND_SESSION_OF_REQUEST, [project_id, request_id])
+  if (!row || !(await reaches(request, row.session_id!))) throw notFound('request')
+}
 
 /** A page of what is shown of the rows that were looked at; another one follows if there may be more. */
 function sendPage(

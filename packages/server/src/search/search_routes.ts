@@ -2,6 +2,7 @@ import { InvalidQuery, parseSearchQuery, type SearchedEntry } from '@annals/mess
 import { readQuestion } from '@annals/recall'
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
+import { narrowedFilters } from '../access/reach.js'
 import { AnnalsError, invalidRequest } from '../errors.js'
 import { logReadBytes } from '../http/admission/request_memory.js'
 import { operationsOf } from '../http/operation.js'
@@ -26,6 +27,7 @@ const search = ({ thread, changes }: Pick<Kits, 'thread' | 'changes'>) =>
   operationsOf('Search')({
     call: 'GET /search',
     id: 'search',
+    reach: 'narrowed',
     summary: 'Search the entries of all sessions',
     description:
       "Finds messages by their text and by the names, arguments and results of their tools, and events by their type and the values in their data: of each entry the first 64 KiB of text. Entries that were retracted or deleted are not found. An entry is found a second or two after it was stored. Search is off until the project's operator switches it on.",
@@ -34,11 +36,13 @@ const search = ({ thread, changes }: Pick<Kits, 'thread' | 'changes'>) =>
     data: Type.Union([Type.Ref('FoundPage'), Type.Ref('FoundSessions')]),
     errors: ['search_off'],
     json: async (request) => {
-      if (request.query.mode === 'recall') return answerQuestion(request, thread)
-      const search = searchOf(request.project_id, request.query)
-      const { order = 'newest', group = 'entry', limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
+      const { narrow } = request.grant!
+      const query = narrow ? await narrowedSearch(request) : request.query
+      if (query.mode === 'recall') return answerQuestion(request, thread)
+      const search = searchOf(request.project_id, query)
+      const { order = 'newest', group = 'entry', limit = PAGE_LIMIT_DEFAULT, cursor } = query
       const { terms: _read, ...filters } = search
-      const cursors = new Cursors('search', order, request.query.q, JSON.stringify(filters))
+      const cursors = new Cursors('search', order, query.q, JSON.stringify(filters))
       const position = cursor === undefined ? undefined : cursors.read(cursor)
       const { database, project_id } = request
       const state = await readSearchState(database, project_id, search.user)
@@ -50,7 +54,9 @@ const search = ({ thread, changes }: Pick<Kits, 'thread' | 'changes'>) =>
         order === 'newest'
           ? await findNewest(finding, readPlace(position, foundPlace))
           : await findRelevant(finding, readPlace(position, rankedPlace))
-      const { indexed_through, indexing } = state
+      const { indexed_through } = state
+      // How many sessions there are is more than a token reaches.
+      const indexing = narrow && state.indexing ? { sessions_done: 0, sessions: 0 } : state.indexing
       const next_cursor = page.next ? cursors.write(JSON.stringify(placeOf(page.next))) : ''
       const has_more = next_cursor !== ''
       const found = page.items.map((entry) => ({ session_id: entry.session_id, ...foundItem(entry) }))
@@ -63,6 +69,24 @@ export const searchRoutes = (kits: Kits): ModuleRoutes => ({
   project: search(kits),
   schemas: [FoundEntry, FoundPage, FoundSession, FoundSessions],
 })
+
+/**
+ * What a token asks for, within the sessions that it reaches. How relevant an entry is depends on all others of the
+ * project, so a token could find out what is said in those.
+ * @throws AnnalsError insufficient_scope
+ */
+async function narrowedSearch(request: FastifyRequest<{ Querystring: SearchQuery }>): Promise<SearchQuery> {
+  const query: SearchQuery & { parent?: string } = await narrowedFilters(request, request.query)
+  const { mode = 'words', order = 'newest', parent, ...narrowed } = query
+  if (mode !== 'words' || order !== 'newest')
+    throw new AnnalsError(
+      'insufficient_scope',
+      'A token finds words, the newest first. Use a key for the rest.',
+    )
+  if (parent !== undefined && narrowed.session_id === undefined)
+    throw new AnnalsError('insufficient_scope', 'Name the session: this token searches one at a time.')
+  return narrowed
+}
 
 function searchOf(project_id: string, query: SearchQuery): Search {
   return { ...filtersOf(project_id, query), terms: termsOf(() => parseSearchQuery(query.q)) }

@@ -5,6 +5,8 @@ import Fastify, {
   LogController,
   type RouteOptions,
 } from 'fastify'
+import type { Access } from '../access/module.js'
+import { narrowTokens } from '../access/reach.js'
 import { admitConsoleRequest } from '../console_api/console_requests.js'
 import { AnnalsError } from '../errors.js'
 import { admitRequests } from '../http/admission/admit_requests.js'
@@ -35,24 +37,28 @@ const notOurs = () => (): never => {
 }
 
 /** What admission and authentication ask of modules. */
-export type AppModules = Pick<Projects, 'tokens' | 'adminSessions'> & Pick<Log, 'appender'>
+export type AppModules = Pick<Projects, 'tokens' | 'adminSessions'> &
+  Pick<Access, 'sessionTokens'> &
+  Pick<Log, 'appender'>
 
 /** The service as an HTTP application, not yet listening. `note` is told of each route. */
 export async function buildApp(
   kits: Kits,
   modules: readonly ModuleRoutes[],
-  { tokens, adminSessions, appender }: AppModules,
+  { tokens, sessionTokens, adminSessions, appender }: AppModules,
   note?: (route: RouteOptions) => void,
 ): Promise<AppServer> {
   const { config, metrics, changes } = kits
   const app = newServer(kits)
+  const projectOf = (token: string, connection: object) =>
+    sessionTokens.isOne(token) ? sessionTokens.projectOf(token) : tokens.projectOf(token, connection)
   const addressOf = addressReader(config.trusted_proxies)
   admitRequests(app, {
     ...kits,
     addressOf,
     callerOf: (request) => {
       const token = bearerToken(request)
-      return token === undefined ? undefined : tokens.projectOf(token, request.socket)
+      return token === undefined ? undefined : projectOf(token, request.socket)
     },
     isLate: lateAppends(app, appender),
     enter: admitConsoleRequest,
@@ -79,9 +85,9 @@ export async function buildApp(
   sendInPieces(app)
   validateRequests(app)
   metricsRoutes(app, kits)
-  limitAddresses(app, { config, tokens })
+  limitAddresses(app, { config, projectOf })
 
-  await addModules(app, kits, modules, { tokens, adminSessions, appender })
+  await addModules(app, kits, modules, { tokens, sessionTokens, adminSessions, appender })
   operationRoutes(app, kits)
   docsRoutes(app)
   return app
@@ -119,12 +125,13 @@ async function addModules(
   app: AppServer,
   kits: Kits,
   modules: readonly ModuleRoutes[],
-  { tokens, adminSessions, appender }: AppModules,
+  { tokens, sessionTokens, adminSessions, appender }: AppModules,
 ): Promise<void> {
   const refuse = ({ routeOptions, project_id }: FastifyRequest) =>
     routeOptions.config.appends && appender.isBehind(project_id) ? new AnnalsError('overloaded') : undefined
+  const narrow = narrowTokens(sessionTokens)
   const authenticateAll = async (scope: AppServer) =>
-    authenticate(scope, { ...kits, tokens, refuse }, await countsRequests(scope, kits))
+    authenticate(scope, { ...kits, tokens, narrow, refuse }, await countsRequests(scope, kits))
   const project = async (scope: AppServer) => {
     await authenticateAll(scope)
     pingRoutes(scope)

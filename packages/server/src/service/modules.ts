@@ -1,3 +1,4 @@
+import { ACCESS_MODULE } from '../access/module.js'
 import { BLOB_REFERENCES_MODULE, BLOBS_MODULE } from '../blobs/module.js'
 import { CONSOLE_MODULE } from '../console_api/module.js'
 import { LEARNING_MODULE } from '../learning/module.js'
@@ -21,6 +22,7 @@ import { WEBHOOKS_MODULE } from '../webhooks/module.js'
 export const MODULES: readonly Module[] = [
   PROJECTS_MODULE,
   USERS_MODULE,
+  ACCESS_MODULE,
   BLOBS_MODULE,
   LEARNING_MODULE,
   LOG_MODULE,

@@ -86,6 +86,8 @@ export const pingRoutes = operationsOf('Service')({
   id: 'ping',
   summary: 'Check the URL and the token',
   returns: 'Both are valid.',
+  scope: 'any',
+  reach: 'any',
   message: 'pong',
   handle: async (_request, reply) =>
     reply.header('content-type', 'application/json; charset=utf-8').send(PONG),

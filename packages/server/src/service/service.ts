@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { type Logger, pino } from 'pino'
+import { ACCESS_MODULE } from '../access/module.js'
 import { Changes } from '../changes/changes.js'
 import { repeat } from '../changes/repeat.js'
 import type { Config } from '../configuration/config.js'
@@ -114,7 +115,12 @@ export async function openApp(
   for (const { close } of all) undo.push(() => close?.())
   if (works) changes = startBackgroundWork(opening, pools, kits, all)
   const routes = await loadRoutes(all)
-  const app = await buildApp(kits, routes, { ...opened(PROJECTS_MODULE), ...opened(LOG_MODULE) }, note)
+  const app = await buildApp(
+    kits,
+    routes,
+    { ...opened(PROJECTS_MODULE), ...opened(ACCESS_MODULE), ...opened(LOG_MODULE) },
+    note,
+  )
   undo.push(() => closeWithin(config.drain_ms_max, app))
   return { app, routes, changes }
 }

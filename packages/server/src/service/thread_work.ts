@@ -1,3 +1,4 @@
+import { ACCESS_BODIES } from '../access/token_routes.js'
 import { readMessageForm } from '../blobs/read_form.js'
 import { bodyWork } from '../http/request/take_on_thread.js'
 import type { BodyParts } from '../http/request/taken_body.js'
@@ -21,6 +22,7 @@ export const BODIES: Readonly<Record<string, BodyParts>> = {
   ...WEBHOOK_BODIES,
   ...PROJECT_BODIES,
   ...RUN_BODIES,
+  ...ACCESS_BODIES,
 }
 
 /** What the second thread does: bodies and forms, and what each module has it do. */

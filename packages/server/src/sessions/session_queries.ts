@@ -1,5 +1,5 @@
 import { markChanges } from '../changes/mark_changes.js'
-import type { FilteredList } from '../lists/filtered_list_queries.js'
+import type { FilteredList, ListFilter } from '../lists/filtered_list_queries.js'
 import {
   BEFORE_ALL,
   directionOf,
@@ -186,10 +186,21 @@ export const SESSIONS: FilteredList = {
   },
 }
 
+/** Which sessions are listed in the order of their ids: by the beginning of these, or the one with an id. */
+export interface PrefixFilter {
+  prefix: string
+  session_id?: string | undefined
+}
+
+/** What else is asked of a session in the order of ids, which only tokens of single sessions and users do. */
+const NARROWED = ` AND ($6::text IS NULL OR t.user_id = (SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $6))
+      AND ($7::uuid IS NULL OR t.parent_id = $7) AND (NOT $8::boolean OR t.parent_id IS NULL)
+      AND ($9::uuid IS NULL OR t.id = $9) AND t.configs @> $10::jsonb`
+
 /** A page of the sessions whose ids begin with a text, in the order of their ids: a range of the primary key. */
 export function listSessionsByPrefix(
-  prefix: string,
-  project_id: string,
+  { prefix, session_id }: PrefixFilter,
+  { project_id, user, parent, document = '{}' }: ListFilter,
   position: ListPosition,
 ): ListStatement {
   const { name, order, behind } = directionOf(position)
@@ -198,15 +209,16 @@ export function listSessionsByPrefix(
     id: prefix + end.id.slice(prefix.length),
   }))
   const { listing } = SESSIONS
+  const isNarrowed = session_id !== undefined || user !== undefined || parent !== undefined
   const statement = composedOnce(
-    `list_sessions_by_prefix_${name}`,
+    `list_sessions_by_prefix_${name}${isNarrowed ? '_narrowed' : ''}`,
     () => `
 SELECT ${aggregated(listing.columns)}
 FROM (
   SELECT t.* FROM (
     SELECT t.* FROM sessions t
     WHERE t.project_id = $1 AND (t.id, t.created_at) ${behind} ($3::uuid, $2::timestamptz)
-      AND t.id ${name === 'asc' ? '<=' : '>='} $5::uuid
+      AND t.id ${name === 'asc' ? '<=' : '>='} $5::uuid${isNarrowed ? NARROWED : ''}
     ORDER BY t.id ${order}
     LIMIT ${PAGE_ROWS_MAX}
   ) t
@@ -215,5 +227,10 @@ FROM (
 ) t`,
   )
   const after = position.after ?? first
-  return { statement, parameters: [...listParameters(project_id, { ...position, after }), last!.id], listing }
+  const isRoot = parent === 'none'
+  const more = isNarrowed
+    ? [user ?? null, isRoot ? null : (parent ?? null), isRoot, session_id ?? null, document]
+    : []
+  const parameters = [...listParameters(project_id, { ...position, after }), last!.id, ...more]
+  return { statement, parameters, listing }
 }

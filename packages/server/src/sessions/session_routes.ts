@@ -1,6 +1,7 @@
 import { memberTexts } from '@annals/messages/json'
 import type { FastifyRequest } from 'fastify'
-import Type from '#typebox'
+import Type, { type Static } from '#typebox'
+import { narrowedFilters, refuseSession } from '../access/reach.js'
 import { PageOf, pageQuery, Strict, Timestamp } from '../contract/schema.js'
 import { invalidRequest, notFound } from '../errors.js'
 import { answer, sentField, withFields } from '../http/answer/answer.js'
@@ -9,7 +10,7 @@ import { DATA_ID } from '../http/openapi/openapi_links.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { Cursors } from '../http/request/cursor.js'
 import { parseFilter } from '../http/request/json_parameters.js'
-import type { FilteredList } from '../lists/filtered_list_queries.js'
+import type { FilteredList, ListFilter } from '../lists/filtered_list_queries.js'
 import type { ListPosition } from '../lists/keyset_queries.js'
 import { idempotencyOf, markReplayed } from '../log/append_within_quota.js'
 import { FenceHeaders, fenceOf, IdempotencyHeaders } from '../log/event_schema.js'
@@ -20,7 +21,7 @@ import { roomFor } from '../projects/within_quotas.js'
 import { copySession } from './copy_session.js'
 import { LAST_ACTIVITY } from './last_activity.js'
 import { SESSIONS_BY_ACTIVITY } from './last_activity_queries.js'
-import { listSessionsByPrefix, SESSIONS } from './session_queries.js'
+import { listSessionsByPrefix, type PrefixFilter, SESSIONS } from './session_queries.js'
 import { CopiedSession, ListSessionsQuery, MergedConfigs, SESSION_BODIES, Session } from './session_schema.js'
 import { createSession, mergeConfigs, readSession, replaceConfigs, setExpiry } from './sessions.js'
 
@@ -31,14 +32,20 @@ interface SessionParts extends Pick<Kits, 'changes' | 'erasure' | 'longWork' | '
   usage: UsageDirectory
 }
 
-/** The list of sessions whose id begins with a text. @throws AnnalsError invalid_request, beside another filter */
-function sessionsByPrefix(id_prefix: string, query: Record<string, unknown>): FilteredList {
+type SessionFilter = Static<typeof ListSessionsQuery> & { session_id?: string }
+
+/** @throws AnnalsError invalid_request, beside a prefix of ids */
+function refuseOtherFilters(query: Record<string, unknown>): void {
   const other = ['user', 'filter_by_configs', 'parent', 'order_by'].find((name) => query[name] !== undefined)
   if (other) throw invalidRequest(`Query parameter id_prefix cannot be combined with ${other}.`)
-  const prefix = id_prefix.toLowerCase()
-  const page = ({ project_id }: { project_id: string }, position: ListPosition) =>
-    listSessionsByPrefix(prefix, project_id, position)
-  return { ...SESSIONS, order: { name: `sessions from ${prefix}`, page } }
+}
+
+/** The list of sessions whose id begins with a text, or is one, in the order of ids. */
+function sessionsByPrefix(narrowest: PrefixFilter): FilteredList {
+  const page = (filter: ListFilter, position: ListPosition) =>
+    listSessionsByPrefix(narrowest, filter, position)
+  const name = `sessions from ${narrowest.prefix}${narrowest.session_id ?? ''}`
+  return { ...SESSIONS, order: { name, page } }
 }
 
 const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: SessionParts) =>
@@ -46,6 +53,7 @@ const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: Session
     operation({
       call: 'GET /session',
       id: 'listSessions',
+      reach: 'narrowed',
       summary: "List the project's sessions",
       description:
         'In order of `created_at`, or of the last activity; with `id_prefix`, of the id. A walk by cursor returns every session that exists throughout it exactly once.',
@@ -55,25 +63,30 @@ const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: Session
       errors: ['being_prepared'],
       handle: async (request, reply) => {
         const { id_prefix } = request.query
-        if (id_prefix !== undefined)
-          return answerFilteredList(
-            request,
-            reply,
-            sessionsByPrefix(id_prefix, request.query),
-            request.query,
-            undefined,
-          )
-        const document = parseFilter('filter_by_configs', request.query.filter_by_configs)
-        if (request.query.order_by !== LAST_ACTIVITY.name)
-          return answerFilteredList(request, reply, SESSIONS, request.query, document)
+        if (id_prefix !== undefined) refuseOtherFilters(request.query)
+        const query = await narrowedFilters<SessionFilter>(request, request.query)
+        const document = parseFilter('filter_by_configs', query.filter_by_configs)
+        const { session_id } = query
+        const narrowest = {
+          prefix: id_prefix?.toLowerCase() ?? '',
+          session_id,
+          user: query.user,
+          parent: query.parent,
+        }
+        if (id_prefix !== undefined || session_id !== undefined)
+          return answerFilteredList(request, reply, sessionsByPrefix(narrowest), query, document)
+        if (query.order_by !== LAST_ACTIVITY.name)
+          return answerFilteredList(request, reply, SESSIONS, query, document)
         await changes.prepare(request, LAST_ACTIVITY.name)
-        return answerFilteredList(request, reply, SESSIONS_BY_ACTIVITY, request.query, document)
+        return answerFilteredList(request, reply, SESSIONS_BY_ACTIVITY, query, document)
       },
     }),
 
     operation({
       call: 'POST /session',
       id: 'createSession',
+      scope: 'append',
+      reach: 'narrowed',
       body: SESSION_BODIES.createSession,
       summary: 'Create a session',
       description:
@@ -84,7 +97,8 @@ const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: Session
       data: Type.Ref('Session'),
       also: { 200: 'The existing session with this `use_uuid`; the request agrees with it.' },
       errors: ['session_not_found', 'session_exists', 'quota_exceeded'],
-      handle: async (request, reply, { user, use_uuid }) => {
+      handle: async (request, reply, { user, use_uuid, parent }) => {
+        await refuseSession(request, { user, use_uuid, parent })
         const created = await createSession(request.database, {
           project_id: request.project_id,
           user: user ?? undefined,

@@ -147,11 +147,12 @@ export const MergedConfigs = Type.Object({ configs: Configs('The merged configs.
 interface GivenNames {
   user: string | null | undefined
   use_uuid: string | null | undefined
+  parent?: string | null | undefined
 }
 
-const takeSession: TakeBody<CreateSessionBody, GivenNames> = ({ user, use_uuid, configs }, text) => {
+const takeSession: TakeBody<CreateSessionBody, GivenNames> = ({ user, use_uuid, parent, configs }, text) => {
   checkObjectBytes('/configs', configs, text)
-  return { user, use_uuid }
+  return { user, use_uuid, parent }
 }
 
 const takeCopy: TakeBody<CopySessionBody, GivenNames & { up_to_seq: number | undefined }> = (

@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { ACCESS_MODULE } from '../../src/access/module.ts'
 import { readConfig } from '../../src/configuration/config.js'
 import { memoryBudget } from '../../src/fairness/memory_budget.js'
 import type { AppServer } from '../../src/http/app_server.js'
@@ -41,6 +42,7 @@ beforeEach(async () => {
       max_tails: undefined,
     },
     has_consumers: false,
+    narrow: undefined,
     unmarked_until: 0,
   })
   const kits = fakeKits()
@@ -51,8 +53,9 @@ beforeEach(async () => {
   })
   const tokens = { find: () => findToken() } as never
   const { adminSessions } = opened(PROJECTS_MODULE)
+  const { sessionTokens } = opened(ACCESS_MODULE)
   const { appender } = opened(LOG_MODULE)
-  app = await buildApp(kits, await loadRoutes(all), { tokens, adminSessions, appender })
+  app = await buildApp(kits, await loadRoutes(all), { tokens, sessionTokens, adminSessions, appender })
 })
 afterEach(() => app.close())
 

@@ -6,6 +6,7 @@ import httpx
 from typing_extensions import Self, Unpack
 
 from .._call import URL_DEFAULT, Call, Limits, RequestMaker
+from .._waiting import AsyncUse
 from ..types import (
     FoundEntry,
     FoundPage,
@@ -19,11 +20,13 @@ from ..types import (
     Usage,
 )
 from .blobs import AsyncBlobs
+from .keys import AsyncKeys
 from .learning_spaces import AsyncLearningSpaces
 from .list import AsyncList
 from .sessions import AsyncSessions
 from .skills import AsyncSkills
-from .transport import AsyncTransport
+from .tokens import AsyncTokens
+from .transport import AsyncRenewal, AsyncTransport
 from .users import AsyncUsers
 from .webhooks import AsyncWebhooks
 
@@ -32,7 +35,9 @@ class AsyncAnnals:
     """One project of one Annals service.
 
     - `url`: the address of the service.
-    - `token`: the project's API key.
+    - `token`: the project's API key, or a token that was made with one; it may be left out with `renew`.
+    - `renew`: gets a token: the first one if none is given, and another when one expires. A call is then repeated with
+      it, and a tail goes on where it was.
     - `timeout_s`: the longest time for a whole call, including retries and pauses.
     - `attempt_timeout_s`: the longest time for one attempt of a call; by default a third of `timeout_s`, or all of it
       without retries.
@@ -46,19 +51,23 @@ class AsyncAnnals:
         self,
         *,
         url: str = URL_DEFAULT,
-        token: str,
+        token: str | None = None,
+        renew: AsyncUse[str] | None = None,
         timeout_s: float = 30.0,
         attempt_timeout_s: float | None = None,
         retries: int = 5,
         http_client: httpx.AsyncClient | None = None,
     ) -> None:
-        requests = RequestMaker(url, token)
+        if not token and renew is None:
+            raise ValueError("token is missing: give the project's API key")
+        requests = RequestMaker(url, token or None)
         self._owns_http = http_client is None
         # A tail holds a connection; with a limit, many tails would leave none for calls.
         http = http_client or httpx.AsyncClient(
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=100)
         )
-        self._set_transport(AsyncTransport(requests, http, Limits(timeout_s, attempt_timeout_s, retries)))
+        limits = Limits(timeout_s, attempt_timeout_s, retries)
+        self._set_transport(AsyncTransport(requests, http, limits, AsyncRenewal(requests, renew)))
 
     def _set_transport(self, transport: AsyncTransport) -> None:
         self._transport = transport
@@ -68,6 +77,8 @@ class AsyncAnnals:
         self.users = AsyncUsers(transport)
         self.blobs = AsyncBlobs(transport)
         self.webhooks = AsyncWebhooks(transport)
+        self.tokens = AsyncTokens(transport)
+        self.keys = AsyncKeys(transport)
 
     def with_options(
         self,

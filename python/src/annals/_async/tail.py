@@ -60,7 +60,9 @@ class AsyncTail:
             except AnnalsError as error:
                 lost = error
             self.failures += 1
-            passes = outcome_of(lost) != "final" or lost.status >= 500
+            # The transport has another token by now; if that is refused as well, nothing will help.
+            is_renewed = lost.status == 401 and self.transport.renewal.is_possible and self.failures == 1
+            passes = outcome_of(lost) != "final" or lost.status >= 500 or is_renewed
             if not passes or (not self.has_answered and self.failures > self.transport.limits.retries):
                 raise lost
             if self.on_disconnect:
@@ -82,6 +84,9 @@ class AsyncTail:
             async for piece in response.aiter_bytes():
                 self.failures = 0
                 for event in parser.read(piece):
+                    if event.type == "renew":
+                        await self.transport.renewal.renew(self.transport.requests.token)
+                        continue
                     if not event.id.isdigit() or int(event.id) <= seq:
                         continue
                     seq = int(event.id)

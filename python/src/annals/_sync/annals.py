@@ -6,6 +6,7 @@ import httpx
 from typing_extensions import Self, Unpack
 
 from .._call import URL_DEFAULT, Call, Limits, RequestMaker
+from .._waiting import Use
 from ..types import (
     FoundEntry,
     FoundPage,
@@ -19,11 +20,13 @@ from ..types import (
     Usage,
 )
 from .blobs import Blobs
+from .keys import Keys
 from .learning_spaces import LearningSpaces
 from .list import List
 from .sessions import Sessions
 from .skills import Skills
-from .transport import Transport
+from .tokens import Tokens
+from .transport import Renewal, Transport
 from .users import Users
 from .webhooks import Webhooks
 
@@ -32,7 +35,9 @@ class Annals:
     """One project of one Annals service.
 
     - `url`: the address of the service.
-    - `token`: the project's API key.
+    - `token`: the project's API key, or a token that was made with one; it may be left out with `renew`.
+    - `renew`: gets a token: the first one if none is given, and another when one expires. A call is then repeated with
+      it, and a tail goes on where it was.
     - `timeout_s`: the longest time for a whole call, including retries and pauses.
     - `attempt_timeout_s`: the longest time for one attempt of a call; by default a third of `timeout_s`, or all of it
       without retries.
@@ -46,17 +51,21 @@ class Annals:
         self,
         *,
         url: str = URL_DEFAULT,
-        token: str,
+        token: str | None = None,
+        renew: Use[str] | None = None,
         timeout_s: float = 30.0,
         attempt_timeout_s: float | None = None,
         retries: int = 5,
         http_client: httpx.Client | None = None,
     ) -> None:
-        requests = RequestMaker(url, token)
+        if not token and renew is None:
+            raise ValueError("token is missing: give the project's API key")
+        requests = RequestMaker(url, token or None)
         self._owns_http = http_client is None
         # A tail holds a connection; with a limit, many tails would leave none for calls.
         http = http_client or httpx.Client(limits=httpx.Limits(max_connections=None, max_keepalive_connections=100))
-        self._set_transport(Transport(requests, http, Limits(timeout_s, attempt_timeout_s, retries)))
+        limits = Limits(timeout_s, attempt_timeout_s, retries)
+        self._set_transport(Transport(requests, http, limits, Renewal(requests, renew)))
 
     def _set_transport(self, transport: Transport) -> None:
         self._transport = transport
@@ -66,6 +75,8 @@ class Annals:
         self.users = Users(transport)
         self.blobs = Blobs(transport)
         self.webhooks = Webhooks(transport)
+        self.tokens = Tokens(transport)
+        self.keys = Keys(transport)
 
     def with_options(
         self,

@@ -11,38 +11,70 @@ import httpx
 from .._call import Call, Limits, Prepared, RequestMaker, TimeLeft, data_of
 from .._errors import AnnalsError, no_answer, refusal
 from .._retry import outcome_of, pause_before
-from .._waiting import Semaphore, Stream, sleep
+from .._waiting import Semaphore, Stream, Use, sleep
 
 # More would keep Python busy with connections and not be faster; and waiting calls would use up their attempt's time.
 CALLS_IN_FLIGHT_MAX = 32
+
+
+class Renewal:
+    """Replaces a token that has expired, or soon will: once for all who find that out."""
+
+    def __init__(self, requests: RequestMaker, get: Use[str] | None) -> None:
+        self._requests = requests
+        self._get = get
+        self._one_at_a_time = Semaphore(1)
+
+    @property
+    def is_possible(self) -> bool:
+        return self._get is not None
+
+    def renew(self, expired: str | None) -> None:
+        if self._get is None:
+            return
+        with self._one_at_a_time:
+            if self._requests.token == expired:
+                self._requests.use(self._get())
 
 
 class Transport:
     """Sends calls, with time limits and retries."""
 
     def __init__(
-        self, requests: RequestMaker, http: httpx.Client, limits: Limits, in_flight: Semaphore | None = None
+        self,
+        requests: RequestMaker,
+        http: httpx.Client,
+        limits: Limits,
+        renewal: Renewal,
+        in_flight: Semaphore | None = None,
     ) -> None:
         self.limits = limits
         self.requests = requests
         self.http = http
+        self.renewal = renewal
         self._in_flight = in_flight or Semaphore(CALLS_IN_FLIGHT_MAX)
 
     def with_limits(self, limits: Limits) -> Transport:
         """The same transport with other limits."""
-        return Transport(self.requests, self.http, limits, self._in_flight)
+        return Transport(self.requests, self.http, limits, self.renewal, self._in_flight)
 
     def call(self, call: Call, read: Callable[[Prepared, httpx.Response, bytes], Any] = data_of) -> Any:
         """Sends a call, retries it where that is safe and may help, and returns what `read` makes of the answer."""
         prepared = self.requests.prepare(call)
         deadline = monotonic() + self.limits.timeout_s
         in_doubt = False
+        has_renewed = False
         for attempt in count(1):
+            token = self._token()
             try:
                 with self._in_flight:
                     left = TimeLeft(prepared.what, self.limits, deadline)
                     return read(prepared, *self._attempt(prepared, left))
             except AnnalsError as error:
+                if error.status == 401 and self.renewal.is_possible and not has_renewed:
+                    has_renewed = True
+                    self.renewal.renew(token)
+                    continue
                 if in_doubt and error.error == call.done_when:
                     return None
                 outcome = outcome_of(error)
@@ -55,6 +87,11 @@ class Transport:
                     raise
             sleep(pause_s)
         raise AssertionError("attempts have no end")
+
+    def _token(self) -> str | None:
+        if self.requests.token is None:
+            self.renewal.renew(None)
+        return self.requests.token
 
     def _attempt(self, prepared: Prepared, left: TimeLeft) -> tuple[httpx.Response, bytes]:
         pieces: list[bytes] = []
@@ -73,10 +110,13 @@ class Transport:
     def open(self, call: Call, what: str, idle_timeout_s: float) -> Stream[httpx.Response]:
         """Opens a stream of events. `idle_timeout_s` is the longest silence before it counts as broken."""
         prepared = self.requests.prepare(call)
+        token = self._token()
         with self._send(prepared, httpx.Timeout(idle_timeout_s).as_dict()) as response:
             content_type = response.headers.get("content-type", "")
             if not response.is_success or not content_type.startswith("text/event-stream"):
                 response.read()
+                if response.status_code == 401:
+                    self.renewal.renew(token)
                 raise refusal(what, response, response.text)
             yield response
 
@@ -85,7 +125,7 @@ class Transport:
         return self.http.stream(
             prepared.method,
             prepared.url,
-            headers=prepared.headers,
+            headers={**prepared.headers, "authorization": f"Bearer {self.requests.token}"},
             content=prepared.content,
             follow_redirects=False,
             extensions={"timeout": timeouts},

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AnnalsError } from '../../errors.js'
 import { answerError } from '../answer/answer.js'
+import { answerPreflight } from '../answer/cors.js'
 import { answerNotFound } from '../answer/errors.js'
 import type { AppServer } from '../app_server.js'
 
@@ -16,6 +17,7 @@ export function answersUnrouted(app: AppServer): (request: FastifyRequest, reply
     for (const method of [route.method].flat()) methods.add(method)
   })
   return (request, reply) => {
+    if (answerPreflight(request, reply)) return
     const url = routeOf(request.url, [...methodsByUrl.keys()])
     if (url === undefined) return answerNotFound(request, reply)
     const allow = [...methodsByUrl.get(url)!].sort().join(', ')

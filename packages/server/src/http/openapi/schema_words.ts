@@ -28,6 +28,8 @@ const PLACE_LENGTH_MAX = 200
 /** What strings of a pattern are called. */
 const FORMS: Record<string, string> = {
   '^(0|[1-9][0-9]{0,15})$': 'a whole number',
+  '^https?://([a-z0-9.-]+|\\[[0-9a-f:.]+\\])(:[0-9]{1,5})?$':
+    'an origin as browsers send it, such as https://app.example.com',
   '^"(0|[1-9][0-9]{0,15})"$': 'a seq in double quotes, such as "7"',
   '^(0|[1-9][0-9]{0,15})(@[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6}Z)?$':
     'a seq such as 7, or <seq>@<created_at>',

@@ -27,9 +27,12 @@ export async function requireBlobs(database: Queryable, request: AppendRequest):
   const rows = await database.query(FIND_REFERRED_BLOBS, [project_id, hashes])
   const known = new Set(rows.map((row) => row.sha256))
   const missing = places.find(({ sha256 }) => !known.has(sha256))
-  if (missing)
-    throw new AnnalsError(
-      'blob_missing',
-      `${missing.pointer} refers to a blob that this project does not have. Send its bytes first: PUT /api/v1/blobs/${missing.sha256}.`,
-    )
+  if (missing) throw blobMissing(missing)
+}
+
+export function blobMissing({ pointer, sha256 }: BlobPlace): AnnalsError {
+  return new AnnalsError(
+    'blob_missing',
+    `${pointer} refers to a blob that this project does not have. Send its bytes first: PUT /api/v1/blobs/${sha256}.`,
+  )
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { holdTail } from '../../access/reach.js'
 import { lacksBytes, withBlobBytes } from '../../blobs/blob_bytes.js'
 import { AnnalsError } from '../../errors.js'
 import { logReadBytes } from '../../http/admission/request_memory.js'
@@ -54,6 +55,7 @@ export async function openStream(
   subscription: Subscription,
   work: () => Promise<void>,
 ): Promise<void> {
+  const release = holdTail(request)
   reply.hijack()
   const { raw } = reply
   const stop = parts.heartbeat.add({
@@ -64,6 +66,7 @@ export async function openStream(
       if (!(await request.isStillAuthorized!())) subscription.end()
     },
   })
+  const renewal = renewBefore(request, subscription)
   raw.on('close', () => subscription.end())
   raw.on('error', () => subscription.end())
   raw.writeHead(200, {
@@ -80,10 +83,36 @@ export async function openStream(
     logOf(request).warn({ err: describeError(error) }, 'a tail ended with an error')
   } finally {
     stop()
+    release()
+    renewal.cancel()
     subscription.close()
-    raw.end()
+    raw.end(renewal.text())
     // A client that is stuck never sees the end; it must not keep the connection.
     if (raw.writableNeedDrain) raw.destroy()
+  }
+}
+
+/** How long before its token expires a tail ends, so that its client goes on with another token. */
+const RENEWED_MS = 60_000
+
+/**
+ * Ends the tail of a token that will expire soon, with an event that says so. A tail that is opened in that last minute
+ * lasts as long as its token.
+ */
+function renewBefore({ grant }: FastifyRequest, subscription: Subscription) {
+  const { narrow } = grant!
+  if (!narrow) return { cancel: () => {}, text: () => '' }
+  const left_ms = narrow.expires_at_ms - Date.now()
+  let isDue = false
+  const end = () => {
+    isDue = !subscription.ended && !subscription.writing
+    subscription.end()
+  }
+  const timer = setTimeout(end, left_ms > RENEWED_MS ? left_ms - RENEWED_MS : left_ms)
+  const data = JSON.stringify({ expires_at: new Date(narrow.expires_at_ms).toISOString() })
+  return {
+    cancel: () => clearTimeout(timer),
+    text: () => (isDue ? `event: renew\ndata: ${data}\n\n` : ''),
   }
 }
 
@@ -146,9 +175,11 @@ async function write(
     for await (const text of lacksBytes(json) ? withBlobBytes(request, whole) : whole) {
       for (const piece of text.length > PIECE_LENGTH_MAX ? answerPieces(text) : [text]) {
         if (subscription.ended) return
+        subscription.writing = true
         if (!raw.write(piece)) await drained(raw, subscription)
       }
     }
+    subscription.writing = false
   }
 }
 

@@ -124,6 +124,8 @@ function* subscriptionsOf(
 export class Subscription {
   private readonly ending = new AbortController()
   private woken = false
+  /** While an entry is sent of which a part is still missing. */
+  writing = false
   private resume: (() => void) | undefined
 
   constructor(

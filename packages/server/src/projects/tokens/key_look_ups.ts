@@ -16,6 +16,20 @@ export interface Grant {
   has_consumers: boolean
   /** Until when, as performance.now() has it, an append may go without marks. */
   unmarked_until: number
+  /** Of a token that reaches only some sessions: access/. */
+  narrow: NarrowGrant | undefined
+}
+
+/** The sessions that a token reaches: one, those of a user, or those below another. */
+export type Sessions = { session_id: string } | { user: string } | { parent: string }
+
+export interface NarrowGrant {
+  /** The token's own. */
+  id: string
+  reach: Sessions
+  /** The same as a text. */
+  reach_text: string
+  expires_at_ms: number
 }
 
 /** A key's grant in the database, undefined if it has none, and when that was read. */
@@ -81,7 +95,7 @@ export class KeyLookUps {
   }
 }
 
-function grantOf(row: Row, looked_up_at: number): Grant {
+export function grantOf(row: Row, looked_up_at: number): Grant {
   const has_consumers = row.has_consumers === 't'
   return {
     key_id: row.id!,
@@ -92,5 +106,6 @@ function grantOf(row: Row, looked_up_at: number): Grant {
     quotas: quotasOf(row),
     has_consumers,
     unmarked_until: has_consumers ? Number.NEGATIVE_INFINITY : looked_up_at + UNMARKED_MS,
+    narrow: undefined,
   }
 }

@@ -1,7 +1,10 @@
 import { createHash, hash, randomBytes } from 'node:crypto'
 
-/** `ingest` allows nothing but sending what instrumented programs report; `write` allows that as well. */
-export const SCOPES = ['read', 'write', 'ingest'] as const
+/**
+ * `append` allows nothing but appends and new sessions, and `ingest` nothing but sending what instrumented programs report;
+ * `write` allows both as well. `admin` allows nothing but a project's own keys.
+ */
+export const SCOPES = ['read', 'write', 'append', 'ingest', 'admin'] as const
 export type Scope = (typeof SCOPES)[number]
 
 /** Those of a key that may do everything. */

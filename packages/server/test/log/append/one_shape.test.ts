@@ -27,7 +27,7 @@ const SCRIPT = `
   }
   const database = { of: () => ({ query }) }
   const appender = new Appender({ database, queue_requests_max: 1e3, queue_bytes_max: 1e6, flushes_max: 4, wait_ms_max: 6e4 })
-  const grant = { key_id: 'key', project_id: '${ID}', scopes: new Set(['write']), quotas: {}, unmarked_until: Infinity }
+  const grant = { key_id: 'key', project_id: '${ID}', scopes: new Set(['write']), quotas: {}, unmarked_until: Infinity, narrow: undefined }
   const log = { child: () => log }
   for (const level of ['fatal', 'error', 'warn', 'info', 'debug', 'trace']) log[level] = () => {}
   const parts = {
@@ -35,7 +35,7 @@ const SCRIPT = `
     thread: { takes: () => true }, feed: { close() {} },
   }
   const tokens = { find: () => grant, projectOf: () => '${ID}' }
-  const app = await buildApp(parts, [logRoutes(parts)], { tokens, appender })
+  const app = await buildApp(parts, [logRoutes(parts)], { tokens, sessionTokens: { isOne: () => false }, appender })
   const headers = { authorization: 'Bearer key', 'content-type': 'application/json' }
   const event = { type: 'a', data: { b: 1 } }
   const message = { blob: { role: 'user', content: 'Where is my flight?' } }

@@ -1,0 +1,95 @@
+import type { NewToken } from '@annals/client'
+import { Command, InvalidArgumentError } from 'commander'
+import { parseUuid } from './arguments.js'
+import { type ConnectionOptions, connect, withService } from './connection.js'
+
+const SCOPES = ['read', 'append', 'inbox', 'resolve'] as const
+const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3_600 }
+const TTL_S_MAX = 86_400
+
+interface CreateOptions extends ConnectionOptions {
+  session?: string
+  user?: string
+  parent?: string
+  scopes: NewToken['scopes']
+  ttl: number
+  origin?: string
+}
+
+/** annals tokens create|rotate */
+export function tokensCommand(): Command {
+  return new Command('tokens')
+    .description('Short-lived tokens for a browser, a runner or a partner, which reach only some sessions.')
+    .addCommand(createCommand())
+    .addCommand(rotateCommand())
+}
+
+function createCommand(): Command {
+  const command = new Command('create')
+    .description('Make a token for one session, or for those of a user or below another session.')
+    .option('--session <id>', 'it reaches this session', parseUuid)
+    .option('--user <identifier>', 'it reaches the sessions of this user')
+    .option('--parent <id>', 'it reaches the sessions below this one', parseUuid)
+    .option('--scopes <list>', `what it allows there: ${SCOPES.join(', ')}`, parseScopes, ['read'])
+    .option('--ttl <time>', 'how long it is valid, from 30s to 24h', parseTtl, 3_600)
+    .option('--origin <origin>', 'the origin of the pages that use it, such as https://app.example.com')
+  return withService(command)
+    .addHelpText(
+      'after',
+      `
+It is printed alone on stdout, and stored nowhere. It ends when it expires, or when the key is revoked with which it
+was made.
+
+Example:
+  annals tokens create --session 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --scopes read,append --ttl 15m`,
+    )
+    .action(async ({ session: session_id, user, parent, scopes, ttl, origin, ...options }: CreateOptions) => {
+      const reaches = Object.entries({ session_id, user, parent }).filter(([, id]) => id !== undefined)
+      if (reaches.length !== 1) command.error('annals: give one of --session, --user and --parent.')
+      const { annals, output } = await connect(options)
+      const reach = Object.fromEntries(reaches)
+      const token = await annals.tokens.create({ for: reach as NewToken['for'], scopes, ttl_s: ttl, origin })
+      output.outcome(token, token.token)
+    })
+}
+
+function rotateCommand(): Command {
+  return new Command('rotate')
+    .description("Replace the installation's key that signs such tokens.")
+    .option('--now', 'end all tokens that older keys signed; by default they stay valid until they expire')
+    .addHelpText(
+      'after',
+      `
+Run it on the machine of the service, in the directory that has its data, or with its DATABASE_URL. Every node takes the
+new key within 5 seconds.
+
+Example:
+  annals tokens rotate --now`,
+    )
+    .action(async ({ now = false }: { now?: boolean }) => {
+      const { rotateSigningKey } = await import('annals/dist/access/signing_keys.js')
+      const { withDatabase } = await import('../database/with_database.js')
+      const generation = await withDatabase((database) => rotateSigningKey(database, now))
+      const rest = now
+        ? 'Tokens of older keys have ended.'
+        : 'Tokens of older keys stay valid until they expire.'
+      process.stdout.write(`Key ${generation} signs new tokens. ${rest}\n`)
+    })
+}
+
+function parseScopes(text: string): NewToken['scopes'] {
+  const scopes = text.split(',').map((scope) => scope.trim())
+  const wrong = scopes.find((scope) => !(SCOPES as readonly string[]).includes(scope))
+  if (wrong !== undefined)
+    throw new InvalidArgumentError(`"${wrong}" is not a scope of tokens; these are ${SCOPES.join(', ')}.`)
+  return scopes as NewToken['scopes']
+}
+
+/** In seconds. */
+function parseTtl(text: string): number {
+  const [, count, unit] = /^(\d{1,6})([smh])$/.exec(text) ?? []
+  const seconds = Number(count) * (SECONDS[unit ?? ''] ?? Number.NaN)
+  if (!(seconds >= 30 && seconds <= TTL_S_MAX))
+    throw new InvalidArgumentError('It must be a time from 30s to 24h, such as 15m.')
+  return seconds
+}

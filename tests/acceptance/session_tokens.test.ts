@@ -1,0 +1,393 @@
+import { randomUUID } from 'node:crypto'
+import * as jose from 'jose'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { guardedOperations, tokenFor, tryOperation } from '../harness/access_requests.ts'
+import type { ApiClient } from '../harness/api_client.ts'
+import { putBlob, sha256Of } from '../harness/blobs.ts'
+import { openTail } from '../harness/event_stream.ts'
+import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
+import type { HttpClient, Query } from '../harness/http_client.ts'
+import { ASSET_SHA256, oneOfEach } from '../harness/one_of_each.ts'
+import { newSearchingProjects, search, untilIndexed } from '../harness/search.ts'
+import { type Project, useSharedService } from '../harness/service.ts'
+import { newSessionLog, type SessionLog } from '../harness/session_log.ts'
+import { queryRows } from '../harness/sql.ts'
+
+const ALL = ['read', 'append', 'inbox', 'resolve']
+const EVENT = { type: 'note', data: {} }
+const service = useSharedService()
+let project: Project
+let api: ApiClient
+let own: SessionLog
+let other: Awaited<ReturnType<typeof oneOfEach>>
+
+beforeAll(async () => {
+  project = (await newSearchingProjects(service, 1))[0]!
+  api = await service.newClient({ token: project.token })
+  own = await newSessionLog(api, { user: 'ada', configs: { agent: 'a' } })
+  other = await oneOfEach(service.node.url, api, project.token)
+  other.ids.token_id = expectOk(await api.request<{ id: string }>('GET', '/api/v1/key')).id
+})
+
+const tokenClient = async (...issued: Parameters<typeof tokenFor>) =>
+  service.rawClient(await tokenFor(...issued))
+const idsIn = async (client: HttpClient, query: Query = {}) =>
+  expectOk(await client.request<{ items: { id: string }[] }>('GET', '/api/v1/session', { query })).items.map(
+    ({ id }) => id,
+  )
+
+describe('a token of one session', () => {
+  it('gets answers about another one that are byte for byte those about nothing, and those of a stranger', async () => {
+    const strange = await service.newClient()
+    const theirs = await newSessionLog(strange)
+    const insider = await tokenClient(api, { session_id: own.id }, ALL)
+    const stranger = await tokenClient(strange, { session_id: theirs.id }, ALL)
+    const { identifier, session_id } = other.ids
+    const there = {
+      ids: { ...other.ids, sha256: ASSET_SHA256 },
+      query: { user: identifier!, session_id: session_id!, parent: session_id!, q: 'secret' },
+    }
+    const names = Object.keys(other.ids).map((name) => [name, NOBODYS_ID])
+    const nowhere = {
+      ids: { ...Object.fromEntries(names), identifier: 'nobody', sha256: 'a'.repeat(64) },
+      query: { user: 'nobody', session_id: NOBODYS_ID, parent: NOBODYS_ID, q: 'secret' },
+    }
+    for (const operation of guardedOperations) {
+      if (operation.reach === 'any') continue
+      const [found, nothing, unknown] = await Promise.all([
+        tryOperation(insider, operation, there),
+        tryOperation(insider, operation, nowhere),
+        tryOperation(stranger, operation, there),
+      ])
+      const said = ({ status, text }: typeof found) =>
+        `${status} ${text.replace(/"indexed_through":"[^"]*"/, '')}`
+      expect(said(found), operation.name).toBe(said(nothing))
+      // That search is off is a fact of the stranger's own project.
+      if (operation.name !== 'search') expect(said(found), operation.name).toBe(said(unknown))
+      expect([403, 404].includes(found.status) || found.text.includes('"items":[]'), said(found)).toBe(true)
+    }
+    expectOk(await api.getSession(other.log.id))
+  })
+
+  it('reads and appends in its own, with what its scopes allow', async () => {
+    const reader = await tokenClient(api, { session_id: own.id.toUpperCase() }, ['read'])
+    const path = `/api/v1/session/${own.id}`
+    expectOk(
+      await reader.request(
+        'GET',
+        `${path.toUpperCase().replace('/API/V1/SESSION', '/api/v1/session')}/timeline`,
+      ),
+    )
+    expectError(
+      await reader.request('POST', `${path}/events`, { body: EVENT }),
+      403,
+      'insufficient_scope',
+      '"append"',
+    )
+    const writer = await tokenClient(api, { session_id: own.id }, ['append'])
+    expectOk(await writer.request('POST', `${path}/events`, { body: EVENT }))
+    for (const scoped of [reader, writer]) {
+      expectError(await scoped.request('DELETE', path), 403, 'insufficient_scope', '"write"')
+      expectError(await scoped.request('POST', '/mcp', { body: {} }), 403, 'insufficient_scope')
+      expectError(
+        await scoped.request('POST', '/api/v1/tokens', {
+          body: { for: { session_id: own.id }, scopes: ['read'], ttl_s: 60 },
+        }),
+        403,
+        'insufficient_scope',
+      )
+    }
+    expectError(await writer.request('GET', path), 403, 'insufficient_scope', '"read"')
+    const told = expectOk(await reader.request('GET', '/api/v1/key'))
+    expect(told).toMatchObject({ project_id: project.id, scopes: ['read'], reaches: { session_id: own.id } })
+  })
+
+  it('is made for no session that is not there, and for no more than its key allows', async () => {
+    const ask = (client: HttpClient, body: object) => client.request('POST', '/api/v1/tokens', { body })
+    const body = { for: { session_id: NOBODYS_ID }, scopes: ['read'], ttl_s: 60 }
+    expectError(await ask(api, body), 404, 'session_not_found', '/for/session_id')
+    for (const wrong of [
+      { ttl_s: 29 },
+      { ttl_s: 86_401 },
+      { scopes: [] },
+      { scopes: ['write'] },
+      { origin: 'https://a.b/c' },
+      { for: {} },
+    ])
+      expectError(await ask(api, { ...body, for: { session_id: own.id }, ...wrong }), 400, 'invalid_request')
+    const path = `/admin/v1/projects/${project.id}/tokens`
+    const made = await service
+      .adminClient()
+      .request<{ token: string }>('POST', path, { body: { name: 'r', scopes: ['read'] } })
+    const reader = service.rawClient(expectOk(made, 201).token)
+    const wanted = { ...body, for: { session_id: own.id }, scopes: ['read', 'append'] }
+    expectError(await ask(reader, wanted), 403, 'insufficient_scope', '"append"')
+    expectOk(await ask(reader, { ...wanted, scopes: ['read'] }), 201)
+  })
+
+  it('shares neither idempotency keys nor attachments with what it does not reach', async () => {
+    const key = { headers: { 'Idempotency-Key': randomUUID() } }
+    expectOk(await api.appendEvent(other.log.id, { type: 'other', data: {} }, key))
+    const path = `/api/v1/session/${own.id}/events`
+    const writer = await tokenClient(api, { session_id: own.id }, ALL)
+    const stored = expectOk(await writer.request('POST', path, { body: EVENT, ...key }))
+    const again = await tokenClient(api, { session_id: own.id }, ALL)
+    expect(expectOk(await again.request('POST', path, { body: EVENT, ...key }))).toEqual(stored)
+    const refer = (sha256: string) => ({
+      body: { type: 'file', data: { annals_blob: sha256, media_type: 'text/plain' } },
+    })
+    const refused = await writer.request('POST', path, refer(ASSET_SHA256))
+    const unknown = await writer.request('POST', path, refer('a'.repeat(64)))
+    expect(refused.status).toBe(409)
+    expect(refused.text).toBe(unknown.text.replace('a'.repeat(64), ASSET_SHA256))
+    const bytes = Buffer.from(randomUUID())
+    await putBlob(service.node.url, project.token, bytes)
+    expectOk(await api.appendEvent(own.id, refer(sha256Of(bytes)).body))
+    expectOk(await writer.request('POST', path, refer(sha256Of(bytes))))
+  })
+})
+
+describe('lists', () => {
+  it('have what a token reaches, with every filter', async () => {
+    const root = await newSessionLog(api)
+    const child = await newSessionLog(api, { parent: root.id, user: 'ada' })
+    const grandchild = await newSessionLog(api, { parent: child.id })
+    const one = await tokenClient(api, { session_id: own.id }, ['read'])
+    const ada = await tokenClient(api, { user: 'ada' }, ['read'])
+    const below = await tokenClient(api, { parent: root.id }, ['read'])
+    const filter_by_configs = '{"agent":"a"}'
+    expect(await idsIn(one)).toEqual([own.id])
+    expect(
+      await idsIn(one, { user: 'ada', filter_by_configs, parent: 'none', order_by: 'last_activity' }),
+    ).toEqual([own.id])
+    for (const query of [
+      { user: 'bob' },
+      { filter_by_configs: '{"agent":"b"}' },
+      { parent: root.id },
+      { id_prefix: other.log.id },
+    ])
+      expect(await idsIn(one, query), JSON.stringify(query)).toEqual([])
+    expect(await idsIn(one, { id_prefix: own.id.slice(0, 8) })).toEqual([own.id])
+    expect((await idsIn(ada)).toSorted()).toEqual([own.id, child.id].toSorted())
+    expect(await idsIn(ada, { filter_by_configs })).toEqual([own.id])
+    expect(await idsIn(ada, { parent: root.id })).toEqual([child.id])
+    expect(await idsIn(ada, { id_prefix: other.log.id })).toEqual([])
+    expect(await idsIn(ada, { user: other.ids.identifier! })).toEqual([])
+    expect(await idsIn(below)).toEqual([child.id])
+    expect(await idsIn(below, { parent: child.id })).toEqual([grandchild.id])
+    for (const parent of ['none', own.id]) expect(await idsIn(below, { parent })).toEqual([])
+    expectOk(await below.request('GET', `/api/v1/session/${grandchild.id}`))
+    for (const outside of [root.id, own.id])
+      expectError(await below.request('GET', `/api/v1/session/${outside}`), 404, 'session_not_found')
+  })
+
+  it('of what is searched have what a token reaches', async () => {
+    for (const log of [own, other.log]) expectOk(await log.addEvent('word', { said: 'quixotic' }))
+    await untilIndexed(api)
+    const found = async (client: HttpClient, query: Query = {}) =>
+      expectOk(await search(client, 'quixotic', query)).items.map(({ session_id }) => session_id)
+    expect((await found(api)).toSorted()).toEqual([own.id, other.log.id].toSorted())
+    const one = await tokenClient(api, { session_id: own.id }, ['read'])
+    const ada = await tokenClient(api, { user: 'ada' }, ['read'])
+    for (const client of [one, ada]) {
+      expect(await found(client)).toEqual([own.id])
+      expect(await found(client, { session_id: other.log.id })).toEqual([])
+      expectError(await search(client, 'quixotic', { order: 'relevance' }), 403, 'insufficient_scope')
+      expectError(await search(client, 'quixotic', { mode: 'recall' }), 403, 'insufficient_scope')
+    }
+    expect(await found(ada, { user: other.ids.identifier! })).toEqual([])
+  })
+})
+
+it('a token of a user creates sessions of that user, one of a parent below it, and neither chooses an id', async () => {
+  const ada = await tokenClient(api, { user: 'ada' }, ALL)
+  const below = await tokenClient(api, { parent: own.id }, ALL)
+  const create = (client: HttpClient, body: object) =>
+    client.request<{ id: string }>('POST', '/api/v1/session', { body })
+  const made = expectOk(await create(ada, { user: 'ada' }), 201)
+  expectOk(await ada.request('GET', `/api/v1/session/${made.id}`))
+  for (const body of [{}, { user: 'bob' }, { user: 'ada', use_uuid: other.log.id }])
+    expectError(await create(ada, body), 403, 'insufficient_scope')
+  for (const parent of [other.log.id, NOBODYS_ID])
+    expectError(await create(ada, { user: 'ada', parent }), 404, 'session_not_found')
+  const child = expectOk(await create(below, { parent: own.id }), 201)
+  expectOk(await create(below, { parent: child.id }), 201)
+  expectError(await create(below, {}), 404, 'session_not_found')
+  expectError(await create(below, { parent: own.id, user: 'bob' }), 403, 'insufficient_scope')
+})
+
+describe('a forged token', () => {
+  it('is refused, however it is made', async () => {
+    const genuine = await tokenFor(api, { session_id: own.id }, ALL)
+    const [head, body, signature] = genuine.split('.') as [string, string, string]
+    const claims = jose.decodeJwt(genuine)
+    const header = jose.decodeProtectedHeader(genuine) as jose.JWTHeaderParameters
+    const { secret, publicKey } = await signingKey(header.kid!)
+    const sign = (changes: object, given: object = {}, key: jose.KeyInput = secret) =>
+      new jose.SignJWT({ ...claims, ...changes })
+        .setProtectedHeader({ ...header, ...given } as jose.JWTHeaderParameters)
+        .sign(key)
+    const text = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const shared = new TextEncoder().encode(JSON.stringify(await jose.exportJWK(publicKey)))
+    const stranger = (await jose.generateKeyPair('EdDSA')).privateKey
+    const forged = {
+      'of another session': `${head}.${text({ ...claims, for: { session_id: other.log.id } })}.${signature}`,
+      'without a signature': `${head}.${body}.`,
+      'with alg none': `${text({ ...header, alg: 'none' })}.${body}.`,
+      'signed by a stranger': await sign({}, {}, stranger),
+      'signed with the public key as a shared secret': await sign({}, { alg: 'HS256' }, shared),
+      'naming a key that there is not': await sign({}, { kid: '999' }),
+      'naming a key by a path': await sign({}, { kid: "../1' OR '1'='1" }),
+      'bringing its own key': await sign(
+        {},
+        { jwk: await jose.exportJWK(publicKey), kid: undefined },
+        stranger,
+      ),
+      'of another type': await sign({}, { typ: 'JWT' }),
+      'for another audience': await sign({ aud: 'elsewhere' }),
+      'of another installation': await sign({ iss: randomUUID() }),
+      'that never expires': await sign({ exp: undefined }),
+      'that has expired': await sign({ exp: Math.floor(Date.now() / 1_000) - 1 }),
+      'of a key that was never there': await sign({ key: NOBODYS_ID }),
+      huge: `${head}.${'A'.repeat(4_000)}.${signature}`,
+    }
+    const statusOf = async (token: string) =>
+      (await service.rawClient(token).request('GET', `/api/v1/session/${own.id}`)).status
+    expect(await statusOf(genuine)).toBe(200)
+    expect(await statusOf(await sign({}))).toBe(200)
+    for (const [how, token] of Object.entries(forged)) expect(await statusOf(token), how).toBe(401)
+  })
+
+  it('is a JWT of the installation, whose newest key signs and whose others verify', async () => {
+    const rows = await queryRows<{ generation: number }>(
+      service.databaseUrl,
+      'SELECT generation FROM signing_keys',
+    )
+    const newest = Math.max(...rows.map(({ generation }) => generation))
+    const token = await tokenFor(api, { session_id: own.id }, ALL)
+    expect(jose.decodeProtectedHeader(token)).toEqual({
+      typ: 'annals+jwt',
+      alg: 'EdDSA',
+      kid: String(newest),
+    })
+  })
+})
+
+/** A key of the installation, as whoever read its database would have it. */
+async function signingKey(kid: string) {
+  const rows = await queryRows<{ secret: jose.JWK }>(
+    service.databaseUrl,
+    'SELECT secret FROM signing_keys WHERE generation = $1',
+    [Number(kid)],
+  )
+  const { d, ...open } = rows[0]!.secret
+  expect(d).toMatch(/^[\w-]{43}$/)
+  const secret = (await jose.importJWK(rows[0]!.secret, 'EdDSA')) as jose.CryptoKey
+  return { secret, publicKey: (await jose.importJWK(open, 'EdDSA', { extractable: true })) as jose.CryptoKey }
+}
+
+it('a token ends on every node when the key is revoked with which it was made', async () => {
+  const path = `/admin/v1/projects/${project.id}/tokens`
+  const admin = service.adminClient()
+  const made = await admin.request<{ id: string; token: string }>('POST', path, { body: { name: 'x' } })
+  const key = expectOk(made, 201)
+  const token = await tokenFor(await service.newClient({ token: key.token }), { session_id: own.id }, ALL)
+  const nodes = [service.node, service.secondNode].map((node) => service.rawClient(token, node))
+  const statuses = () =>
+    Promise.all(nodes.map(async (node) => (await node.request('GET', '/api/v1/ping')).status))
+  expect(await statuses()).toEqual([200, 200])
+  const tail = await openTail(service.node.url, token, own.id)
+  expectOk(await admin.request('DELETE', `${path}/${key.id}`))
+  await vi.waitFor(async () => expect(await statuses()).toEqual([401, 401]), { timeout: 20_000 })
+  await tail.whenEnded(20_000)
+})
+
+describe('a tail', () => {
+  it('ends with an event that asks for a new token, and goes on with Last-Event-ID', async () => {
+    const log = await newSessionLog(api)
+    expectOk(await log.addEvent('a', {}))
+    const genuine = await tokenFor(api, { session_id: log.id }, ['read'])
+    const header = jose.decodeProtectedHeader(genuine) as jose.JWTHeaderParameters
+    const exp = Math.ceil(Date.now() / 1_000) + 62
+    const { secret } = await signingKey(header.kid!)
+    const short = await new jose.SignJWT({ ...jose.decodeJwt(genuine), exp })
+      .setProtectedHeader(header)
+      .sign(secret)
+    const tail = await openTail(service.node.url, short, log.id)
+    await tail.whenEnded(30_000)
+    const end = `event: renew\ndata: {"expires_at":"${new Date(exp * 1_000).toISOString()}"}\n\n`
+    expect(tail.text.endsWith(end)).toBe(true)
+    expect(tail.text.match(/^event: event$/gm)).toHaveLength(1)
+    expectOk(await log.addEvent('b', {}))
+    const next = await openTail(service.node.url, genuine, log.id, {
+      headers: { 'Last-Event-ID': tail.lastEventId },
+    })
+    await next.received(1)
+    expect(next.seqs()).toEqual([2])
+    next.close()
+  })
+
+  it('of one token stands beside seven others at most', async () => {
+    const token = await tokenFor(api, { session_id: own.id }, ['read'])
+    const tails = await Promise.all(
+      Array.from({ length: 8 }, () => openTail(service.node.url, token, own.id)),
+    )
+    expect(tails.map(({ status }) => status)).toEqual(Array(8).fill(200))
+    const beyond = await openTail(service.node.url, token, own.id)
+    expect(beyond.status).toBe(403)
+    for (const tail of tails) tail.close()
+    await vi.waitFor(async () => {
+      const tail = await openTail(service.node.url, token, own.id)
+      tail.close()
+      expect(tail.status).toBe(200)
+    })
+  })
+})
+
+it('a token makes a part of the requests of its key, and its key of the project', async () => {
+  const limited = await service.newProject()
+  const path = `/admin/v1/projects/${limited.id}`
+  expectOk(await service.adminClient().request('PATCH', path, { body: { rate_limit_per_second: 100 } }))
+  const owner = await service.newClient({ token: limited.token })
+  const client = await tokenClient(owner, { user: 'ada' }, ['read'])
+  await vi.waitFor(async () => {
+    const answers = await Promise.all(Array.from({ length: 60 }, () => client.request('GET', '/api/v1/ping')))
+    const refused = answers.find(({ status }) => status === 429)
+    expect(refused?.json.msg).toContain('This token may make 25 requests per second.')
+  }, 20_000)
+  expectOk(await owner.request('GET', '/api/v1/key'))
+})
+
+describe('a page', () => {
+  const ORIGIN = 'https://app.example.com'
+  it('of the origin that a token names may read the answers, also that it has expired, and no other page', async () => {
+    const preflight = await service.rawClient().request('OPTIONS', `/api/v1/session/${own.id}/events`, {
+      headers: {
+        Origin: ORIGIN,
+        'Access-Control-Request-Method': 'POST',
+        'Access-Control-Request-Headers': 'authorization',
+      },
+    })
+    expect([preflight.status, preflight.headers['access-control-allow-origin']]).toEqual([204, '*'])
+    expect(preflight.headers['access-control-allow-headers']).toMatch(/Authorization/)
+    const token = await tokenFor(api, { session_id: own.id }, ALL, { origin: ORIGIN })
+    const path = `/api/v1/session/${own.id}`
+    const from = (origin: string, given = token) =>
+      service.rawClient(given).request('GET', path, { headers: { Origin: origin } })
+    const shown = await from(ORIGIN)
+    expect([shown.status, shown.headers['access-control-allow-origin']]).toEqual([200, ORIGIN])
+    expect(shown.headers.vary).toMatch(/Origin/)
+    const hidden = await from('https://evil.example')
+    expect([hidden.status, hidden.headers['access-control-allow-origin']]).toEqual([403, undefined])
+    expectOk(await service.rawClient(token).request('GET', path))
+    const header = jose.decodeProtectedHeader(token) as jose.JWTHeaderParameters
+    const { secret } = await signingKey(header.kid!)
+    const old = await new jose.SignJWT({ ...jose.decodeJwt(token), exp: 1 })
+      .setProtectedHeader(header)
+      .sign(secret)
+    const expired = await from(ORIGIN, old)
+    expect([expired.status, expired.headers['access-control-allow-origin']]).toEqual([401, ORIGIN])
+    const keyed = await from(ORIGIN, project.token)
+    expect(keyed.headers['access-control-allow-origin']).toBeUndefined()
+  })
+})

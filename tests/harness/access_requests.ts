@@ -1,0 +1,91 @@
+import type { ApiClient } from './api_client.ts'
+import { describedOperations, sampleOf } from './described_operations.ts'
+import { expectOk } from './expectations.ts'
+import type { Answer, HttpClient, RequestOptions } from './http_client.ts'
+
+type Described = (typeof describedOperations)[number]
+
+/** An operation of a project's API, and who may call it. */
+export interface GuardedOperation extends Described {
+  name: string
+  scope: string
+  reach: 'narrowed' | 'any' | undefined
+}
+
+/** All of them: a test that goes through these covers a new one by itself. */
+export const guardedOperations: GuardedOperation[] = describedOperations
+  .filter(({ path }) => path.startsWith('/api/'))
+  .map((described) => {
+    const {
+      operationId,
+      'x-scope': scope,
+      'x-reach': reach,
+    } = described.operation as unknown as Record<string, string>
+    return { ...described, name: operationId!, scope: scope!, reach: reach as GuardedOperation['reach'] }
+  })
+
+export const KEY_SCOPES = ['read', 'write', 'append', 'ingest', 'admin']
+export const TOKEN_SCOPES = ['read', 'append', 'inbox', 'resolve']
+
+export type Cell = 'yes' | 'own' | 'nothing' | 'no'
+
+export function keyMay({ scope }: GuardedOperation, key: string): Cell {
+  const writes = key === 'write' && scope !== 'read' && scope !== 'admin'
+  return scope === 'any' || scope === key || writes ? 'yes' : 'no'
+}
+
+export function tokenMay({ path, method, scope, reach, operation }: GuardedOperation, token: string): Cell {
+  if (reach === 'any') return 'yes'
+  if (reach === 'narrowed' || path.startsWith('/api/v1/session/{session_id}'))
+    return scope === token ? 'own' : 'no'
+  const isList = method === 'get' && JSON.stringify(operation).includes('"items"')
+  return /\{(\w+_id|identifier|sha256)\}/.test(path) || isList ? 'nothing' : 'no'
+}
+
+/** Values for the parameters of paths and, by name, of queries; and bodies of operations, where a sample would not do. */
+export interface Given {
+  ids: Record<string, string>
+  query?: Record<string, string>
+  bodies?: Record<string, object>
+}
+
+/** Sends a request that is well-formed. */
+export function tryOperation(
+  client: HttpClient,
+  { path, method, name, operation }: GuardedOperation,
+  { ids, query = {}, bodies = {} }: Given,
+): Promise<Answer> {
+  const asked: Record<string, string> = {}
+  for (const { name, in: place, required, example, schema } of operation.parameters ?? [])
+    if (place === 'query' && (required || name in query))
+      asked[name] = query[name] ?? String(example ?? sampleOf(schema ?? {}) ?? 'x')
+  const target = path.replace(/\{(\w+)\}/g, (_, id: string) => encodeURIComponent(ids[id]!))
+  const content = operation.requestBody?.content
+  const options: RequestOptions = { query: asked }
+  if (content?.['application/json'])
+    options.body = bodies[name] ?? sampleOf(content['application/json'].schema)
+  else if (content?.['multipart/form-data']) {
+    options.rawBody = '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\nb\r\n--x--\r\n'
+    options.headers = { 'Content-Type': 'multipart/form-data; boundary=x' }
+  } else if (content) {
+    options.rawBody = 'x'
+    options.headers = { 'Content-Type': Object.keys(content)[0]! }
+  }
+  return client.request(method.toUpperCase(), target, options)
+}
+
+export type Sessions = { session_id: string } | { user: string } | { parent: string }
+
+/** Makes a token with a key, at 10 minutes' life unless told otherwise. */
+export async function tokenFor(
+  client: ApiClient,
+  reach: Sessions,
+  scopes: string[],
+  more: { ttl_s?: number; origin?: string } = {},
+): Promise<string> {
+  const body = { for: reach, scopes, ttl_s: 600, ...more }
+  const answer = await client.request<{ token: string; expires_at: string }>('POST', '/api/v1/tokens', {
+    body,
+  })
+  return expectOk(answer, 201).token
+}
