@@ -18,8 +18,11 @@ const SOURCES = [
   'vite.config.js',
   'build.js',
   'src',
+  '../adapters/kit/dist',
   '../client/dist',
+  '../importers/dist',
   '../messages/dist',
+  '../otel/dist',
   '../../package-lock.json',
 ]
 /** What makes the page and is not in it. */

@@ -15,4 +15,5 @@ export const FORMAT_NAMES = [
   'langfuse',
   'langsmith',
   'phoenix',
+  'otlp',
 ] as const

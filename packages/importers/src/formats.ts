@@ -11,6 +11,7 @@ import { LANGFUSE } from './formats/langfuse.js'
 import { LANGSMITH } from './formats/langsmith.js'
 import { OPENAI_CHAT } from './formats/openai_chat.js'
 import { OPENAI_RESPONSES } from './formats/openai_responses.js'
+import { OTLP } from './formats/otlp.js'
 import { PHOENIX } from './formats/phoenix.js'
 import { SWE_AGENT } from './formats/swe_agent.js'
 import { TAU_BENCH } from './formats/tau_bench.js'
@@ -29,6 +30,7 @@ export const FORMATS: readonly Format[] = [
   LANGFUSE,
   LANGSMITH,
   PHOENIX,
+  OTLP,
   GEMINI,
   ANTHROPIC,
   OPENAI_RESPONSES,

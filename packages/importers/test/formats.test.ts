@@ -359,3 +359,21 @@ describe('phoenix', () => {
     `)
   })
 })
+
+describe('otlp', () => {
+  it('has the conversations and tools in spans, by the conventions of the package for OpenTelemetry', async () => {
+    expect(outline(await recordsOf('otlp.jsonl'))).toMatchInlineSnapshot(`
+      [
+        "s1 {"model":"gpt-5","service":"shop"}",
+        "s1 openai user at 11:06:40",
+        "s1 openai assistant at 11:06:41",
+        "s1 otel.span at 11:06:41",
+        "s1 tool_call at 11:06:43",
+        "s2 {}",
+        "s2 source.otlp.log at 11:06:42",
+        "s3 {}",
+        "s3 source.otlp.resourceMetrics (noise)",
+      ]
+    `)
+  })
+})

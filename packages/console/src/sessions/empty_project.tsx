@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { useProject } from '../access/project_context.tsx'
+import { importChosen } from '../importing/dropped_files.tsx'
 import { CopyButton } from '../parts/copy_button.tsx'
 import { Empty } from '../parts/states.tsx'
 import { loadDemo } from './load_demo.ts'
@@ -38,6 +39,12 @@ export function EmptyProject({ onFilled }: { onFilled: () => void }) {
       <p className="failure-line" role="alert">
         {failure}
       </p>
+      {project.may_write && (
+        <label className="field">
+          <span>Or drop transcripts of another tool anywhere on this page, or choose them:</span>
+          <input type="file" multiple onChange={({ currentTarget }) => importChosen(currentTarget.files)} />
+        </label>
+      )}
       <p>Or create one yourself:</p>
       <pre className="command">{command}</pre>
       <CopyButton what="the command" text={() => command}>

@@ -2,6 +2,7 @@ import { type ReactNode, useContext, useState } from 'react'
 import { ProjectContext, useAccounts } from '../access/project_context.tsx'
 import { useAddress } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
+import { DroppedFiles } from '../importing/dropped_files.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { SearchEverywhere } from '../search/search_everywhere.tsx'
 import { ProjectSwitcher } from './project_switcher.tsx'
@@ -71,6 +72,7 @@ export function Shell({ children }: { children: ReactNode }) {
       <main id="content" className="content" tabIndex={0}>
         {children}
         <ServiceWatch />
+        {project && <DroppedFiles project={project} />}
         <Notice />
       </main>
       <ShortcutHelp is_open={helps} onClose={() => setHelps(false)} />
