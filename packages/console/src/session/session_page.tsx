@@ -1,6 +1,6 @@
 import type { Session } from '@annals/client'
 import { useQuery } from '@tanstack/react-query'
-import { type RefObject, useCallback, useEffect, useMemo, useRef } from 'react'
+import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useProject } from '../access/project_context.tsx'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { copy } from '../parts/clipboard.ts'
@@ -11,13 +11,14 @@ import { useFinder } from '../search/mark_found.ts'
 import { useKeys } from '../shell/shortcuts.ts'
 import { FORMATS, useConverted } from './converted_messages.ts'
 import { jsonOf } from './entry_actions.tsx'
-import { useLastSeq, useLog } from './log_query.ts'
-import { failedCalls, longPauses, shownAt, useReading } from './log_reading.ts'
+import { type Log, useLastSeq, useLog } from './log_query.ts'
+import { failedCalls, longPauses, type Reading, shownAt, useReading } from './log_reading.ts'
 import { useLogSearch } from './log_search.ts'
 import { Outline, type OutlineHandle } from './outline.tsx'
 import { SessionHead } from './session_head.tsx'
 import { titleOf } from './session_title.ts'
 import { SessionToolbar } from './session_toolbar.tsx'
+import { isHidden, isKind, SHOWN, type Shown } from './shown_entries.ts'
 import { Timeline, type TimelineHandle } from './timeline.tsx'
 
 /** One session: its log in order, and live. */
@@ -40,6 +41,9 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   const current = seqOf(query.get('seq'))
   const text = query.get('q') ?? ''
   const format = FORMATS.find((one) => one === query.get('format'))
+  const asked = query.get('show')
+  const shown: Shown = asked !== null && Object.hasOwn(SHOWN, asked) ? (asked as Shown) : undefined
+  const [opened, setOpened] = useState<ReadonlySet<number>>(new Set())
   const log = useLog(id, opened_at)
   const reading = useReading(log.read)
   const { calls } = reading
@@ -54,8 +58,8 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   const outline = useRef<OutlineHandle>(null)
   const see = useCallback((seq: number) => outline.current?.follow(seq), [])
 
-  const show = (change: { seq?: number | undefined; q?: string; format?: string | undefined }) => {
-    const next = { seq: current, q: text, format, ...change }
+  const show = (change: { seq?: number; q?: string; format?: string | undefined; show?: Shown }) => {
+    const next = { seq: current, q: text, format, show: shown, ...change }
     navigate(
       withQuery(`/sessions/${id}`, { ...next, seq: next.seq === undefined ? undefined : String(next.seq) }),
       { replace: true },
@@ -77,7 +81,8 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   /** The nearest entry that has a row. */
   const stepOne = (direction: 1 | -1) => {
     let seq = (current ?? (direction > 0 ? 0 : 2)) + direction
-    while (seq > 1 && seq < log.last_seq && shownAt(reading, seq) !== seq) seq += direction
+    const hasRow = () => shownAt(reading, seq) === seq && !isHidden(reading, seq, shown, opened)
+    while (seq > 1 && seq < log.last_seq && !hasRow()) seq += direction
     jump(seq)
   }
   const call_seqs = calls.map(({ seq }) => seq)
@@ -101,16 +106,22 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
     <div className="page is-session" ref={page}>
       <SessionHead session={session} log={log} title={title} />
       <SessionToolbar
-        {...{ session, log, calls, search, text, format, current }}
+        {...{ session, log, calls, search, text, format, current, shown }}
         is_converting={converted.isFetching}
         onJump={jump}
         onSearch={(q) => show({ q })}
         onStep={(direction) => step(search.found, direction)}
         onFormat={(next) => show({ format: next })}
+        onShow={(next) => show({ show: next })}
       />
       {log.failure && log.read.length > 0 && (
         <p className="failure-line" role="alert">
           New entries do not appear here: {log.failure.message}
+        </p>
+      )}
+      {hasNone(shown, log, reading) && (
+        <p className="hint" role="status">
+          No entry of this session is shown: it has no {SHOWN[shown!].toLowerCase()}.
         </p>
       )}
       {log.failure && log.read.length === 0 ? (
@@ -124,7 +135,8 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
           <FinderContext value={finder}>
             <Timeline
               ref={timeline}
-              {...{ log, opened_at, reading, current, matches }}
+              {...{ log, opened_at, reading, current, matches, shown, opened }}
+              onOpen={(first) => setOpened(new Set([...opened, first]))}
               converted={format && converted.data}
               onJump={jump}
               onSee={see}
@@ -142,6 +154,12 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
       )}
     </div>
   )
+}
+
+/** Whether a whole log has nothing of the kind that is shown. */
+function hasNone(shown: Shown, log: Log, { entries }: Reading): boolean {
+  if (shown === undefined || entries.size === 0 || entries.size < log.last_seq) return false
+  return ![...entries.values()].some((read) => isKind(read, shown))
 }
 
 /** A link to an entry jumps there once; after that, the reader scrolls. */

@@ -7,6 +7,7 @@ import { ConversationMenu } from './conversation_menu.tsx'
 import { FORMAT_NAMES, FORMATS, type Format } from './converted_messages.ts'
 import type { Log } from './log_query.ts'
 import type { LogSearch } from './log_search.ts'
+import { SHOWN, type Shown } from './shown_entries.ts'
 
 /** Navigates a log: to a seq, a search match, a tool call, or the end. Also chooses the format. */
 export function SessionToolbar(props: {
@@ -17,17 +18,30 @@ export function SessionToolbar(props: {
   text: string
   format: Format | undefined
   current: number | undefined
+  shown: Shown
   is_converting: boolean
   onJump: (seq: number) => void
   onSearch: (text: string) => void
   onStep: (direction: 1 | -1) => void
   onFormat: (format: Format | undefined) => void
+  onShow: (shown: Shown) => void
 }) {
-  const { session, log, calls, search, text, format, current, is_converting } = props
-  const { onJump, onSearch, onStep, onFormat } = props
+  const { session, log, calls, search, text, format, current, shown, is_converting } = props
+  const { onJump, onSearch, onStep, onFormat, onShow } = props
   return (
     <div className="toolbar" role="toolbar" aria-label="Session navigation">
       <SearchField text={text} onSearch={onSearch} onStep={onStep} />
+      <label>
+        <span>Show</span>
+        <select value={shown ?? ''} onChange={({ target }) => onShow((target.value || undefined) as Shown)}>
+          <option value="">Everything</option>
+          {Object.entries(SHOWN).map(([value, name]) => (
+            <option key={value} value={value}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
       {text !== '' && (
         <span className="search-state" role="status">
           {search.found.length === 0

@@ -5,6 +5,7 @@ import { countText } from '../parts/timestamp.tsx'
 import { EntryRow } from './entry_row.tsx'
 import type { Log } from './log_query.ts'
 import { momentBefore, type Reading, versionOf } from './log_reading.ts'
+import { isHidden, runOf, type Shown } from './shown_entries.ts'
 
 const ENTRY_PX = 120
 const ENTRIES_AHEAD = 8
@@ -37,6 +38,11 @@ export function Timeline(props: {
   reading: Reading
   current: number | undefined
   matches: ReadonlySet<number>
+  /** Which kind of entries has rows. */
+  shown: Shown
+  /** The first entries of runs that were unfolded. */
+  opened: ReadonlySet<number>
+  onOpen: (first: number) => void
   converted: ReadonlyMap<string, Json> | undefined
   onJump: (seq: number) => void
   /** Called with the first entry on the screen, whenever it is another one. */
@@ -44,6 +50,7 @@ export function Timeline(props: {
   ref: Ref<TimelineHandle>
 }) {
   const { log, opened_at, reading, current, matches, converted, onJump, onSee, ref } = props
+  const { shown, opened, onOpen } = props
   const scroller = useRef<HTMLDivElement>(null)
   const is_at_end = useRef(false)
   const top_seq = useRef(0)
@@ -54,7 +61,7 @@ export function Timeline(props: {
   const virtualizer = useVirtualizer({
     count: log.last_seq,
     getScrollElement: () => scroller.current,
-    estimateSize: () => ENTRY_PX,
+    estimateSize: (index) => (isHidden(reading, index + 1, shown, opened) ? 0 : ENTRY_PX),
     overscan: ENTRIES_AHEAD,
     getItemKey: seqAt,
   })
@@ -73,6 +80,8 @@ export function Timeline(props: {
       virtualizer.scrollToIndex(seq - 1, { align: seq >= last_seq ? 'end' : 'start' })
     },
   }))
+  // biome-ignore lint/correctness/useExhaustiveDependencies: rows come and go with these
+  useEffect(() => virtualizer.measure(), [virtualizer, shown, opened])
   const height = virtualizer.getTotalSize()
   // A reader at the end stays at the end, and after a jump to an entry stays there.
   // biome-ignore lint/correctness/useExhaustiveDependencies: this follows the height
@@ -122,6 +131,9 @@ export function Timeline(props: {
             const seq = line.index + 1
             const item = log.entry(seq)
             const read = reading.entries.get(seq)
+            const is_asked = seq === current || matches.has(seq)
+            const is_hidden = !is_asked && isHidden(reading, seq, shown, opened)
+            const run = is_hidden || opened.has(seq) ? undefined : runOf(reading, seq)
             return (
               <div
                 key={line.key}
@@ -130,7 +142,18 @@ export function Timeline(props: {
                 ref={virtualizer.measureElement}
                 style={{ transform: `translateY(${line.start}px)` }}
               >
-                {item && read ? (
+                {is_hidden ? null : run?.first === seq && !is_asked ? (
+                  <div className="entry is-folded">
+                    <div className="spine">
+                      <span className="seq mono">{countText(seq)}</span>
+                    </div>
+                    <div className="said">
+                      <button type="button" className="button is-small is-quiet" onClick={() => onOpen(seq)}>
+                        {countText(run.count)} × {run.type}
+                      </button>
+                    </div>
+                  </div>
+                ) : item && read ? (
                   <EntryRow
                     item={item}
                     before={momentBefore(reading, seq)}
