@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
+import { newSearchingProjects, search, untilIndexed } from '../harness/search.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
 import { newSessionLog, type SessionLog, sessionLog, type TimelineItem } from '../harness/session_log.ts'
 
@@ -140,5 +141,33 @@ describe('when an entry happened', () => {
     expect(body.filter((line) => line.includes(`"occurred_at":"${SHOWN}"`))).toHaveLength(2)
     const there = await service.newClient({ token: target.token })
     expect(timesOf(await itemsOf(sessionLog(there, log.id)))).toEqual([SHOWN, undefined, SHOWN])
+  })
+
+  it('is what a search goes by between two times, and shows', async () => {
+    const [searching] = await newSearchingProjects(service, 1)
+    const there = await service.newClient({ token: searching!.token })
+    const log = await newSessionLog(there)
+    const words = (text: string, occurred_at?: string) =>
+      event({ data: { text }, ...(occurred_at && { occurred_at }) })
+    const future = '2999-01-01T00:00:00Z'
+    const entries = [words('plum old', SENT), words('plum new'), words('plum skewed', future)]
+    const { items } = expectOk(await log.batch(entries), 201)
+    const stored = items[0]!.created_at as string
+    await untilIndexed(there, stored)
+    for (const mode of ['words', 'recall']) {
+      const seqs = async (query: object) => {
+        const page = expectOk(await search(there, 'plum', { mode, group: 'entry', ...query }))
+        return page.items.map(({ seq }) => seq).toSorted()
+      }
+      expect(await seqs({})).toEqual([1, 2, 3])
+      expect(await seqs({ to: '2025-01-01T00:00:00Z' })).toEqual([1])
+      expect(await seqs({ from: '2024-02-01T00:00:00Z', to: SHOWN })).toEqual([1])
+      expect(await seqs({ from: '2024-03-01T01:00:00.123457Z' })).toEqual([2, 3])
+      // What says that it will happen was known when it was stored.
+      expect(await seqs({ from: stored, to: stored })).toEqual([2, 3])
+      expect(await seqs({ to: '2024-03-01T01:00:00.123455Z' })).toEqual([])
+    }
+    const { items: found } = expectOk(await search(there, 'plum old'))
+    expect(found).toEqual([expect.objectContaining({ seq: 1, created_at: stored, occurred_at: SHOWN })])
   })
 })

@@ -44,6 +44,7 @@ async function find(
   const { rows } = await connection.query(FIND_ENTRIES.statement.text, [
     ...[project, together, alike, unlike, 'a', ...filters],
     ...rest,
+    'infinity',
   ])
   return JSON.parse(rows[0].answer)
 }

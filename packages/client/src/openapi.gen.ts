@@ -1639,6 +1639,12 @@ export interface components {
              * @example 2026-11-21T09:30:00.123456Z
              */
             created_at: string;
+            /**
+             * Format: date-time
+             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            occurred_at?: string;
             snippet: {
                 /**
                  * @description Up to 200 characters of the entry's text, around what was found.
@@ -1686,6 +1692,12 @@ export interface components {
                  * @example 2026-11-21T09:30:00.123456Z
                  */
                 created_at: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                 * @example 2026-11-21T09:30:00.123456Z
+                 */
+                occurred_at?: string;
                 snippet: {
                     /**
                      * @description Up to 200 characters of the entry's text, around what was found.
@@ -1729,6 +1741,12 @@ export interface components {
                  * @example 2026-11-21T09:30:00.123456Z
                  */
                 created_at: string;
+                /**
+                 * Format: date-time
+                 * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                 * @example 2026-11-21T09:30:00.123456Z
+                 */
+                occurred_at?: string;
                 snippet: {
                     /**
                      * @description Up to 200 characters of the entry's text, around what was found.
@@ -3922,12 +3940,12 @@ export interface operations {
                  */
                 role?: string;
                 /**
-                 * @description Only entries that were stored at this time or later.
+                 * @description Only entries that happened at this time or later: by `occurred_at` where it is set and not later than `created_at`.
                  * @example 2026-11-21T09:30:00.123456Z
                  */
                 from?: string;
                 /**
-                 * @description Only entries that were stored at this time or earlier.
+                 * @description Only entries that happened at this time or earlier.
                  * @example 2026-11-21T09:30:00.123456Z
                  */
                 to?: string;

@@ -253,6 +253,8 @@ class FoundEntry(TypedDict):
     """Of a message: who says it; `tool` where it has results of tools alone, whoever it was sent as."""
     created_at: str
     """When it was stored."""
+    occurred_at: NotRequired[str]
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
     snippet: FoundEntrySnippet
     score: NotRequired[float]
     """With `mode=recall`: how well it answers. Comparable within an answer."""
@@ -274,6 +276,8 @@ class FoundEntryAfter(TypedDict):
     """Of a message: who says it; `tool` where it has results of tools alone, whoever it was sent as."""
     created_at: str
     """When it was stored."""
+    occurred_at: NotRequired[str]
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
     snippet: FoundEntryAfterSnippet
 
 
@@ -296,6 +300,8 @@ class FoundEntryBefore(TypedDict):
     """Of a message: who says it; `tool` where it has results of tools alone, whoever it was sent as."""
     created_at: str
     """When it was stored."""
+    occurred_at: NotRequired[str]
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
     snippet: FoundEntryBeforeSnippet
 
 
@@ -949,9 +955,9 @@ class SearchQuery(TypedDict):
     role: NotRequired[str | None]
     """Only messages with this role."""
     from_: NotRequired[str | None]
-    """Only entries that were stored at this time or later."""
+    """Only entries that happened at this time or later: by `occurred_at` where it is set and not later than `created_at`."""
     to: NotRequired[str | None]
-    """Only entries that were stored at this time or earlier."""
+    """Only entries that happened at this time or earlier."""
     order: NotRequired[Literal["newest", "relevance"] | None]
     """The newest entries first; or, of the newest 200 that match, those first that match best, then of the next 200."""
     limit: NotRequired[int | None]

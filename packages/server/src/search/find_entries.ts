@@ -45,6 +45,7 @@ export interface FoundEntry extends Candidate, Match, Told {
   kind: 'event' | 'message'
   type: string | null
   role: string | null
+  occurred_at?: string | null | undefined
 }
 
 /** How entries match, null for those that do not. */
@@ -95,7 +96,7 @@ export async function* findCandidates(
 ): AsyncGenerator<{ candidates: Candidate[]; next: FoundPlace | undefined }> {
   const narrowed = await scopesOf(database, search, state)
   if (!narrowed) return
-  let place = after ?? { created_at: search.to ?? 'infinity', session_id: null, seq: null }
+  let place = after ?? { created_at: 'infinity', session_id: null, seq: null }
   const { terms, kind = null, type = null, role = null } = search
   const labels = [
     ...(type === null ? [] : [indexedLabel(type, null)]),
@@ -121,6 +122,7 @@ export async function* findCandidates(
       place.seq,
       limit,
       STATEMENT_MS,
+      search.to ?? 'infinity',
     ])
     const { hits, at } = JSON.parse(row!.answer!) as {
       hits: Array<[string, number, string, number]>
@@ -159,10 +161,10 @@ export async function* readFound(
     const texts = entries.map(({ type, format, data }) => ({ type, format, data }))
     const matches = await matchesOf(project_id, terms, texts)
     const places = new Map(piece.map((candidate) => [`${candidate.session_id} ${candidate.seq}`, candidate]))
-    const found = entries.flatMap(({ session_id, seq, kind, type, role }, index) => {
+    const found = entries.flatMap(({ session_id, seq, kind, type, role, occurred_at }, index) => {
       const match = matches[index]
       const place = places.get(`${session_id} ${seq}`)
-      return match && place ? [{ ...place, ...match, kind, type, role }] : []
+      return match && place ? [{ ...place, ...match, kind, type, role, occurred_at }] : []
     })
     yield { found, last: piece.at(-1)!, bytes }
   }

@@ -9,11 +9,11 @@ export const SCOPES = `ARRAY[c.project_id::text || ' ' || c.segment::text, 's' |
 /**
  * Runs, planned each time that they are looked for: with a plan from when there were few it would read all of a project.
  * Parameters: $1 project, $2 scopes to have one of, $3 of these as well, or null, $4 to have all of, or null, $5 words, $6 from,
- * $7 to.
+ * $7 the position, $8 to.
  */
 const FIND_RUNS = `SELECT c.session_id, c.seq, c.last_at FROM search_entries c
 WHERE c.project_id = $1 AND ${SCOPES} && $2 AND ($3 IS NULL OR ${SCOPES} && $3) AND ($4 IS NULL OR ${SCOPES} @> $4) AND c.words::tsvector @@ $5
-  AND c.last_at >= $6 AND c.first_at <= $7
+  AND c.last_at >= $6 AND c.first_at <= least($7, $8)
 ORDER BY c.last_at DESC, c.session_id DESC, c.seq DESC`
 
 /**
@@ -58,13 +58,14 @@ const ANSWER = `RETURN (
  *
  * p_together: what a run must have; p_alike and p_unlike: what an entry's line, and a space, must be LIKE, and must not
  * be; p_longest: what must be in it, which is quicker to tell. p_scopes: those that a run must have all of; p_sessions:
- * ids, of one of which it must be. These and the filters may be null.
+ * ids, of one of which it must be. These and the filters may be null, but for p_from and p_to: between these an entry
+ * happened, or was stored if that was earlier.
  */
 export const FIND_ENTRIES: StoredFunction = storedFunction(
   'find_entries',
   `p_project uuid, p_together tsquery, p_alike text[], p_unlike text[], p_longest text, p_scopes text[], p_sessions uuid[], p_kind text,
   p_type text, p_role text, p_configs jsonb, p_from timestamptz, p_at timestamptz, p_session uuid, p_seq bigint,
-  p_limit int, p_ms int`,
+  p_limit int, p_ms int, p_to timestamptz`,
   `DECLARE
   until timestamptz := clock_timestamp() + make_interval(secs => p_ms / 1000.0);
   at_session uuid := coalesce(p_session, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
@@ -116,6 +117,7 @@ BEGIN
       FOR c IN
         SELECT s.segment, s.begins_at FROM search_segments s
         WHERE s.project_id = p_project AND s.segment < last_segment AND s.begins_at <= p_at
+          AND (s.begins_at <= p_to OR s.first_at <= p_to)
         ORDER BY s.segment DESC LIMIT segments_max
       LOOP
         scopes := array_append(scopes, p_project::text || ' ' || c.segment::text);
@@ -127,7 +129,7 @@ BEGIN
     seen := 0;
     PERFORM set_config('enable_indexscan', 'off', true);
     FOR c IN EXECUTE $query$${FIND_RUNS}$query$
-      USING p_project, scopes, CASE WHEN is_by_session THEN NULL ELSE of_sessions END, p_scopes, p_together, p_from, p_at
+      USING p_project, scopes, CASE WHEN is_by_session THEN NULL ELSE of_sessions END, p_scopes, p_together, p_from, p_at, p_to
     LOOP
       IF seen = 0 THEN
         PERFORM set_config('enable_indexscan', 'on', true);
@@ -170,7 +172,7 @@ BEGIN
       FROM entries e
       WHERE e.project_id = p_project AND e.session_id = c.session_id AND e.seq = ANY (seqs) AND e.retracted_by IS NULL
         AND e.kind = coalesce(p_kind, e.kind) AND (p_type IS NULL OR e.type = p_type) AND (p_role IS NULL OR e.role = p_role)
-        AND e.created_at >= p_from AND (e.created_at, e.session_id, e.seq) < (p_at, at_session, at_seq);
+        AND least(e.occurred_at, e.created_at) BETWEEN p_from AND p_to AND (e.created_at, e.session_id, e.seq) < (p_at, at_session, at_seq);
       IF cardinality(found_at) >= p_limit THEN
         SELECT min(f.at) INTO full_at FROM (SELECT x.at FROM unnest(found_at) AS x (at) ORDER BY x.at DESC LIMIT p_limit) f;
       END IF;

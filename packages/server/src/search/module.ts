@@ -30,7 +30,7 @@ export const SEARCH_MODULE: Module = {
           session: 't.session_id',
           place: "'search_entries, seq ' || t.seq",
           where: `NOT EXISTS (SELECT FROM entries e
-            WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.seq AND e.created_at = t.first_at OFFSET 0)
+            WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.seq AND e.created_at >= t.first_at OFFSET 0)
             OR NOT EXISTS (SELECT FROM entries e
               WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.last_seq AND e.created_at = t.last_at OFFSET 0)`,
           detail: "'the log does not have its entries up to seq ' || t.last_seq",
@@ -40,12 +40,8 @@ export const SEARCH_MODULE: Module = {
         search_entry_misplaced: {
           session: 't.session_id',
           place: "'search_entries, seq ' || t.seq",
-          where: ['first_at', 'last_at']
-            .map(
-              (at) => `t.segment IS DISTINCT FROM (SELECT s.segment FROM search_segments s
-            WHERE s.project_id = $1 AND s.begins_at <= t.${at} ORDER BY s.segment DESC LIMIT 1)`,
-            )
-            .join(' OR '),
+          where: `t.segment IS DISTINCT FROM (SELECT s.segment FROM search_segments s
+            WHERE s.project_id = $1 AND s.begins_at <= t.last_at ORDER BY s.segment DESC LIMIT 1)`,
           detail:
             "concat('segment ', t.segment, ' is not that of ', to_json(t.first_at), ' to ', to_json(t.last_at))",
           means: 'searches may show an entry at a wrong place, or twice',

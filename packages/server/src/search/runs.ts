@@ -11,7 +11,9 @@ export interface Run {
   seq: number
   last_seq: number
   segment: number
+  /** The earliest time at which one of them was stored or happened. */
   first_at: string
+  /** When the last one was stored. */
   last_at: string
   words: string
 }
@@ -42,6 +44,7 @@ export function joinRuns(runs: readonly Run[]): Run[] {
     }
     before.last_seq = run.last_seq
     before.last_at = run.last_at
+    if (run.first_at < before.first_at) before.first_at = run.first_at
     before.words += `\n${run.words}`
   }
   return joined

@@ -19,10 +19,10 @@ export function searchConsumer(wordsOf: WordsOf): Consumer {
       )
       if (entries.length === 0) return undefined
       const words = await wordsOf(work.project_id, entries.map(searchedEntry))
-      const runs = entries.map(({ session_id, seq, created_at, type, role }, index) => {
+      const runs = entries.map(({ session_id, seq, created_at, occurred_at, type, role }, index) => {
         const line = indexedLine({ type, role }, words[index]!)
-        const [first_at, last_at] = [created_at, created_at]
-        return { session_id, seq, last_seq: seq, segment: 0, first_at, last_at, words: line }
+        const first_at = occurred_at !== null && occurred_at < created_at ? occurred_at : created_at
+        return { session_id, seq, last_seq: seq, segment: 0, first_at, last_at: created_at, words: line }
       })
       return (connection) => indexRuns(connection, work, runs)
     },
@@ -45,12 +45,13 @@ async function indexRuns(connection: Queryable, work: ChangedSessions, entries: 
     await connection.query(INDEX_ENTRIES.first_segments, [project_id])
     await connection.query(INDEX_ENTRIES.lock, [project_id])
   }
-  const times = plainArray(entries.map(({ first_at }) => first_at))
+  const times = plainArray(entries.map(({ last_at }) => last_at))
   const segments = await connection.query(INDEX_ENTRIES.segments, [project_id, times])
   for (const [index, entry] of entries.entries()) entry.segment = Number(segments[index]!.segment)
   await writeRuns(connection, project_id, joinRuns([...(await takeOut(connection, work)), ...entries]))
-  for (const [segment, { count, last_at }] of countBySegment(entries)) {
-    const [row] = await connection.query(INDEX_ENTRIES.count, [project_id, segment, count, last_at])
+  for (const [segment, { count, first_at, last_at }] of countBySegment(entries)) {
+    const counted = [project_id, segment, count, last_at, first_at]
+    const [row] = await connection.query(INDEX_ENTRIES.count, counted)
     if (row?.is_full === 't') await connection.query(INDEX_ENTRIES.next_segment, [project_id, segment])
   }
 }
@@ -91,12 +92,20 @@ async function writeRuns(connection: Queryable, project_id: string, runs: Run[])
   ])
 }
 
-function countBySegment(entries: readonly Run[]): Map<number, { count: number; last_at: string }> {
-  const counts = new Map<number, { count: number; last_at: string }>()
-  for (const { segment, last_at } of entries) {
-    const before = counts.get(segment)
-    const isLater = !before || last_at > before.last_at
-    counts.set(segment, { count: (before?.count ?? 0) + 1, last_at: isLater ? last_at : before.last_at })
+interface Counted {
+  count: number
+  first_at: string
+  last_at: string
+}
+
+function countBySegment(entries: readonly Run[]): Map<number, Counted> {
+  const counts = new Map<number, Counted>()
+  for (const { segment, first_at, last_at } of entries) {
+    const counted = counts.get(segment) ?? { count: 0, first_at, last_at }
+    counts.set(segment, counted)
+    counted.count += 1
+    if (last_at > counted.last_at) counted.last_at = last_at
+    if (first_at < counted.first_at) counted.first_at = first_at
   }
   return counts
 }

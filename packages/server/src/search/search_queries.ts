@@ -74,11 +74,12 @@ FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::int[], $6::timestamptz[]
   AS r (session_id, seq, last_seq, segment, first_at, last_at, words)
 ${beside('s', 'SELECT o.user_id FROM sessions o WHERE o.project_id = $1 AND o.id = r.session_id')}`,
   ),
-  /** Counts what came to a segment, $2, by $3, the last of it at $4. Row: is_full, if it is the newest one. */
+  /** Counts what came to a segment, $2, by $3, the last of it at $4, of which some happened at $5. Row: is_full, if it is the newest one. */
   count: prepared(
     'count_segment',
     `
-UPDATE search_segments AS s SET entries = s.entries + $3, last_at = greatest(s.last_at, $4::timestamptz)
+UPDATE search_segments AS s SET entries = s.entries + $3, last_at = greatest(s.last_at, $4::timestamptz),
+  first_at = least(s.first_at, $5::timestamptz)
 WHERE s.project_id = $1 AND s.segment = $2
 RETURNING s.entries >= ${SEGMENT_ENTRIES}
   AND NOT EXISTS (SELECT FROM search_segments o WHERE o.project_id = $1 AND o.segment > $2) AS is_full`,
@@ -174,7 +175,8 @@ export const COUNT_SESSIONS = prepared(
 export const READ_FOUND = prepared(
   'read_found_entries',
   `
-SELECT e.session_id, e.seq, e.kind, e.type, e.role, e.format, e.data::text AS data
+SELECT e.session_id, e.seq, e.kind, e.type, e.role, e.format, ${timestampText('e.occurred_at')} AS occurred_at,
+  e.data::text AS data
 FROM unnest($2::uuid[], $3::bigint[]) WITH ORDINALITY AS r (session_id, seq, place)
 CROSS JOIN LATERAL (
   SELECT o.* FROM entries o

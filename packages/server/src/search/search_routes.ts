@@ -154,6 +154,7 @@ function foundItem({
   role,
   is_tool_result,
   created_at,
+  occurred_at,
   snippet,
 }: Found | ShownEntry): object {
   return {
@@ -162,6 +163,7 @@ function foundItem({
     ...(type !== null && { type }),
     ...(role !== null && { role: is_tool_result ? 'tool' : role }),
     created_at,
+    ...(occurred_at && { occurred_at }),
     snippet,
   }
 }

@@ -10,7 +10,7 @@ import {
   Uuid,
 } from '../contract/schema.js'
 import { EVENT_TYPE_LENGTH_MAX, SEARCH_QUERY_LENGTH_MAX } from '../limits.js'
-import { EventType, Seq } from '../log/event_schema.js'
+import { EventType, OccurredAt, Seq } from '../log/event_schema.js'
 import { ASKED } from './recall/recall_schema.js'
 
 const { time_desc: _newest_first, ...PAGE } = pageQuery()
@@ -37,8 +37,10 @@ const ONLY = optional({
     description: 'Only messages with this role.',
     examples: ['assistant'],
   }),
-  from: Timestamp('Only entries that were stored at this time or later.'),
-  to: Timestamp('Only entries that were stored at this time or earlier.'),
+  from: Timestamp(
+    'Only entries that happened at this time or later: by `occurred_at` where it is set and not later than `created_at`.',
+  ),
+  to: Timestamp('Only entries that happened at this time or earlier.'),
 })
 
 export const SearchQuery = Strict({
@@ -95,6 +97,7 @@ const WHAT = {
     }),
   ),
   created_at: Timestamp('When it was stored.'),
+  occurred_at: Type.Optional(OccurredAt),
   snippet: SNIPPET,
 }
 

@@ -6,7 +6,7 @@ const SESSIONS = ['a', 'b']
 
 /** An entry as a run of its own: its line says which one it is. */
 function entry(session_id: string, seq: number, segment: number, length: number): Run {
-  const at = `t${seq}`
+  const at = `t${String(seq).padStart(6, '0')}`
   return {
     session_id,
     seq,
@@ -53,7 +53,10 @@ it('a log that comes in any pieces becomes few runs that have each entry once, i
         const lines = runs.flatMap(({ words }) => words.split('\n').map(Number.parseFloat))
         expect(lines).toEqual(Array.from({ length: after_seq }, (_, n) => n + 1))
         for (const { seq, last_seq, first_at, last_at, words } of runs) {
-          expect([first_at, last_at]).toEqual([`t${seq}`, `t${last_seq}`])
+          expect([first_at, last_at]).toEqual([
+            `t${String(seq).padStart(6, '0')}`,
+            `t${String(last_seq).padStart(6, '0')}`,
+          ])
           expect(words.split('\n')).toHaveLength(last_seq - seq + 1)
           expect(last_seq === seq || words.length <= 32 * 1024).toBe(true)
           expect(last_seq - seq).toBeLessThan(16)

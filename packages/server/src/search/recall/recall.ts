@@ -41,6 +41,7 @@ export interface ReadEntry extends SearchedEntry {
   kind: 'event' | 'message'
   role: string | null
   created_at: string
+  occurred_at?: string | null | undefined
 }
 
 /** One with the part of its text that has most of what is asked for. */

@@ -70,7 +70,7 @@ BEGIN
     INTO segments, all_runs
     FROM (
       SELECT s.segment, s.entries FROM search_segments s
-      WHERE s.project_id = p_project AND s.entries > 0 AND s.begins_at <= p_to ORDER BY s.segment DESC LIMIT ${SEGMENTS_MAX}
+      WHERE s.project_id = p_project AND s.entries > 0 AND (s.begins_at <= p_to OR s.first_at <= p_to) ORDER BY s.segment DESC LIMIT ${SEGMENTS_MAX}
     ) s;
     sample := segments[1:${SAMPLED_SEGMENTS}];
   END IF;
@@ -83,7 +83,7 @@ BEGIN
     sampled_runs := greatest(counted, 1);
     SELECT greatest(sum(s.entries), 1) INTO scale FROM (
       SELECT s.entries FROM search_segments s
-      WHERE s.project_id = p_project AND s.entries > 0 AND s.begins_at <= p_to ORDER BY s.segment DESC LIMIT ${SAMPLED_SEGMENTS}) s;
+      WHERE s.project_id = p_project AND s.entries > 0 AND (s.begins_at <= p_to OR s.first_at <= p_to) ORDER BY s.segment DESC LIMIT ${SAMPLED_SEGMENTS}) s;
     scale := greatest(all_runs * ${RUN_ENTRIES} / scale, 1);
     all_runs := greatest(sampled_runs * scale, 1);
   END IF;
@@ -179,7 +179,8 @@ const READ_BYTES_MAX = 4 * 1024 * 1024
 export const READ_RECALLED = prepared(
   'read_recalled_entries',
   `
-SELECT i.session_id, i.seq, i.kind, i.type, i.role, i.format, i.data::text AS data, ${timestampText('i.created_at')} AS created_at
+SELECT i.session_id, i.seq, i.kind, i.type, i.role, i.format, i.data::text AS data, ${timestampText('i.created_at')} AS created_at,
+  ${timestampText('i.occurred_at')} AS occurred_at
 FROM (
 SELECT e.*, sum(e.bytes) OVER (ORDER BY r.place) - e.bytes AS bytes_before
 FROM unnest($2::uuid[], $3::bigint[]) WITH ORDINALITY AS r (session_id, seq, place)
@@ -187,7 +188,8 @@ CROSS JOIN LATERAL (
   SELECT o.* FROM entries o
   WHERE o.project_id = $1 AND o.session_id = r.session_id AND o.seq = r.seq AND o.retracted_by IS NULL
     AND ($4::text IS NULL OR o.kind = $4) AND ($5::text IS NULL OR o.type = $5) AND ($6::text IS NULL OR o.role = $6)
-    AND ($9::timestamptz IS NULL OR o.created_at >= $9) AND ($10::timestamptz IS NULL OR o.created_at <= $10) OFFSET 0) e
+    AND ($9::timestamptz IS NULL OR least(o.occurred_at, o.created_at) >= $9)
+    AND ($10::timestamptz IS NULL OR least(o.occurred_at, o.created_at) <= $10) OFFSET 0) e
 CROSS JOIN LATERAL (
   SELECT h.updated_at FROM session_heads h WHERE h.project_id = $1 AND h.session_id = r.session_id OFFSET 0) h
 CROSS JOIN LATERAL (
