@@ -36,9 +36,11 @@ describe.skipIf(!CHROMIUM)(`a log (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, O
   const entries = (...seqs: number[]) => seqs.map((seq) => `Entry ${seq}`)
 
   it('folds many events of one type in a row, and shows them when they are asked for', async () => {
-    const fold = tab.page.getByRole('button', { name: '14 × progress' })
+    const timeline = tab.page.getByRole('region', { name: 'Timeline' })
+    const fold = timeline.getByRole('button', { name: '14 × progress' })
     await fold.waitFor()
     expect(await rows()).toEqual(entries(1, 2, 4, 20))
+    await tab.page.getByRole('navigation', { name: 'Tool calls' }).getByText('14 × progress').waitFor()
     await fold.click()
     await tab.page.getByRole('article', { name: 'Entry 6' }).waitFor()
   })

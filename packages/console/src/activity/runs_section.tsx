@@ -7,7 +7,7 @@ import { countText, durationText } from '../parts/timestamp.tsx'
 import { OverTimeChart } from '../sessions/over_time_chart.tsx'
 import { outcomePathOf, pathOf } from '../sessions/sessions_page.tsx'
 import type { SessionsView } from '../sessions/sessions_query.ts'
-import { readTimeRange, type TimeRange, TimeRangeField } from '../sessions/time_range.tsx'
+import { isLimited, readTimeRange, type TimeRange, TimeRangeField } from '../sessions/time_range.tsx'
 import { FailedCalls } from './failed_calls.tsx'
 import { type AgentFigures, byAgent, keysOf, quantileOf } from './run_figures.ts'
 import { useRuns } from './runs_query.ts'
@@ -78,12 +78,17 @@ function Tools(props: { range: TimeRange; chosen: string | undefined; onChoose: 
   return (
     <>
       <p className="hint" role="status">
-        {left ?? (data.items.length === 0 ? 'No tool was called in this time.' : 'All calls of this time')}
+        {left ?? countedText(data.items.length === 0, isLimited(range))}
       </p>
       {data.items.length > 0 && <ToolTable {...{ data, onChoose }} chosen={tool?.name} />}
       {tool && tool.failures > 0 && <FailedCalls key={tool.name} {...{ tool, range }} />}
     </>
   )
+}
+
+function countedText(is_empty: boolean, is_limited: boolean): string {
+  if (is_empty) return is_limited ? 'No tool was called in this time.' : 'No tool was called yet.'
+  return is_limited ? 'All calls in this time' : 'All calls'
 }
 
 function ToolTable(props: { data: ToolPage; chosen: string | undefined; onChoose: (name: string) => void }) {

@@ -4,6 +4,7 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { type Ref, useEffect, useImperativeHandle, useMemo, useRef, useState } from 'react'
 import { countText, durationText } from '../parts/timestamp.tsx'
 import type { Reading } from './log_reading.ts'
+import { runOf } from './shown_entries.ts'
 
 interface Line {
   seq: number
@@ -144,14 +145,29 @@ function linesOf({ entries, calls }: Reading, only_failed: boolean): Line[] {
   if (only_failed) return shown
   const events = [...entries.values()]
     .filter(({ kind, blocks }) => kind === 'event' && !blocks.some((block) => 'call' in block && block.call))
-    .map(({ seq, speaker, blocks: [block] }) => ({
-      seq,
-      title: block?.kind === 'state' ? block.title : speaker,
-      number: undefined,
-      state: 'is-event',
-      from: 0,
-      to: 0,
-    }))
+    .map((read) => ({ read, run: runOf({ entries, calls }, read.seq) }))
+    .filter(({ read, run }) => run === undefined || run.first === read.seq)
+    .map(
+      ({
+        read: {
+          seq,
+          speaker,
+          blocks: [block],
+        },
+        run,
+      }) => ({
+        seq,
+        title: run
+          ? `${countText(run.count)} × ${run.type}`
+          : block?.kind === 'state'
+            ? block.title
+            : speaker,
+        number: undefined,
+        state: 'is-event',
+        from: 0,
+        to: 0,
+      }),
+    )
   return [...shown, ...events].sort((a, b) => a.seq - b.seq)
 }
 

@@ -12,8 +12,8 @@ export type Shown = keyof typeof SHOWN | undefined
 
 /** So many events of a type in a row are folded into one line. */
 const FOLDED_MIN = 3
-/** A run is looked at no farther than this, so that a long one costs each row little. */
-const RUN_MAX = 500
+/** A run ends with each block of so many entries, so that a long one costs each row little. */
+const RUN_MAX = 100
 /** Events that say what became of the session or its log. */
 const TELLING = /^(?:annals\.|outcome$)/
 
@@ -48,8 +48,9 @@ export function runOf({ entries }: Reading, seq: number): Run | undefined {
   const type = noiseType(entries.get(seq))
   if (type === undefined) return undefined
   let [first, last] = [seq, seq]
-  while (seq - first < RUN_MAX && noiseType(entries.get(first - 1)) === type) first -= 1
-  while (last - seq < RUN_MAX && noiseType(entries.get(last + 1)) === type) last += 1
+  const [lowest, highest] = [seq - ((seq - 1) % RUN_MAX), seq - ((seq - 1) % RUN_MAX) + RUN_MAX - 1]
+  while (first > lowest && noiseType(entries.get(first - 1)) === type) first -= 1
+  while (last < highest && noiseType(entries.get(last + 1)) === type) last += 1
   const count = last - first + 1
   return count < FOLDED_MIN ? undefined : { first, count, type }
 }
