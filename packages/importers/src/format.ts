@@ -1,3 +1,4 @@
+import { digestOf } from './ids.js'
 import type { Output } from './output.js'
 import type { Head } from './reading/head.js'
 import type { Piece } from './reading/pieces.js'
@@ -40,4 +41,9 @@ export function stemOf(name: string): string {
     /\.(?:jsonl?|ndjson|traj|eval|zip|gz|txt)(?:\.gz)?$/i,
     '',
   )
+}
+
+/** What names the conversation of a file whose lines name none: its name, and how it begins. */
+export function keyOfFile({ name, head }: FileFacts): string {
+  return `${stemOf(name)} ${digestOf(head.samples[0] ?? null)}`
 }

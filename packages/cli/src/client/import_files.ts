@@ -73,6 +73,8 @@ export async function importFiles(
 
 class ImportRun {
   private report: Report = newReport()
+  /** Sessions that a dry run has seen. */
+  private readonly found = new Set<string>()
   private annals: Awaited<ReturnType<typeof connect>>['annals'] | undefined
   /** While a folder is watched: entries of each file that were sent, and the file as it was read last. */
   private readonly seen = new Map<string, { state: string; sent: Set<string> }>()
@@ -145,8 +147,12 @@ class ImportRun {
   }
 
   private noteRead(record: ImportRecord, progress: Progress): void {
-    if (record.kind === 'session' || record.kind === 'fork') this.report.stored.sessions.stored += 1
-    else if (record.kind === 'refused' || record.kind === 'warning') this.note(record, progress)
+    // The files of one archive may name the same session.
+    if (record.kind === 'session' || record.kind === 'fork') {
+      this.found.add(record.id)
+      this.report.stored.sessions.stored = this.found.size
+    }
+    if (record.kind === 'refused' || record.kind === 'warning') this.note(record, progress)
   }
 
   private note(note: ImportNote, progress: Progress): void {

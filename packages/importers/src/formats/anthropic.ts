@@ -1,6 +1,6 @@
 import { isJsonObject } from '@annals/messages/json'
 import { Conversations } from '../conversations.js'
-import { type FileFacts, type Format, type Parser, stemOf } from '../format.js'
+import { type FileFacts, type Format, keyOfFile, type Parser } from '../format.js'
 import { listIn, objectIn, objectsIn } from '../json.js'
 import type { Output } from '../output.js'
 import type { JsonObject } from '../records.js'
@@ -35,10 +35,10 @@ class AnthropicParser implements Parser {
 
   constructor(
     private readonly out: Output,
-    { name }: FileFacts,
+    file: FileFacts,
   ) {
     this.conversations = new Conversations(out, 'anthropic')
-    this.file_key = stemOf(name)
+    this.file_key = keyOfFile(file)
   }
 
   read(value: unknown): void {

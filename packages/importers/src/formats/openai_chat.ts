@@ -1,6 +1,6 @@
 import { isJsonObject } from '@annals/messages/json'
 import { Conversations } from '../conversations.js'
-import { type FileFacts, type Format, type Parser, stemOf } from '../format.js'
+import { type FileFacts, type Format, keyOfFile, type Parser } from '../format.js'
 import { listIn, objectIn } from '../json.js'
 import type { Output } from '../output.js'
 import type { JsonObject } from '../records.js'
@@ -24,10 +24,10 @@ class OpenAiChatParser implements Parser {
 
   constructor(
     private readonly out: Output,
-    { name }: FileFacts,
+    file: FileFacts,
   ) {
     this.conversations = new Conversations(out, 'openai')
-    this.file_key = stemOf(name)
+    this.file_key = keyOfFile(file)
   }
 
   read(value: unknown): void {

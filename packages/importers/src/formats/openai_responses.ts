@@ -1,5 +1,5 @@
 import { isJsonObject } from '@annals/messages/json'
-import { type FileFacts, type Format, type Parser, stemOf } from '../format.js'
+import { type FileFacts, type Format, keyOfFile, type Parser } from '../format.js'
 import { digestOf } from '../ids.js'
 import type { Output } from '../output.js'
 import type { JsonObject } from '../records.js'
@@ -29,9 +29,9 @@ class OpenAiResponsesParser implements Parser {
 
   constructor(
     private readonly out: Output,
-    { name }: FileFacts,
+    file: FileFacts,
   ) {
-    this.file_key = stemOf(name)
+    this.file_key = keyOfFile(file)
   }
 
   read(value: unknown): void {

@@ -1,8 +1,12 @@
 import { isJsonObject, writeJson } from '@annals/messages/json'
 import { chatMessageOf } from '../chat_messages.js'
 import { type FileFacts, type Format, type Parser, stemOf } from '../format.js'
+import { digestOf } from '../ids.js'
 import { isEmpty, listIn, objectIn, objectsIn, textIn, without } from '../json.js'
 import type { Output } from '../output.js'
+
+/** Messages that tell runs apart. */
+const BEGINNING = 6
 
 export const SWE_AGENT: Format = {
   name: 'swe-agent',
@@ -23,11 +27,13 @@ class SweAgentParser implements Parser {
     if (!isJsonObject(value)) return
     const { trajectory, history, messages, ...about } = value
     const info = objectIn(about.info)
-    const key = textIn(about.instance_id) ?? stemOf(this.file.name)
+    const said = [...listIn(history), ...listIn(messages)]
+    const instance = textIn(about.instance_id) ?? stemOf(this.file.name)
+    // Runs of one instance have the same name, and begin alike until the model speaks.
+    const key = `${instance} ${digestOf(said.slice(0, BEGINNING))}`
     const { environment } = about
     const { model_name } = objectIn(objectIn(objectIn(info.config).model))
-    this.out.session(key, { configs: { agent: 'swe-agent', instance: key, environment, model: model_name } })
-    const said = [...listIn(history), ...listIn(messages)]
+    this.out.session(key, { configs: { agent: 'swe-agent', instance, environment, model: model_name } })
     let last_call: string | undefined
     for (const [index, message] of said.entries()) last_call = this.message(key, index, message, last_call)
     const known = new Set(said.map((message) => writeJson(message)))

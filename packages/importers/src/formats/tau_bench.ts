@@ -1,10 +1,14 @@
 import { isJsonObject } from '@annals/messages/json'
 import { chatMessageOf } from '../chat_messages.js'
 import { type FileFacts, type Format, type Parser, stemOf } from '../format.js'
+import { digestOf } from '../ids.js'
 import { isEmpty, listIn, objectIn, textIn, without } from '../json.js'
 import type { Output } from '../output.js'
 import type { Piece } from '../reading/pieces.js'
 import type { JsonObject } from '../records.js'
+
+/** Messages that tell runs apart. */
+const BEGINNING = 6
 
 /** Results of tau-bench, a list of runs, and of tau2-bench, a document with simulations. */
 export const TAU_BENCH: Format = {
@@ -40,7 +44,7 @@ class TauBenchParser implements Parser {
 
   private run({ traj: _, ...about }: JsonObject, messages: unknown[]): void {
     const { task_id, trial, info, reward } = about
-    const key = `${this.file_key}/${task_id}/${trial ?? 0}`
+    const key = runKey(task_id, trial, messages)
     const task = objectIn(objectIn(info).task)
     this.out.session(key, { user: task.user_id, configs: { agent: 'tau-bench', task_id, trial, reward } })
     this.messages(key, messages)
@@ -51,7 +55,7 @@ class TauBenchParser implements Parser {
 
   private simulation({ messages, ...about }: JsonObject): void {
     const { id, task_id, trial, reward_info, start_time, end_time, termination_reason } = about
-    const key = textIn(id) ?? `${this.file_key}/${task_id}/${trial ?? 0}`
+    const key = textIn(id) ?? runKey(task_id, trial, listIn(messages))
     const { reward } = objectIn(reward_info)
     const model = objectIn(this.info.agent_info).llm
     const configs = { agent: 'tau2-bench', task_id, trial, reward, model }
@@ -92,6 +96,11 @@ class TauBenchParser implements Parser {
     if (!is_header)
       this.out.raw(key, 'results', without(value, 'simulations'), { at: value.timestamp, noise: true })
   }
+}
+
+/** A run's name is its task and its beginning: results of several models have the same tasks. */
+function runKey(task_id: unknown, trial: unknown, messages: readonly unknown[]): string {
+  return `${task_id}/${trial ?? 0}/${digestOf(messages.slice(0, BEGINNING))}`
 }
 
 function isSimulation({ task_id, messages, reward_info }: JsonObject): boolean {
