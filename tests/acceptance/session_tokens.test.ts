@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { Annals } from '@annals/client'
 import * as jose from 'jose'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { guardedOperations, tokenFor, tryOperation } from '../harness/access_requests.ts'
@@ -259,12 +260,12 @@ describe('a forged token', () => {
   })
 
   it('is a JWT of the installation, whose newest key signs and whose others verify', async () => {
+    const token = await tokenFor(api, { session_id: own.id }, ALL)
     const rows = await queryRows<{ generation: number }>(
       service.databaseUrl,
       'SELECT generation FROM signing_keys',
     )
     const newest = Math.max(...rows.map(({ generation }) => generation))
-    const token = await tokenFor(api, { session_id: own.id }, ALL)
     expect(jose.decodeProtectedHeader(token)).toEqual({
       typ: 'annals+jwt',
       alg: 'EdDSA',
@@ -325,6 +326,32 @@ describe('a tail', () => {
     await next.received(1)
     expect(next.seqs()).toEqual([2])
     next.close()
+  })
+
+  it('goes on across tokens in the client, which also repeats a call that was refused', async () => {
+    const log = await newSessionLog(api)
+    const genuine = await tokenFor(api, { session_id: log.id }, ['read', 'append'])
+    const header = jose.decodeProtectedHeader(genuine) as jose.JWTHeaderParameters
+    const { secret } = await signingKey(header.kid!)
+    const until = (exp: number) =>
+      new jose.SignJWT({ ...jose.decodeJwt(genuine), exp }).setProtectedHeader(header).sign(secret)
+    const now = Math.ceil(Date.now() / 1_000)
+    const given = [await until(now + 62), genuine]
+    const renew = async () => {
+      const next = given.shift()!
+      if (given.length === 0) expectOk(await log.addEvent('b', {}))
+      return next
+    }
+    const client = new Annals({ url: service.node.url, token: await until(now - 1), renew })
+    await client.sessions.append(log.id, { type: 'a', data: {} })
+    expect(given).toHaveLength(1)
+    const seqs: number[] = []
+    for await (const { seq } of client.sessions.tail(log.id)) {
+      seqs.push(seq)
+      if (seq === 2) break
+    }
+    expect(given).toEqual([])
+    expect(seqs).toEqual([1, 2])
   })
 
   it('of one token stands beside seven others at most', async () => {

@@ -33,7 +33,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def scripted(clock: Clock) -> Callable[..., tuple[AsyncAnnals, ScriptedService]]:
     """A client of a scripted service: `annals, service = scripted(ok(), retries=1)`."""
 
-    def make(*steps: Step, **options: float) -> tuple[AsyncAnnals, ScriptedService]:
+    def make(*steps: Step, **options: object) -> tuple[AsyncAnnals, ScriptedService]:
         service = ScriptedService(clock, *steps)
         http = httpx.AsyncClient(transport=service.transport)
         annals = AsyncAnnals(token="sk-1", http_client=http, **options)  # pyright: ignore[reportArgumentType]

@@ -20,6 +20,15 @@ Method = Callable[[AsyncAnnals], AsyncResult]
 METHODS: list[tuple[str, Method, object, bool]] = [
     ("GET /ping", lambda annals: annals.ping(), None, UNKEYED),
     ("GET /key", lambda annals: annals.key(), None, UNKEYED),
+    ("GET /keys", lambda annals: annals.keys.list(), None, UNKEYED),
+    ("POST /keys", lambda annals: annals.keys.create(name="a"), {"name": "a"}, UNKEYED),
+    (f"DELETE /keys/{ID}", lambda annals: annals.keys.revoke(ID), None, UNKEYED),
+    (
+        "POST /tokens",
+        lambda annals: annals.tokens.create(for_={"session_id": ID}, scopes=["read"], ttl_s=60),
+        {"for": {"session_id": ID}, "scopes": ["read"], "ttl_s": 60},
+        UNKEYED,
+    ),
     ("GET /tools?limit=5", lambda annals: annals.tools(limit=5), None, UNKEYED),
     ("GET /tools/a%2Fb?user=ada", lambda annals: annals.tool("a/b", user="ada"), None, UNKEYED),
     ("GET /usage", lambda annals: annals.usage(), None, UNKEYED),

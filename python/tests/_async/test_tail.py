@@ -24,6 +24,9 @@ def entry(seq: int, text: str = "") -> bytes:
     return f'id: {seq}\nevent: event\ndata: {{"kind":"event","seq":{seq},"text":"{text}"}}\n\n'.encode()
 
 
+RENEW = b'event: renew\ndata: {"expires_at":"2026-11-26T09:00:00Z"}\n\n'
+
+
 def stream(*pieces: bytes, end: Exception | None = None) -> Step:
     """An answer with these chunks, after which the connection ends or breaks."""
 
@@ -183,3 +186,19 @@ async def test_closing_a_tail_closes_its_connection_before_it_returns(scripted: 
     assert closed == []
     await tail.aclose()
     assert closed == [True]
+
+
+async def test_goes_on_with_another_token_when_the_service_asks_for_one(scripted: Scripted) -> None:
+    given = ["st-2"]
+
+    async def renew() -> str:
+        return given.pop()
+
+    annals, service = scripted(stream(entry(1), RENEW), stream(entry(2)), renew=renew)
+    seqs: list[int] = []
+    async for item in annals.sessions.tail(ID):
+        seqs.append(item["seq"])
+        if item["seq"] == 2:
+            break
+    assert seqs == [1, 2]
+    assert service.headers("authorization") == ["Bearer sk-1", "Bearer st-2"]

@@ -32,7 +32,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def scripted(clock: Clock) -> Callable[..., tuple[Annals, ScriptedService]]:
     """A client of a scripted service: `annals, service = scripted(ok(), retries=1)`."""
 
-    def make(*steps: Step, **options: float) -> tuple[Annals, ScriptedService]:
+    def make(*steps: Step, **options: object) -> tuple[Annals, ScriptedService]:
         service = ScriptedService(clock, *steps)
         http = httpx.Client(transport=service.transport)
         annals = Annals(token="sk-1", http_client=http, **options)  # pyright: ignore[reportArgumentType]

@@ -61,6 +61,18 @@ def test_a_call_is_retried_with_the_same_key_and_body_after(scripted: Scripted, 
     assert len({received.request.content for received in service.received}) == 1
 
 
+def test_a_call_with_an_expired_token_is_repeated_with_another(scripted: Scripted) -> None:
+    given = ["st-2"]
+
+    def renew() -> str:
+        return given.pop()
+
+    annals, service = scripted(refused(401, "unauthorized"), ok({"seq": 1}), ok({"seq": 2}), renew=renew)
+    assert append(annals) == {"seq": 1}
+    assert append(annals) == {"seq": 2}
+    assert service.headers("authorization") == ["Bearer sk-1", "Bearer st-2", "Bearer st-2"]
+
+
 def test_each_call_has_its_own_key(scripted: Scripted) -> None:
     annals, service = scripted(ok(), ok())
     append(annals)
