@@ -7,6 +7,7 @@ import { latestCommand } from './client/latest.js'
 import { loginCommand, logoutCommand } from './client/login.js'
 import { mcpCommand } from './client/mcp.js'
 import { retractCommand } from './client/retract.js'
+import { decideCommand, requestsCommand, runsCommand, sendCommand } from './client/runs.js'
 import { askCommand, searchCommand } from './client/search.js'
 import { sessionsCommand } from './client/sessions.js'
 import { openCommand, showCommand } from './client/show.js'
@@ -53,6 +54,11 @@ export function annalsProgram(): Command {
     .addCommand(appendCommand())
     .addCommand(forkCommand())
     .addCommand(retractCommand())
+    .addCommand(runsCommand())
+    .addCommand(sendCommand())
+    .addCommand(requestsCommand())
+    .addCommand(decideCommand('approve'))
+    .addCommand(decideCommand('deny'))
     .addCommand(compactCommand())
     .addCommand(latestCommand())
     .addCommand(askCommand())

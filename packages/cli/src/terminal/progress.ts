@@ -5,7 +5,7 @@ const LINE_EVERY_MS = 5_000
 const BAR_EVERY_MS = 1_000
 const MEGABYTE = 1_000_000
 
-export type Unit = 'entries' | 'bytes' | 'rows' | 'sessions' | 'users' | 'spaces' | 'statements'
+export type Unit = 'entries' | 'bytes' | 'rows' | 'sessions' | 'users' | 'spaces' | 'statements' | 'requests'
 
 /** The progress of long work: `done` of a total, in its own unit, and the bytes processed, if any. */
 export interface Progress {
