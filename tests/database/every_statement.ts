@@ -61,7 +61,7 @@ const CALLS: Record<string, unknown[][]> = {
   nextProjectStatements: [[all_tables]],
   exportOne: exported.filter(({ kind }) => kind === 'session' || kind === 'user').map((table) => [table]),
   listSessionsByActivity: lists(PARENTS),
-  listSessionsByPrefix: positions().map((position) => ['0193', ID, position]),
+  listSessionsByPrefix: positions().map((position) => [{ prefix: '0193' }, { project_id: ID }, position]),
   findOverdue: tablesThatWait(all_tables).map((table) => [table]),
   endOverdue: tablesThatWait(all_tables).map((table) => [table]),
   leaseMarks: CONSUMERS.map((consumer) => [consumer]),

@@ -7,8 +7,6 @@ import { createSession, mergeConfigs } from '../sessions/sessions.js'
 import type { AskedSession, KnownSession, StoreAnswers, StoreCall } from './otel_on_thread.js'
 import { FIND_OTEL_ENTRIES, FIND_OTEL_SESSIONS } from './otel_queries.js'
 
-/** Ids that are looked up at once. */
-const IDS_MAX = 5_000
 /** What a span may still tell of a session after it was created. */
 const KEYS = ['service', 'environment', 'agent', 'model', 'provider']
 
@@ -69,17 +67,14 @@ export class Store {
     const wanted = asked.flatMap((session, at) =>
       (session?.entry_ids ?? []).map((id, place) => ({ session_id: session!.id, id, at, place })),
     )
-    for (let from = 0; from < wanted.length; from += IDS_MAX) {
-      const piece = wanted.slice(from, from + IDS_MAX)
-      const rows = await database.query(FIND_OTEL_ENTRIES, [
-        project_id,
-        plainArray(piece.map(({ session_id }) => session_id)),
-        plainArray(piece.map(({ id }) => id)),
-      ])
-      for (const row of rows) {
-        const { at, place } = piece[Number(row.place) - 1]!
-        known[at]!.push(place)
-      }
+    const rows = await database.query(FIND_OTEL_ENTRIES, [
+      project_id,
+      plainArray(wanted.map(({ session_id }) => session_id)),
+      plainArray(wanted.map(({ id }) => id)),
+    ])
+    for (const row of rows) {
+      const { at, place } = wanted[Number(row.place) - 1]!
+      known[at]!.push(place)
     }
     return known
   }

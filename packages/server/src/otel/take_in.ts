@@ -11,6 +11,8 @@ type Store = <Call extends StoreCall>(call: Call) => Promise<StoreAnswers[Call['
 /** Entries and bytes of one append. */
 const APPEND_ENTRIES_MAX = 500
 const APPEND_BYTES_MAX = 512 * 1024
+/** Ids that are looked up at once. */
+const IDS_AT_ONCE = 2_500
 /** Sessions that are written to at once. */
 const SESSIONS_AT_ONCE = 4
 /** Somebody else may send the same at the same time. */
@@ -92,14 +94,48 @@ async function knownOf(groups: Group[], store: Store): Promise<Known[] | 'failed
       if (session) elsewhere.set(session, [...(elsewhere.get(session) ?? []), id])
   for (const [id, entry_ids] of elsewhere)
     asked.push({ id, user: undefined, configs: {}, entry_ids, is_only_read: true })
-  const answer = await store({ call: 'look_up', sessions: asked })
-  if (answer === 'failed') return answer
+  const answer: KnownSession[] = []
+  for (const piece of pieces(asked)) {
+    const known = await store({ call: 'look_up', sessions: piece.map(({ part }) => part) })
+    if (known === 'failed') return known
+    for (const [index, { at, from }] of piece.entries()) {
+      const { has_messages, known: places } = known[index]!
+      // What was asked first is asked before anything is stored.
+      answer[at] ??= { has_messages, known: [] }
+      for (const place of places) answer[at].known.push(from + place)
+    }
+  }
   const ids = (at: number) => answer[at]!.known.map((place) => asked[at]!.entry_ids[place]!)
   const others = asked.flatMap(({ is_only_read }, at) => (is_only_read ? ids(at) : []))
   return groups.map((_, at) => {
     const { has_messages }: KnownSession = answer[at]!
     return { has_messages, ids: new Set([...ids(at), ...others]) }
   })
+}
+
+interface AskedPart {
+  part: AskedSession
+  /** The place of the session among all, and of the first id among the session's. */
+  at: number
+  from: number
+}
+
+/** What is asked at once, so that the event loop of the service is held for no longer than some ms. */
+function* pieces(asked: AskedSession[]): Generator<AskedPart[]> {
+  let piece: AskedPart[] = []
+  let ids = 0
+  for (const [at, session] of asked.entries())
+    for (let from = 0; from < Math.max(session.entry_ids.length, 1); from += IDS_AT_ONCE) {
+      const part = { ...session, entry_ids: session.entry_ids.slice(from, from + IDS_AT_ONCE) }
+      if (piece.length > 0 && ids + part.entry_ids.length > IDS_AT_ONCE) {
+        yield piece
+        piece = []
+        ids = 0
+      }
+      piece.push({ part, at, from })
+      ids += part.entry_ids.length
+    }
+  if (piece.length > 0) yield piece
 }
 
 function idsOf(links: Link[]): string[] {
