@@ -37,6 +37,29 @@ describe('a session', () => {
   })
 })
 
+describe('a span of OpenTelemetry', () => {
+  const span = (data: object) =>
+    read(logOf({ entries: [{ kind: 'event', type: 'otel.span', data }] }))[0]!.blocks
+
+  it('is a line with its model, tokens and time; of a tool, a call that has its result and its own duration', () => {
+    const usage = { input_tokens: 30, output_tokens: 5 }
+    const status = { code: 'error' }
+    expect(
+      span({ name: 'chat', operation: 'model', model: 'm', usage, duration_ms: 1_204.4, status }),
+    ).toEqual([
+      expect.objectContaining({
+        ...{ kind: 'state', title: 'model', is_failed: true },
+        summary: 'chat · m · 30 tokens in · 5 out · 1,204 ms · failed',
+      }),
+    ])
+    const tool = { id: 'c1', name: 'find', arguments: '{}', result: 'found' }
+    const [call] = span({ name: 'execute_tool find', operation: 'tool', tool, duration_ms: 12.5 })
+    expect(call).toMatchObject({
+      ...{ kind: 'call', call: { id: 'c1', verdict: 'ok', result: { text: 'found', duration_ms: 12.5 } } },
+    })
+  })
+})
+
 describe('a part of a session', () => {
   it('has no call numbers from where entries were left out', () => {
     const call = (name: string) => ({ kind: 'event', type: 'tool_call', data: { name, arguments: {} } })

@@ -21,6 +21,8 @@ const STATES = new Map<string, (data: JsonObject) => KeptState>([
   ['ai_sdk.stream', (data) => state('stream', inOneLine(data.stream_id), data)],
   ['ai_sdk.stream_end', streamEnd],
   ['pydantic_ai.record', (data) => state('record', inOneLine(data), data)],
+  ['otel.span', telemetry],
+  ['otel.log', telemetry],
   ['adapter.part', (data) => state('part of a larger entry', sizeOf(data.text), data)],
 ])
 
@@ -42,6 +44,23 @@ function checkpoint(data: JsonObject): KeptState {
 
 function named(what: string, name: unknown, value: unknown): KeptState {
   return state(`${what} ${inOneLine(name)}`, inOneLine(value), value, name === '__error__')
+}
+
+/** A span or a record of OpenTelemetry: its name, and what it says of a model, tokens, time and failure. */
+function telemetry(data: JsonObject): KeptState {
+  const { name, operation, model, usage, duration_ms, status, error } = data
+  const { input_tokens, output_tokens } = isObject(usage) ? usage : {}
+  const is_failed = error != null || (isObject(status) && status.code === 'error')
+  const said = [
+    textOf(name),
+    textOf(model),
+    input_tokens !== undefined && `${textOf(input_tokens)} tokens in`,
+    output_tokens !== undefined && `${textOf(output_tokens)} out`,
+    typeof duration_ms === 'number' && `${Math.round(duration_ms).toLocaleString('en')} ms`,
+    is_failed && (textOf(error) || 'failed'),
+  ]
+  const title = textOf(operation) || 'span'
+  return state(title, inOneLine(said.filter(Boolean).join(' · ')), data, is_failed)
 }
 
 function streamEnd(data: JsonObject): KeptState {
