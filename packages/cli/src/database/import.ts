@@ -64,7 +64,9 @@ async function importPath(path: string, options: Options): Promise<void> {
   const first = input && (await input.next())
   const stdin = input && restOf(first!, input)
   const head: Buffer = first ? (first.value ?? Buffer.alloc(0)) : await headOf(path)
-  const format = options.format ?? (EXPORT_HEADER.test(head.toString('latin1')) ? 'annals' : undefined)
+  // Only an export of Annals goes into a project that is named: other formats go where the API key leads.
+  const is_export = options.project !== undefined || EXPORT_HEADER.test(head.toString('latin1'))
+  const format = options.format ?? (is_export ? 'annals' : undefined)
   if (isDatabaseFormat(format)) return importIntoDatabase(path, { ...options, format }, stdin)
   if (options.project !== undefined)
     throw new UsageError(
