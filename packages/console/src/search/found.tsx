@@ -1,9 +1,10 @@
 import type { FoundEntry, FoundSession } from '@annals/client'
-import { useMemo } from 'react'
+import { useMemo, useRef } from 'react'
 import { withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { countText, Timestamp } from '../parts/timestamp.tsx'
 import { useFacts } from '../sessions/facts_query.ts'
+import { useKeys } from '../shell/shortcuts.ts'
 
 /** Entries that have all of the words. */
 export function FoundEntries({ items, q }: { items: FoundEntry[]; q: string }) {
@@ -17,8 +18,16 @@ export function FoundEntries({ items, q }: { items: FoundEntry[]; q: string }) {
       })),
     [items],
   )
+  const list = useRef<HTMLOListElement>(null)
+  /** Enter opens the link that has the focus. */
+  const step = (direction: 1 | -1) => {
+    const links = [...(list.current?.querySelectorAll<HTMLAnchorElement>('li > .found-head > a') ?? [])]
+    const here = links.indexOf(document.activeElement as HTMLAnchorElement)
+    links[Math.min(Math.max(here + direction, 0), links.length - 1)]?.focus()
+  }
+  useKeys({ j: () => step(1), k: () => step(-1) })
   return (
-    <ol className="found" aria-label="Entries found">
+    <ol className="found" aria-label="Entries found" ref={list}>
       {items.map((item) => (
         <li key={`${item.session_id} ${item.seq}`}>
           <FoundLine item={item} q={q} sessions={sessions} />
@@ -76,7 +85,9 @@ export function ClosestSessions({ items }: { items: FoundSession[] }) {
 function EntryFacts({ entry }: { entry: FoundEntry }) {
   return (
     <>
-      <span className="tag">{entry.type ?? entry.role ?? entry.kind}</span>
+      <span className="tag">
+        {entry.role === 'tool' ? 'result of a tool' : (entry.type ?? entry.role ?? entry.kind)}
+      </span>
       <Timestamp at={entry.created_at} />
     </>
   )
