@@ -11,7 +11,7 @@ import {
   RETRACTION_TYPE,
 } from '../../packages/server/src/log/append/append_request.ts'
 import { planFlush } from '../../packages/server/src/log/append/flush_plan.ts'
-import { MERGE_MESSAGE_META } from '../../packages/server/src/log/read/message_queries.ts'
+import { MERGE_MESSAGE_META } from '../../packages/server/src/log/read/read_queries.ts'
 import { END_COPIES } from '../../packages/server/src/log/unfinished_copy_queries.ts'
 import { findOtherPlanners } from '../../packages/server/src/postgres/citus/workers.ts'
 import type { Parameter } from '../../packages/server/src/postgres/database.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
-import { setPlannerOfWorkers } from '../../packages/server/src/postgres/citus/worker_planner.ts'
+import { setPlannerOfWorkers } from '../../packages/server/src/postgres/citus/workers.ts'
 import { migrate } from '../../packages/server/src/postgres/migrator.ts'
 import { REQUEST_SETTINGS } from '../../packages/server/src/postgres/pool_settings.ts'
 import { execute, withConnection } from '../harness/sql.ts'

@@ -1,8 +1,7 @@
 import { keepObjects } from 'annals/dist/blobs/discard_blobs.js'
 import { switchConsumer } from 'annals/dist/changes/project_consumers.js'
 import { LEARNING_CONSUMER } from 'annals/dist/learning/sessions/space_session_queries.js'
-import { type Check, LOST } from 'annals/dist/lifecycle/check.js'
-import type { Table } from 'annals/dist/lifecycle/table.js'
+import { type Check, LOST, type Table } from 'annals/dist/lifecycle/table.js'
 import type { Row, Tenant } from 'annals/dist/postgres/database.js'
 import { RESTORE_RUNS } from 'annals/dist/runs/inbox_queries.js'
 import {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { addCounts } from 'annals/dist/lifecycle/erase/dependents.js'
+import { addCounts } from 'annals/dist/lifecycle/erase/erasure.js'
 import type { TableRegistry } from 'annals/dist/lifecycle/registry.js'
 import type { Counts } from 'annals/dist/lifecycle/table.js'
 import { type DatabasePool, type Queryable, SnapshotLost } from 'annals/dist/postgres/database.js'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { notFound, StartError } from 'annals/dist/errors.js'
-import { addCounts } from 'annals/dist/lifecycle/erase/dependents.js'
+import { addCounts } from 'annals/dist/lifecycle/erase/erasure.js'
 import type { Counts, Table } from 'annals/dist/lifecycle/table.js'
 import type { DatabasePool, Queryable } from 'annals/dist/postgres/database.js'
 import { VERSION } from 'annals/dist/version.js'

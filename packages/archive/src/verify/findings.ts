@@ -1,4 +1,4 @@
-import type { Check } from 'annals/dist/lifecycle/check.js'
+import type { Check } from 'annals/dist/lifecycle/table.js'
 
 export interface Finding {
   check: string

@@ -1,10 +1,15 @@
-import { type Check, LOST, missing, notErased, ODD, ORPHAN } from 'annals/dist/lifecycle/check.js'
 import {
+  type Check,
   castOf,
   columnText,
   type HandledTable,
   isHandled,
   isOwner,
+  LOST,
+  missing,
+  notErased,
+  ODD,
+  ORPHAN,
   ownerColumn,
   type Table,
 } from 'annals/dist/lifecycle/table.js'

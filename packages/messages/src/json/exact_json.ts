@@ -1,5 +1,4 @@
-import { endOfString } from './end_of_string.js'
-import { JSON_DEPTH_MAX, nestsTooDeep } from './nesting.js'
+import { endOfString, JSON_DEPTH_MAX, nestsTooDeep } from './slices.js'
 
 /**
  * JSON whose numbers keep their value. Ids of 18 and 19 digits are common in tool arguments and do not fit a

@@ -1,6 +1,13 @@
-export { endOfString } from './end_of_string.js'
 export { ExactNumber, exactly, parseAnswer, parseJson, writeJson } from './exact_json.js'
-export { JSON_DEPTH_MAX, nestsTooDeep } from './nesting.js'
-export { elementSlices, memberObjects, memberSlice, memberTexts, type Slice } from './slices.js'
+export {
+  elementSlices,
+  endOfString,
+  JSON_DEPTH_MAX,
+  memberObjects,
+  memberSlice,
+  memberTexts,
+  nestsTooDeep,
+  type Slice,
+} from './slices.js'
 export { isJsonObject, isRefusal, type JsonRefusal, type JsonText, readStorable } from './storable_json.js'
 export { DECEIVING, visibleJson } from './visible.js'

@@ -1,4 +1,4 @@
-import { BLOBS_OF_ENTRY, LOST, missing, ORPHAN } from '../lifecycle/check.js'
+import { BLOBS_OF_ENTRY, LOST, missing, ORPHAN } from '../lifecycle/table.js'
 import type { Module, OpenModule } from '../module.js'
 import { functionsIn } from '../postgres/stored_function.js'
 import { PROJECTS_MODULE } from '../projects/module.js'

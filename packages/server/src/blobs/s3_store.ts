@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
 import type { Config } from '../configuration/config.js'
 import { AnnalsError, notFound, StartError } from '../errors.js'
-import { FairSemaphore } from '../fairness/fair_semaphore.js'
+import { FairSemaphore } from '../fairness/fair_queue.js'
 import { boundedAgents } from '../outgoing/bounded_request.js'
 import { type ObjectStore, WrongBytes } from '../postgres/object_store.js'
 

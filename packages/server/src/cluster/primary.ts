@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AggregatorRegistry } from 'prom-client'
-import { type FromPrimary, type FromWorker, ours } from './messages.js'
+import { type FromPrimary, type FromWorker, ours } from './worker.js'
 
 const RESTART_MS_MIN = 100
 const RESTART_MS_MAX = 10_000

@@ -1,6 +1,5 @@
 import cluster from 'node:cluster'
 import { AggregatorRegistry, type Registry } from 'prom-client'
-import { type FromPrimary, type FromWorker, ours } from './messages.js'
 
 export interface Primary {
   /** Resolves when this worker must end, with for how many ms it serves on: its primary said so, or is gone. */
@@ -63,4 +62,21 @@ export function findPrimary(): Primary | undefined {
         tell({ annals: 'metrics', request: requests })
       }),
   }
+}
+
+/**
+ * Messages between a worker and its primary. Others use the same channel (node:cluster, prom-client), so ours have
+ * the member `annals`.
+ *
+ *   worker → primary   ready: it listens · metrics: send me those of all workers
+ *   primary → worker   stop: serve on for so many ms, answer what you have accepted, and end
+ *                      metrics: the result (undefined if incomplete)
+ */
+export type FromWorker = { annals: 'ready'; url: string } | { annals: 'metrics'; request: number }
+export type FromPrimary =
+  | { annals: 'stop'; delay_ms: number }
+  | { annals: 'metrics'; request: number; text: string | undefined }
+
+export function ours<M extends FromWorker | FromPrimary>(message: unknown): M | undefined {
+  return typeof message === 'object' && message !== null && 'annals' in message ? (message as M) : undefined
 }

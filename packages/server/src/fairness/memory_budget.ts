@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os'
 import { getHeapStatistics } from 'node:v8'
 import { AnnalsError } from '../errors.js'
-import { FairSemaphore } from './fair_semaphore.js'
+import { FairSemaphore } from './fair_queue.js'
 
 /** The part of V8's heap that requests may fill: the base load and garbage need the rest. */
 const HEAP_SHARE = 1 / 2

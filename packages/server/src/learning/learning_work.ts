@@ -7,8 +7,7 @@ import {
 } from '@annals/learning'
 import { logEntries } from '../log/log_entries.js'
 import type { Row } from '../postgres/database.js'
-import { workAtOnce } from '../threads/work_in_orders.js'
-import type { WorkThread } from '../threads/work_thread.js'
+import { type WorkThread, workAtOnce } from '../threads/work_thread.js'
 
 export const LEARNING_WORK = {
   nearestStatements,

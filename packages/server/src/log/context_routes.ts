@@ -11,8 +11,7 @@ import { type LogPosition, readPosition, writePosition } from '../lists/log_posi
 import type { WorkThread } from '../threads/work_thread.js'
 import { Context, ContextQuery } from './context_schema.js'
 import { ContextReader, type PinnedCut } from './render/context_reader.js'
-import { fitMessages } from './render/fit_messages.js'
-import { leftAndAdded } from './render/fitted_list.js'
+import { fitMessages, leftAndAdded } from './render/message_walk.js'
 
 const TOKENS_MAX_DEFAULT = 100_000
 const TARGET_SHARE = 0.6

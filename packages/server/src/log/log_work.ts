@@ -8,7 +8,7 @@ import {
 import { type ContextMessage, contextMessage, joinedMessage, type StoredSeq } from '@annals/messages/context'
 import { type FitMessage, type FitOptions, FitToSend } from '@annals/messages/fit'
 import { storedPartsJson, storedTokens } from './append/message_entry.js'
-import { type FittedList, inStep } from './render/fitted_list.js'
+import { type FittedList, inStep } from './render/message_walk.js'
 
 const lists = new Map<number, FitToSend>()
 const renderers = new Map<number, StoredRenderer>()

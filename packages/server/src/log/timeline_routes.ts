@@ -24,8 +24,7 @@ import {
 } from './entry_schema.js'
 import { AppendHeaders, FenceHeaders, fenceOf, IdempotencyHeaders } from './event_schema.js'
 import { acceptsStream, streamTail } from './follow/event_stream.js'
-import { readLastSeq } from './read/read_log.js'
-import { findIds } from './read/read_places.js'
+import { findIds, readLastSeq } from './read/read_log.js'
 
 const operation = operationsOf('Timeline')
 

@@ -1,15 +1,22 @@
 import pg from 'pg'
 import type { AvailabilityProbe } from './availability_probe.js'
 import { orCancelled } from './cancel_statement.js'
-import { DatabaseAway, DatabaseSilent, isTransient, isUnavailable, sqlStateOf } from './database_errors.js'
+import {
+  brokeConnection,
+  DatabaseAway,
+  DatabaseSilent,
+  isTransient,
+  isUnavailable,
+  outcomeOf,
+  outcomeOfCommit,
+  sqlStateOf,
+} from './database_errors.js'
 import { HostedClient } from './hosts.js'
-import { driverSocket } from './message_socket.js'
 import type { WithObjects } from './object_store.js'
 import { connectionOptions, statementBounds } from './pool_settings.js'
-import { type Row, runPrepared } from './prepared_query.js'
+import { driverSocket, type Row, runPrepared } from './prepared_query.js'
 import type { ConnectionTarget, ServerTraits } from './single_connection.js'
 import { isRead, type Statement } from './statement.js'
-import { brokeConnection, outcomeOf, outcomeOfCommit } from './transaction_outcome.js'
 
 export { type ConnectionTarget, DatabaseAway, type Row }
 

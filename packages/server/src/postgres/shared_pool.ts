@@ -1,4 +1,4 @@
-import { FairSemaphore, type FairSemaphoreLimits } from '../fairness/fair_semaphore.js'
+import { FairSemaphore, type FairSemaphoreLimits } from '../fairness/fair_queue.js'
 import type { Database, DatabasePool, Parameter, Queryable, Row } from './database.js'
 import type { Statement } from './statement.js'
 

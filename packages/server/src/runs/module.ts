@@ -1,6 +1,5 @@
 import { allOf } from '../http/operation.js'
-import { LOST, ORPHAN } from '../lifecycle/check.js'
-import type { Table } from '../lifecycle/table.js'
+import { LOST, ORPHAN, type Table } from '../lifecycle/table.js'
 import { LOG_MODULE } from '../log/module.js'
 import type { Module } from '../module.js'
 import { functionsIn } from '../postgres/stored_function.js'

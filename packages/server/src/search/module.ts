@@ -1,4 +1,4 @@
-import { ODD, ORPHAN } from '../lifecycle/check.js'
+import { ODD, ORPHAN } from '../lifecycle/table.js'
 import type { Module } from '../module.js'
 import { FIND_ENTRIES } from './find_entries_queries.js'
 import { FIND_RUNS_TO_RECALL } from './recall/recall_queries.js'

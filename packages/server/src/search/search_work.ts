@@ -8,8 +8,7 @@ import {
   type Told,
 } from '@annals/messages/search'
 import { lineOf, type Question, readText, type TextOfEntry } from '@annals/recall'
-import { workAtOnce, workInOrders } from '../threads/work_in_orders.js'
-import type { WorkThread } from '../threads/work_thread.js'
+import { type WorkThread, workAtOnce, workInOrders } from '../threads/work_thread.js'
 import { scoreRuns } from './recall/score_runs.js'
 
 export const SEARCH_WORK = {

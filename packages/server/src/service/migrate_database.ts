@@ -1,4 +1,4 @@
-import { setPlannerOfWorkers } from '../postgres/citus/worker_planner.js'
+import { setPlannerOfWorkers } from '../postgres/citus/workers.js'
 import type { ConnectionTarget } from '../postgres/database.js'
 import { installFunctions } from '../postgres/install_functions.js'
 import { migrate } from '../postgres/migrator.js'

@@ -1,7 +1,6 @@
 import { MARKS_WAIT } from '../changes/change_queries.js'
 import { SCANS_WAIT } from '../changes/project_consumer_queries.js'
-import { ODD, ORPHAN } from '../lifecycle/check.js'
-import type { Table } from '../lifecycle/table.js'
+import { ODD, ORPHAN, type Table } from '../lifecycle/table.js'
 
 /** What to do about a place in the order by last activity. */
 export const REBUILT =

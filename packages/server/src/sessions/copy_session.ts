@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AnnalsError, notFound } from '../errors.js'
-import type { FairSemaphore } from '../fairness/fair_semaphore.js'
+import type { FairSemaphore } from '../fairness/fair_queue.js'
 import { newId } from '../ids.js'
 import type { Dependents } from '../lifecycle/table.js'
 import type { IdempotencyKey } from '../log/append/append_request.js'

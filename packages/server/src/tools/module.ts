@@ -1,4 +1,4 @@
-import { ORPHAN } from '../lifecycle/check.js'
+import { ORPHAN } from '../lifecycle/table.js'
 import type { Module } from '../module.js'
 import { callsConsumer } from './calls_consumer.js'
 import { indexCallsOnThread } from './tool_work.js'

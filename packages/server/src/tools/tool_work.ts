@@ -7,8 +7,7 @@ import {
   type LogEntry,
 } from '@annals/messages/session'
 import type { ChangedEntry } from '../changes/consumer.js'
-import { workAtOnce } from '../threads/work_in_orders.js'
-import type { WorkThread } from '../threads/work_thread.js'
+import { type WorkThread, workAtOnce } from '../threads/work_thread.js'
 
 /** `message`: what errors of its kind have in common. */
 type StoredCall = IndexedCall & { message: string | null }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { FairSemaphore } from '../../src/fairness/fair_semaphore.ts'
+import { FairSemaphore } from '../../src/fairness/fair_queue.ts'
 
 const WAIT_MS = 1_000
 const REFUSAL = new Error('refused')

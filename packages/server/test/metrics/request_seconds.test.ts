@@ -1,6 +1,6 @@
 import { Histogram, Registry } from 'prom-client'
 import { expect, it } from 'vitest'
-import { RequestSeconds } from '../../src/metrics/request_seconds.ts'
+import { RequestSeconds } from '../../src/metrics/metrics.ts'
 
 const BUCKETS = [0.001, 0.01, 1]
 

@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import {
+  brokeConnection,
   isForeignKeyViolation,
   isTransient,
   isUnavailable,
   isUniqueViolation,
+  outcomeOf,
+  outcomeOfCommit,
 } from '../../src/postgres/database_errors.ts'
-import { brokeConnection, outcomeOf, outcomeOfCommit } from '../../src/postgres/transaction_outcome.ts'
 
 /** An error as a Citus 13.2 cluster on PostgreSQL 15 answered it, and what it means. */
 interface ClusterError {

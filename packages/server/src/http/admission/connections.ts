@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { Config } from '../../configuration/config.js'
@@ -6,8 +6,137 @@ import { AnnalsError, type ErrorName, exampleOf } from '../../errors.js'
 import { newId } from '../../ids.js'
 import { errorText } from '../answer/answer.js'
 import { SECURITY_HEADERS } from '../answer/security_headers.js'
-import { cutStalledReaders } from './stalled_readers.js'
-import { BoundedChunks } from './tiny_chunks.js'
+
+/** Number of checks before a connection is closed: a process that stood still for a while closes none. */
+const CHECKS = 20
+/** Bytes that a client must read in that time, or all that waits for it: one byte now and then is not reading. */
+const TAKEN_BYTES_MIN = 16_384
+
+interface Progress {
+  taken: number
+  checks: number
+}
+
+/**
+ * Closes connections whose clients do not read what they asked for, whatever kind of answer it is: what waits for
+ * them is held in memory. Answers are written in small pieces (http/answer/answer_pieces.ts), so that progress shows.
+ */
+export function cutStalledReaders(server: Server, stall_ms_max: number, logger: Logger): void {
+  const open = new Set<Socket>()
+  const behind = new Map<Socket, Progress>()
+  server.on('connection', (socket: Socket) => {
+    open.add(socket)
+    socket.once('close', () => {
+      open.delete(socket)
+      behind.delete(socket)
+    })
+  })
+  const check = () => {
+    let cut = 0
+    for (const socket of open) {
+      if (isStalled(socket, behind)) {
+        socket.destroy()
+        cut += 1
+      }
+    }
+    if (cut > 0) logger.warn({ connections: cut }, 'closed connections whose clients did not read')
+  }
+  let timer: NodeJS.Timeout | undefined
+  server.once('listening', () => {
+    timer = setInterval(check, stall_ms_max / CHECKS).unref()
+  })
+  server.once('close', () => clearInterval(timer))
+}
+
+function isStalled(socket: Socket, behind: Map<Socket, Progress>): boolean {
+  if (socket.writableLength === 0) {
+    behind.delete(socket)
+    return false
+  }
+  const taken = socket.bytesWritten - socket.writableLength
+  const progress = behind.get(socket)
+  if (!progress || taken - progress.taken >= TAKEN_BYTES_MIN) {
+    behind.set(socket, { taken, checks: 0 })
+    return false
+  }
+  progress.checks += 1
+  return progress.checks >= CHECKS
+}
+
+/** Number of tiny chunks that a body may have: clients that write bit by bit, as data is created, send fewer. */
+const CHUNKS_MAX = 1_800
+/** A body's chunks are tiny if they are smaller on average. */
+const CHUNK_BYTES_MIN = 16
+/** Number of tiny chunks of one body in a turn of the event loop that has CHUNKS_MAX of all bodies. */
+const CHUNKS_IN_FULL_TURN_MAX = 32
+
+/** The turn of the event loop, and the chunks of tiny ones in it. */
+let turn = { chunks: 0 }
+
+/**
+ * A request that closes its connection when its body comes in tiny chunks. The platform's parser calls back for each
+ * chunk, for all that have arrived in the same turn of the event loop: a megabyte in single bytes would hold it for
+ * most of a second. This holds before authentication, and also for a body that nobody reads. There is no response:
+ * while one is written, the parser would go on.
+ */
+export class BoundedChunks extends IncomingMessage {
+  private chunks = 0
+  private chunk_bytes = 0
+  private turn = turn
+  private chunks_in_turn = 0
+
+  override push(chunk: Buffer | null): boolean {
+    if (chunk === null) return super.push(null)
+    this.chunks += 1
+    this.chunk_bytes += chunk.length
+    const isTiny = this.chunk_bytes < this.chunks * CHUNK_BYTES_MIN
+    if (!isTiny || !this.isOneTooMany()) return super.push(chunk)
+    closeConnection(this.socket)
+    return false
+  }
+
+  /** Called by the platform for a body that nobody read: discards it. The platform's own method would not count it. */
+  _dump(): void {
+    this.removeAllListeners('data')
+    this.resume()
+  }
+
+  private isOneTooMany(): boolean {
+    if (turn.chunks === 0) setImmediate(beginTurn)
+    turn.chunks += 1
+    if (this.turn !== turn) this.chunks_in_turn = 0
+    this.turn = turn
+    this.chunks_in_turn += 1
+    const isFullTurn = turn.chunks > CHUNKS_MAX && this.chunks_in_turn > CHUNKS_IN_FULL_TURN_MAX
+    if (this.chunks <= CHUNKS_MAX && !isFullTurn) return false
+    // Otherwise, each came in a network packet of its own.
+    return this.headers['transfer-encoding'] !== undefined
+  }
+}
+
+function beginTurn(): void {
+  turn = { chunks: 0 }
+}
+
+/** The platform's functions that its parser calls for what it finds, by their names. */
+const CALLBACKS = new Set(['parserOnHeadersComplete', 'parserOnBody', 'parserOnMessageComplete'])
+
+/**
+ * Closes a connection on which too much has arrived. The platform parses the rest of the 64 KB that it has read even
+ * so, and calls back for each request and chunk in them, which can take 10 ms. So its parser calls nothing any more
+ * until the connection is closed; then other connections may get it.
+ */
+export function closeConnection(socket: Socket & { parser?: Record<string, unknown> | null }): void {
+  if (socket.destroyed) return
+  socket.destroy()
+  const { parser } = socket
+  if (!parser) return
+  const callbacks = Object.entries(parser).filter(
+    ([, value]) => typeof value === 'function' && CALLBACKS.has(value.name),
+  )
+  for (const [key] of callbacks) parser[key] = undefined
+  socket.once('close', () => Object.assign(parser, Object.fromEntries(callbacks)))
+}
 
 /** Most bytes of a request line and its headers together. This also limits URLs and the number of parameters. */
 const HEADER_BYTES_MAX = 16_384

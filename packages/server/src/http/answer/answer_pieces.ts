@@ -1,8 +1,9 @@
+import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { outOfMemory } from '../../fairness/memory_budget.js'
-import { SMALL_BYTES, TEXT_FACTOR } from '../admission/request_memory.js'
+import { logReadBytes, SMALL_BYTES, TEXT_FACTOR } from '../admission/request_memory.js'
 import type { AppServer } from '../app_server.js'
 
 /** Characters written at once. A slow client's progress shows in pieces of this size. */
@@ -105,4 +106,102 @@ function* bytePieces(bytes: Buffer): Generator<Buffer> {
 /** Whether a code unit is the first of a surrogate pair. */
 function isHighSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff
+}
+
+/** Bytes of a buffer: most pages of 1,000 entries fit. */
+const BUFFER_BYTES = 1024 * 1024
+/** Buffers that wait for the next answers. */
+const KEPT_MAX = 16
+/** UTF-8 of one UTF-16 code unit. */
+const BYTES_A_UNIT_MAX = 3
+
+const kept: Buffer[] = []
+
+/**
+ * A long answer, collected as bytes in a buffer that later answers use again. As texts, answers on their way to their
+ * clients would survive V8's young generation, and lie in its heap as garbage for long afterwards. What does not fit
+ * stays text.
+ */
+export class AnswerBytes {
+  private readonly buffer = kept.pop() ?? Buffer.allocUnsafeSlow(BUFFER_BYTES)
+  private readonly rest: string[] = []
+  private filled = 0
+  private rest_bytes = 0
+
+  constructor(response: ServerResponse) {
+    // It comes when nothing of the answer waits to be written any more.
+    response.once('close', () => {
+      if (kept.length < KEPT_MAX) kept.push(this.buffer)
+    })
+  }
+
+  /** Its length in bytes. */
+  get length(): number {
+    return this.filled + this.rest_bytes
+  }
+
+  get parts(): Array<Buffer | string> {
+    return [this.buffer.subarray(0, this.filled), ...this.rest]
+  }
+
+  add(text: string): void {
+    const room = BUFFER_BYTES - this.filled
+    const fits =
+      this.rest.length === 0 && (BYTES_A_UNIT_MAX * text.length <= room || Buffer.byteLength(text) <= room)
+    if (fits) {
+      this.filled += this.buffer.write(text, this.filled)
+    } else {
+      this.rest.push(text)
+      this.rest_bytes += Buffer.byteLength(text)
+    }
+  }
+}
+
+/** An answer up to this length is sent at once, with its length; a longer one is streamed as it is produced. */
+const WHOLE_LENGTH_MAX = 1024 * 1024
+
+/**
+ * Answers with a resource whose JSON text comes in chunks, so that it is never in memory as a whole. The memory of
+ * one chunk is reserved before the first is read, until the client has read the answer. An error before the first
+ * chunks were sent is answered as an error; a later one closes the connection and leaves the JSON unfinished.
+ */
+export async function answerChunks(
+  reply: FastifyReply,
+  chunks: AsyncGenerator<string>,
+): Promise<FastifyReply> {
+  await reply.request.memory.hold(logReadBytes(reply.request))
+  return sendChunks(reply, chunks)
+}
+
+/** The same for chunks whose memory is already reserved. */
+export async function sendChunks(reply: FastifyReply, chunks: AsyncGenerator<string>): Promise<FastifyReply> {
+  const { request } = reply
+  let text = '{"code":0,"error":"","msg":"ok","data":'
+  let bytes: AnswerBytes | undefined
+  let { length } = text
+  let isWhole = false
+  while (!isWhole && length <= WHOLE_LENGTH_MAX) {
+    const next = await chunks.next()
+    isWhole = next.done === true
+    const more = next.done ? '}' : next.value
+    length += more.length
+    if (text.length + more.length > PIECE_LENGTH_MAX) {
+      bytes ??= new AnswerBytes(reply.raw)
+      bytes.add(text)
+      text = more
+    } else text += more
+  }
+  if (isWhole && !holdAnswer(request, length)) throw outOfMemory()
+  reply.code(200).header('content-type', 'application/json; charset=utf-8')
+  if (!isWhole) return reply.send(piecesStream(request, followedBy([...(bytes?.parts ?? []), text], chunks)))
+  if (!bytes) return reply.send(text)
+  bytes.add(text)
+  if (request.method === 'HEAD') return reply.send(bytes.parts.join(''))
+  return reply.header('content-length', bytes.length).send(piecesStream(request, bytes.parts))
+}
+
+async function* followedBy(parts: Answer[], rest: AsyncGenerator<string>): AsyncGenerator<Answer> {
+  yield* parts
+  yield* rest
+  yield '}'
 }

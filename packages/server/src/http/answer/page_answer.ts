@@ -7,7 +7,7 @@ import { type Listed, PIECE_READ_BYTES, pagesOf, readList } from '../../lists/li
 import { listReadBytes } from '../admission/request_memory.js'
 import { Cursors } from '../request/cursor.js'
 import { answer } from './answer.js'
-import { sendChunks } from './answer_chunks.js'
+import { sendChunks } from './answer_pieces.js'
 
 const SEPARATOR = '|'
 /** Characters of items that are joined at once. */

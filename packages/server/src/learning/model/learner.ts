@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { insist, repeat } from '../../changes/repeat.js'
-import { FairSemaphore } from '../../fairness/fair_semaphore.js'
+import { FairSemaphore } from '../../fairness/fair_queue.js'
 import type { Database } from '../../postgres/database.js'
 import { describeError } from '../../postgres/database_errors.js'
 import {

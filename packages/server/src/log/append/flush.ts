@@ -11,7 +11,7 @@ import { APPEND_ENTRIES } from './append_queries.js'
 import { fail, hasGivenIds, type PendingAppend } from './append_request.js'
 import { NONE_KNOWN, type Unsettled } from './flush_parts.js'
 import { planFlush } from './flush_plan.js'
-import type { Turn } from './flush_turns.js'
+import type { Turn } from './lane.js'
 import { lookUp } from './look_up.js'
 import { isStored, readAnswer, settle } from './settle.js'
 

@@ -1,5 +1,214 @@
-import type { PendingAppend } from './append_request.js'
-import { cutFlush, FLUSH_BYTES_MAX, FLUSH_ENTRIES_MAX, type Flight } from './cut_flush.js'
+import { LRUCache } from 'lru-cache'
+import {
+  type AppendRequest,
+  appendsOf,
+  hasGivenIds,
+  type PendingAppend,
+  type SessionAppend,
+} from './append_request.js'
+
+/** Limits of one flush: a larger one would only delay its answers. */
+export const FLUSH_ENTRIES_MAX = 500
+export const FLUSH_BYTES_MAX = 1024 * 1024
+
+/** The requests of one flush. */
+export interface Flight {
+  taken: PendingAppend[]
+  /** The sessions that they append to. */
+  sessions: ReadonlySet<string>
+  /** Entries and bytes of them together. */
+  entries: number
+  bytes: number
+}
+
+const NONE: string[] = []
+
+/**
+ * Cuts the next flush from a project's queue, by the rules of APPEND_ENTRIES: a request with a condition, inputs or a change
+ * of configs is alone on that session, those with a fence are with others of the same fence only, and each key and each caller's entry id occurs once. A request that does not fit waits for a later flush,
+ * and so does everything behind it on the same session, so a session's requests keep their order; one for
+ * several sessions waits until it fits on all of them. A repeat of a
+ * request that is taken joins it instead of waiting. Sessions that are `inFlight` wait for their flush to end.
+ */
+export function cutFlush(
+  waiting: PendingAppend[],
+  inFlight: ReadonlySet<string>,
+): Flight & { deferred: PendingAppend[] } {
+  const taken: PendingAppend[] = []
+  const deferred: PendingAppend[] = []
+  const sessions = new Set<string>()
+  const conditionalSessions = new Set<string>()
+  const fences = new Map<string, number>()
+  const deferredSessions = new Set<string>()
+  const byKey = new Map<string, PendingAppend>()
+  const givenIds = new Set<string>()
+  let entries = 0
+  let bytes = 0
+  // Also of those that retractions change.
+  let changed = 0
+  const isTaken = (append: SessionAppend) =>
+    inFlight.has(append.session_id) ||
+    deferredSessions.has(append.session_id) ||
+    conditionalSessions.has(append.session_id) ||
+    (isConditional(append) && sessions.has(append.session_id)) ||
+    ((append.fence !== undefined || fences.size > 0) &&
+      sessions.has(append.session_id) &&
+      fences.get(append.session_id) !== append.fence)
+  let index = 0
+  for (; index < waiting.length; index++) {
+    const pending = waiting[index]!
+    const { request } = pending
+    const change = changedBy(request)
+    const isFull = changed + change > FLUSH_ENTRIES_MAX || bytes + pending.bytes > FLUSH_BYTES_MAX
+    if (isFull && taken.length > 0) break
+    const leader = request.idempotency && byKey.get(request.idempotency.key)
+    if (leader && leader.request.idempotency?.request_hash === request.idempotency?.request_hash) {
+      leader.followers.push(pending)
+      continue
+    }
+    const appends = appendsOf(request)
+    const mustWait = leader !== undefined || appends.some(isTaken)
+    const ids = !mustWait && hasGivenIds(request) ? givenIdsOf(appends) : NONE
+    if (mustWait || ids.some((id) => givenIds.has(id))) {
+      deferred.push(pending)
+      for (const { session_id } of appends) deferredSessions.add(session_id)
+      continue
+    }
+    taken.push(pending)
+    for (const append of appends) {
+      sessions.add(append.session_id)
+      if (append.fence !== undefined) fences.set(append.session_id, append.fence)
+      if (isConditional(append)) conditionalSessions.add(append.session_id)
+    }
+    if (request.idempotency) byKey.set(request.idempotency.key, pending)
+    for (const id of ids) givenIds.add(id)
+    entries += request.entries.length
+    bytes += pending.bytes
+    changed += change
+  }
+  for (; index < waiting.length; index++) deferred.push(waiting[index]!)
+  return { taken, deferred, sessions, entries, bytes }
+}
+
+/** How many entries a request stores and changes; as many as a flush has where nobody knows. */
+function changedBy({ entries, retraction }: AppendRequest): number {
+  if (!retraction) return entries.length
+  if ('seqs' in retraction) return entries.length + retraction.seqs.length
+  return entries.length + ('last' in retraction ? retraction.last : FLUSH_ENTRIES_MAX)
+}
+
+function isConditional({ if_match, unrevised_since, configs_patch, apply }: SessionAppend): boolean {
+  return (
+    if_match !== undefined ||
+    unrevised_since !== undefined ||
+    configs_patch !== undefined ||
+    apply !== undefined
+  )
+}
+
+function givenIdsOf(appends: readonly SessionAppend[]): string[] {
+  return appends.flatMap(({ session_id, entries }) =>
+    entries.filter(({ id_given }) => id_given).map(({ id }) => `${session_id}/${id}`),
+  )
+}
+
+const MACHINES_AWAY_MAX = 10_000
+/** Time constant of the average, in ms: after this much flush time, most of a change in speed has been taken in. */
+const SETTLES_MS = 250
+/** Least weight of the newest flush, so that a slow moment is forgotten after some quick ones. */
+const NEWEST_COUNTS_MIN = 0.02
+/**
+ * The most that a flush counts for, in ms. One that takes longer mostly waits for a lock on one of its sessions, or on a
+ * cluster for a machine that is slow or for its project to move, while those of other projects go on.
+ */
+const FLUSH_MS_MAX = 100
+/** On a single server, so many times what flushes take at present: where all become slow, that is soon known. */
+const GROWTH_MAX = 4
+
+/** The machine that has a project, or the project itself as long as that is not known. */
+export type MachineOf = (project_id: string) => string
+
+/** A flush's hold on a slot. */
+export interface Turn {
+  /** Its database could not be reached. Returns whether it may keep the slot for another attempt. */
+  foundAway(): boolean
+  /** Gives the slot back after so many ms. */
+  end(ms: number): void
+}
+
+/**
+ * The order in which projects get slots for their flushes. On a cluster, projects whose machine was away at the last flush
+ * for it wait in a queue of their own, and hold no more than half of the slots: however many they are, and however long
+ * their machine takes to fail, others are stored. On a single server all projects are away together.
+ */
+export class FlushTurns {
+  private readonly ready: Lane[] = []
+  private readonly readyAway: Lane[] = []
+  private readonly away = new LRUCache<string, true>({ max: MACHINES_AWAY_MAX })
+  private slotsAway = 0
+  /** How long flushes take at present, over all projects. */
+  private flush_ms = 0
+
+  /** @param machineOf undefined on a single server */
+  constructor(
+    private readonly slots: number,
+    private readonly machineOf: MachineOf | undefined,
+  ) {}
+
+  /** Expected wait of a lane for the turns before its own, in ms. */
+  get wait_ms(): number {
+    return Math.floor(this.ready.length / this.slots) * this.flush_ms
+  }
+
+  add(lane: Lane): void {
+    const queue = this.machineOf && this.isAway(lane) ? this.readyAway : this.ready
+    queue.push(lane)
+  }
+
+  next(): Lane | undefined {
+    if (this.slotsAway < this.slots / 2) return this.readyAway.shift() ?? this.ready.shift()
+    for (;;) {
+      const lane = this.ready.shift()
+      if (!lane || !this.isAway(lane)) return lane
+      // It was queued before its machine was found away.
+      this.readyAway.push(lane)
+    }
+  }
+
+  begin(project_id: string): Turn {
+    const { machineOf } = this
+    const machine = machineOf?.(project_id) ?? project_id
+    let isCounted = this.away.has(machine)
+    let isAway = false
+    let isOver = false
+    if (isCounted) this.slotsAway += 1
+    return {
+      foundAway: () => {
+        if (!machineOf || isOver) return true
+        if (!isCounted) this.slotsAway += 1
+        isCounted = true
+        isAway = true
+        this.away.set(machine, true)
+        return this.slotsAway <= this.slots / 2
+      },
+      end: (ms) => {
+        isOver = true
+        if (isCounted) this.slotsAway -= 1
+        if (isAway) return
+        this.away.delete(machine)
+        const counted_ms_max = Math.max(FLUSH_MS_MAX, machineOf ? 0 : GROWTH_MAX * this.flush_ms)
+        const counted_ms = Math.min(ms, counted_ms_max)
+        // By its share of time, not of flushes: a moment in which all commits stall is not overload.
+        const weight = Math.max(-Math.expm1(-counted_ms / (this.slots * SETTLES_MS)), NEWEST_COUNTS_MIN)
+        this.flush_ms += (counted_ms - this.flush_ms) * weight
+      },
+    }
+  }
+
+  private isAway({ project_id }: Lane): boolean {
+    return this.machineOf !== undefined && this.away.has(this.machineOf(project_id))
+  }
+}
 
 /** Weight of the newest flush in the average. */
 const NEWEST_COUNTS = 0.3

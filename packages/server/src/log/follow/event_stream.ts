@@ -46,7 +46,7 @@ export async function streamTail(
 
 /**
  * Opens a stream of server-sent events for as long as `work` runs. It ends when the client stops reading
- * (http/admission/stalled_readers.ts), the session is deleted, the token is revoked, or the service stops.
+ * (http/admission/connections.ts), the session is deleted, the token is revoked, or the service stops.
  */
 export async function openStream(
   parts: { heartbeat: Heartbeat },

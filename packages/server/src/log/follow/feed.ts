@@ -1,4 +1,4 @@
-import { inTurns } from '../../fairness/in_turns.js'
+import { inTurns } from '../../fairness/fair_queue.js'
 import type { Queryable } from '../../postgres/database.js'
 import type { Bell } from '../../postgres/postgres_bell.js'
 import { READ_HEADS } from '../read/read_queries.js'

@@ -4,8 +4,7 @@ import { AnnalsError, invalidRequest, notFound } from '../../errors.js'
 import { COMPACTED_ENTRIES_MAX, COMPACTED_TOOL_USES_MAX, COMPACTIONS_MAX } from '../../limits.js'
 import type { Queryable } from '../../postgres/database.js'
 import { READ_COMPACTED, READ_COVERED } from './compaction_queries.js'
-import { LogReader, readLastSeq, UNLIMITED } from './read_log.js'
-import { findIds } from './read_places.js'
+import { findIds, LogReader, readLastSeq, UNLIMITED } from './read_log.js'
 
 /** Entries that one statement makes lines of. */
 const LINES_AT_ONCE = 1_000

@@ -2,8 +2,7 @@ import { AnnalsError, invalidRequest } from '../../errors.js'
 import { RETRACTED_AFTER_MAX } from '../../limits.js'
 import type { Queryable } from '../../postgres/database.js'
 import { RETRACTION_TYPE, type Retraction } from '../append/append_request.js'
-import { readLastSeq } from './read_log.js'
-import { findIds } from './read_places.js'
+import { findIds, readLastSeq } from './read_log.js'
 
 /** What a caller asks to retract: one of the first three, and with `last` what kind or type. */
 export interface AskedRetraction {

@@ -1,9 +1,10 @@
 import { LRUCache } from 'lru-cache'
-import { AnnalsError, notFound } from '../../errors.js'
-import { PIECE_BYTES_MAX } from '../../limits.js'
+import { AnnalsError, mergedTooLarge, notFound } from '../../errors.js'
+import { MERGED_BYTES_MAX, PIECE_BYTES_MAX } from '../../limits.js'
 import { divergedAt, type LogPosition, seqToCheck } from '../../lists/log_position.js'
 import { plainArray } from '../../postgres/array_literal.js'
-import type { Queryable, Row } from '../../postgres/database.js'
+import type { Queryable, Row, Tenant } from '../../postgres/database.js'
+import { call } from '../../postgres/stored_function.js'
 import type { ShownLog } from '../entry_json.js'
 import { READ_INSTRUCTIONS, READ_MESSAGES_AT, READ_NEWEST_MESSAGES } from './context_queries.js'
 import {
@@ -13,8 +14,16 @@ import {
   type ReadCompaction,
   type ReadEntry,
 } from './entry_columns.js'
-import { READ_LATEST, READ_LATEST_OF_KEY, READ_SEQS } from './place_queries.js'
-import { type EntryPage, type EntryView, NTH_NEWEST_MESSAGE, READ_HEAD, readEntries } from './read_queries.js'
+import { FIND_IDS, READ_LATEST, READ_LATEST_OF_KEY, READ_SEQS } from './place_queries.js'
+import {
+  COUNT_TOKENS,
+  type EntryPage,
+  type EntryView,
+  MERGE_MESSAGE_META,
+  NTH_NEWEST_MESSAGE,
+  READ_HEAD,
+  readEntries,
+} from './read_queries.js'
 
 /** Entries that one statement gives at most: the largest page, with the entry that tells whether another follows. */
 const PIECE_ENTRIES_MAX = 1_001
@@ -265,4 +274,61 @@ function shownLog(
   { disable_task_tracking }: Row,
 ): ShownLog {
   return { ...session, disable_task_tracking: disable_task_tracking === 't' }
+}
+
+/**
+ * Merges the body's meta into a message's, at the top level; null deletes a key. Returns the merged meta as JSON.
+ * @throws AnnalsError session_not_found, message_not_found, payload_too_large
+ */
+export async function mergeMessageMeta(
+  { database, project_id }: Tenant,
+  session_id: string,
+  message_id: string,
+  body: string,
+): Promise<string> {
+  const asked = [session_id, message_id, body, MERGED_BYTES_MAX]
+  const answer = await call(database, MERGE_MESSAGE_META, project_id, ...asked)
+  if (answer === null) throw notFound('session')
+  if (answer === 'no message') throw notFound('message')
+  if (answer === 'too large') throw mergedTooLarge('meta')
+  return answer
+}
+
+/** Tokens of all messages of a session, and what was counted. @throws AnnalsError session_not_found */
+export async function countSessionTokens(
+  { database, project_id }: Tenant,
+  session_id: string,
+): Promise<{ total_tokens: number; counted: 'all' | 'text' }> {
+  const [row] = await database.query(COUNT_TOKENS, [project_id, session_id])
+  if (!row) throw notFound('session')
+  const counted = row.is_counted_by_text === 't' ? 'text' : 'all'
+  return { total_tokens: Number(row.total_tokens), counted }
+}
+
+interface Session {
+  project_id: string
+  session_id: string
+}
+
+/** An entry's place in its log, and the type of an event. */
+export interface EntryPlace {
+  seq: number
+  type: string | null
+}
+
+/**
+ * The entries with the given ids, in this order; undefined for an id that the session does not have.
+ * @throws AnnalsError session_not_found
+ */
+export async function findIds(
+  database: Queryable,
+  { project_id, session_id }: Session,
+  ids: readonly string[],
+): Promise<Array<EntryPlace | undefined>> {
+  const places = Array<EntryPlace | undefined>(ids.length).fill(undefined)
+  const [row] = await database.query(FIND_IDS, [project_id, session_id, plainArray(ids)])
+  if (!row) throw notFound('session')
+  const found = JSON.parse(row.found ?? '[]') as Array<[number, number, string | null]>
+  for (const [index, seq, type] of found) places[index - 1] = { seq, type }
+  return places
 }

@@ -20,8 +20,7 @@ import type { LogPosition } from '../../lists/log_position.js'
 import type { Queryable } from '../../postgres/database.js'
 import type { WorkThread } from '../../threads/work_thread.js'
 import type { ReadCompaction, ReadEntry } from '../read/entry_columns.js'
-import { LogReader, type NewestMessages, UNLIMITED } from '../read/read_log.js'
-import { findIds } from '../read/read_places.js'
+import { findIds, LogReader, type NewestMessages, UNLIMITED } from '../read/read_log.js'
 import { contextMessages } from './page_renderer.js'
 
 /** What a context is made of at most, before it is cut: the rest of the session is taken to be longer than allowed. */

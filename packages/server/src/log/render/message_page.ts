@@ -4,8 +4,7 @@ import { jsonList } from '../../json/json_list.js'
 import { writePosition } from '../../lists/log_position.js'
 import type { WorkThread } from '../../threads/work_thread.js'
 import type { LogReader } from '../read/read_log.js'
-import { leftAndAdded } from './fitted_list.js'
-import { joined, type MessagePageRequest, MessageWalk } from './message_walk.js'
+import { joined, leftAndAdded, type MessagePageRequest, MessageWalk } from './message_walk.js'
 import { PageRenderer } from './page_renderer.js'
 
 /**

@@ -1,16 +1,95 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { type MessageFormat, mayReferToBlobs } from '@annals/messages'
 import { MessageTurns, storedSeq, storedTurn } from '@annals/messages/context'
-import type { Reasoning } from '@annals/messages/fit'
+import {
+  type Added,
+  type FitMessage,
+  type FitOptions,
+  FitToSend,
+  type Omitted,
+  type Reasoning,
+} from '@annals/messages/fit'
 import { type AnnalsError, invalidRequest } from '../../errors.js'
 import type { LogPosition } from '../../lists/log_position.js'
-import type { WorkThread } from '../../threads/work_thread.js'
+import { inOrders, type WorkThread } from '../../threads/work_thread.js'
 import type { ReadEntry } from '../read/entry_columns.js'
 import { type LogReader, type ReadPage, UNLIMITED } from '../read/read_log.js'
 import type { EntryView } from '../read/read_queries.js'
-import { fitMessages } from './fit_messages.js'
-import type { FittedList } from './fitted_list.js'
 import { type Editing, editsOf, type PageEdits } from './message_edits.js'
-import type { PageRenderer } from './page_renderer.js'
+import { blobLength, type PageRenderer, requireKnown } from './page_renderer.js'
+
+/** A list that can be sent. `ids`, `seqs` and `items` run in step. */
+export interface FittedList {
+  items: string[]
+  ids: string[]
+  seqs: number[]
+  omitted: Omitted[]
+  added: Added[]
+  sent_seqs: number[]
+}
+
+/** The finished list. */
+export function inStep(list: FitToSend): FittedList {
+  const { items, ...rest } = list.finish()
+  return {
+    items: items.map(({ json }) => json),
+    ids: items.map(({ id }) => id),
+    seqs: items.map(({ seq }) => seq),
+    ...rest,
+  }
+}
+
+/** What an answer says of a list beside its items. An omission of a kind is named once for each message. */
+export function leftAndAdded({ omitted, added }: FittedList): Pick<FittedList, 'omitted' | 'added'> {
+  const known = new Set<string>()
+  const isNew = (one: Omitted) => !known.has(JSON.stringify(one)) && known.add(JSON.stringify(one))
+  return { omitted: omitted.filter(isNew), added }
+}
+
+/** Characters of blobs that are made fit on the event loop, in pieces of that length; more goes to the work thread. */
+const INLINE_LENGTH_MAX = 128 * 1024
+const PIECE_LENGTH_MAX = 32 * 1024
+
+let lists = 0
+
+/**
+ * Makes messages, oldest first, fit to be sent in a format. It takes time and memory for these, however long the session is.
+ * @throws AnnalsError unavailable, if a newer version stored a message in a format that is unknown here
+ */
+export async function fitMessages(
+  thread: WorkThread,
+  project_id: string,
+  format: MessageFormat,
+  messages: FitMessage[],
+  options: FitOptions,
+): Promise<FittedList> {
+  for (const { format } of messages) requireKnown(format)
+  const length = messages.reduce((sum, { blob }) => sum + blob.length, 0)
+  if (length > INLINE_LENGTH_MAX) return fitOnThread(thread, project_id, format, messages, options)
+  const list = new FitToSend(format, options)
+  for (const [index, piece] of inOrders(messages, blobLength, PIECE_LENGTH_MAX).entries()) {
+    if (index > 0) await turn()
+    for (const message of piece) list.add(message)
+  }
+  return inStep(list)
+}
+
+async function fitOnThread(
+  thread: WorkThread,
+  project_id: string,
+  format: MessageFormat,
+  messages: FitMessage[],
+  options: FitOptions,
+): Promise<FittedList> {
+  const list = ++lists
+  try {
+    for (const piece of inOrders(messages, blobLength))
+      await thread.run(project_id, 'addToList', list, format, options, piece)
+    return await thread.run(project_id, 'finishList', list)
+  } finally {
+    thread.tell('endList', list)
+  }
+}
 
 /** What a page of messages shows: the range of seqs of it and all following pages. */
 export interface MessagePageRequest {

@@ -1,8 +1,7 @@
 import { MESSAGE_FORMATS, type MessageFormat, StoredRenderer, type StoredText } from '@annals/messages'
 import { type ContextMessage, type StoredSeq, textMessage } from '@annals/messages/context'
 import { AnnalsError } from '../../errors.js'
-import { inOrders, workInOrders } from '../../threads/work_in_orders.js'
-import type { WorkThread } from '../../threads/work_thread.js'
+import { inOrders, type WorkThread, workInOrders } from '../../threads/work_thread.js'
 import { storedPartsJson } from '../append/message_entry.js'
 
 /** Characters of a page's blobs that are converted on the event loop; larger pages go to the work thread. */

@@ -1,4 +1,4 @@
-import { addCounts, ROWS_AT_ONCE_MAX } from '../../lifecycle/erase/dependents.js'
+import { addCounts, ROWS_AT_ONCE_MAX } from '../../lifecycle/erase/erasure.js'
 import type { Counts, Dependents, ErasedStep, EraseOptions } from '../../lifecycle/table.js'
 import { within } from '../../lists/tenant_resource.js'
 import { END_COPIES } from '../../log/unfinished_copy_queries.js'

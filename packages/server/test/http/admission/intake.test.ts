@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { HELD_MIN, Intake, LATE_MS, PATIENCE_MS, TAKEN_A_TURN } from '../../../src/http/admission/intake.ts'
+import {
+  HELD_MIN,
+  Intake,
+  LATE_MS,
+  PATIENCE_MS,
+  TAKEN_A_TURN,
+} from '../../../src/http/admission/admit_requests.ts'
 
 /** An intake whose clock stands still unless it is moved; requests are named `caller number`. */
 function anIntake() {

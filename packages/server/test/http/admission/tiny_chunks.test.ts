@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { BoundedChunks } from '../../../src/http/admission/tiny_chunks.ts'
+import { BoundedChunks } from '../../../src/http/admission/connections.ts'
 
 /** As many as the platform reads at a time: 64 KB. */
 const CHUNKS = 10_000

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { Answers } from '../../../src/log/append/answers.ts'
+import { Answers } from '../../../src/log/append/appender.ts'
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 

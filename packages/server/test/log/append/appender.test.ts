@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
-import { FLUSH_ENTRIES_MAX } from '../../../src/log/append/cut_flush.ts'
+import { FLUSH_ENTRIES_MAX } from '../../../src/log/append/lane.ts'
 import { appenderOn, ending, pausedDatabase } from './appender_setup.ts'
 import { FakeDatabase } from './fake_database.ts'
 import { anEvent } from './requests.ts'

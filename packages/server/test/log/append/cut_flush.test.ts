@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type AppendRequest, appendsOf, type PendingAppend } from '../../../src/log/append/append_request.ts'
-import { cutFlush, FLUSH_BYTES_MAX, FLUSH_ENTRIES_MAX } from '../../../src/log/append/cut_flush.ts'
+import { cutFlush, FLUSH_BYTES_MAX, FLUSH_ENTRIES_MAX } from '../../../src/log/append/lane.ts'
 import { anEntry, anEvent, PROJECT } from './requests.ts'
 
 const NONE: ReadonlySet<string> = new Set()
