@@ -91,6 +91,27 @@ const NAMES = {
   'listTools.query': 'ToolsQuery',
   'getTool.query': 'ToolQuery',
   'search.data': 'Found',
+  'takeLease.body': 'NewLease',
+  'renewLease.body': null,
+  'releaseLease.query': null,
+  'addInput.body': 'NewInput',
+  'addInput.body.event': 'NewEventInput',
+  'addInput.body.message': 'NewMessageInput',
+  'addInput.data': 'AddedInput',
+  'readInbox.query': 'InboxQuery',
+  'withdrawInput.query': null,
+  'claimWork.body': 'WorkQuery',
+  'claimWork.data': null,
+  'claimWork.data.items': 'ClaimedSession',
+  'openRequest.body': 'NewRequest',
+  'openRequest.body.call': 'AskedCall',
+  'listRequests.query': 'RequestsQuery',
+  'resolveRequest.body': 'Resolution',
+  'resolveRequests.body': null,
+  'resolveRequests.body.resolutions': 'ResolutionOf',
+  'resolveRequests.data': null,
+  'listRuns.query': 'RunsQuery',
+  'listRuns.data': 'RunItem',
 }
 
 const PREAMBLE = `\
@@ -153,7 +174,8 @@ class Types {
 
   #addOperation({ operationId, requestBody, responses, parameters = [] }) {
     const body = requestBody?.content['application/json']?.schema
-    if (body && Object.keys(body.properties ?? {}).length > 0) this.#typeOf(body, `${operationId}.body`, true)
+    if (body && (body.anyOf || Object.keys(body.properties ?? {}).length > 0))
+      this.#typeOf(body, `${operationId}.body`, true)
     const answer = (responses[200] ?? responses[201])?.content['application/json']?.schema
     const data = answer?.properties?.data
     if (data && (data.$ref || data.anyOf || Object.keys(data.properties ?? {}).length > 0))

@@ -35,6 +35,8 @@ class Call:
     idempotency_key: str | None = None
     """The caller's own key; None: a random one."""
     if_match: int | None = None
+    fence: int | None = None
+    """Refuse the write unless the session's lease has this fence."""
     once: bool = False
     """Do not retry it after an attempt of unknown outcome."""
     done_when: str | None = None
@@ -132,6 +134,8 @@ class RequestMaker:
             headers["idempotency-key"] = key
         if call.if_match is not None:
             headers["if-match"] = f'"{call.if_match}"'
+        if call.fence is not None:
+            headers["annals-fence"] = str(call.fence)
         content = call.content
         if content is not None:
             headers["content-type"] = "application/octet-stream"

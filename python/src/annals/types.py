@@ -26,7 +26,7 @@ class Page(TypedDict, Generic[Item]):
     """The cursor of the next page; empty if there is none."""
 
 
-class AddInputData(TypedDict):
+class AddedInput(TypedDict):
     state: Literal["pending", "withdrawn", "expired", "applied"]
     """applied: an append stored it meanwhile, as the entry `seq`."""
     id: str
@@ -52,6 +52,13 @@ class AppendedToSessionsAppends(TypedDict):
     """Its entries, in the order sent."""
 
 
+class AskedCall(TypedDict):
+    name: str
+    """The tool."""
+    arguments: Any
+    """Its arguments: any JSON."""
+
+
 class Blob(TypedDict):
     sha256: str
     """The SHA-256 of the bytes, as 64 hexadecimal digits in lower case."""
@@ -59,24 +66,7 @@ class Blob(TypedDict):
     """How many bytes it has."""
 
 
-class ClaimWorkBody(TypedDict):
-    owner: str
-    """Names the runner: one name for each process, such as a host and a process id."""
-    ttl_ms: int
-    """How long the lease holds unless it is renewed, in ms."""
-    max: NotRequired[int]
-    """Most sessions."""
-    wait_ms: NotRequired[int]
-    """How long to wait if the answer would be no, in ms."""
-    filter_by_configs: NotRequired[Mapping[str, object]]
-    """Only sessions whose `configs` contain it."""
-
-
-class ClaimWorkData(TypedDict):
-    items: list[ClaimWorkDataItems]
-
-
-class ClaimWorkDataItems(TypedDict):
+class ClaimedSession(TypedDict):
     session_id: str
     """The session."""
     fence: int
@@ -438,6 +428,15 @@ class InboxInput(TypedDict):
     """When it is due."""
 
 
+class InboxQuery(TypedDict):
+    state: NotRequired[Literal["pending", "withdrawn"] | None]
+    """By default `pending`."""
+    limit: NotRequired[int | None]
+    """Most items per page. It may change between pages."""
+    cursor: NotRequired[str | None]
+    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
+
+
 class IssuedToken(TypedDict):
     token: str
     """It is sent like an API key, in the header Authorization."""
@@ -488,40 +487,6 @@ class Lease(TypedDict):
     """Names the runner: one name for each process, such as a host and a process id."""
     expires_at: str
     """When it ends unless it is renewed, by the database's clock."""
-
-
-class ListRequestsQuery(TypedDict):
-    state: NotRequired[Literal["open", "resolved", "expired"] | None]
-    """By default `open`."""
-    user: NotRequired[str | None]
-    """The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use."""
-    session_id: NotRequired[str | None]
-    """Only requests of this session."""
-    limit: NotRequired[int | None]
-    """Most items per page. It may change between pages."""
-    cursor: NotRequired[str | None]
-    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
-    time_desc: NotRequired[bool | None]
-    """true: newest first. false: oldest first."""
-
-
-class ListRunsData(TypedDict):
-    session_id: str
-    """The session."""
-    since: str
-    """Since when, for the order of the list."""
-    run: Run
-
-
-class ListRunsQuery(TypedDict):
-    state: NotRequired[Literal["running", "waiting", "queued"] | None]
-    """running: with a valid lease. waiting: with an open request. queued: with due input and no valid lease."""
-    filter_by_configs: NotRequired[Mapping[str, object] | None]
-    """A JSON object, URL-encoded: only sessions whose `configs` contain it."""
-    limit: NotRequired[int | None]
-    """Most items per page. It may change between pages."""
-    cursor: NotRequired[str | None]
-    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
 
 
 class ListedSkill(TypedDict):
@@ -677,6 +642,24 @@ class NewEventEntry(TypedDict):
     """An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored."""
 
 
+class NewEventInput(TypedDict):
+    kind: Literal["event"]
+    mode: Literal["queue", "steer", "interrupt"]
+    """What the runner should do: take it up after its turn, during it, or stop for it. The service treats all alike."""
+    type: str
+    """The kind of event, named by the caller."""
+    data: Mapping[str, object]
+    """The event itself: any JSON object."""
+    id: NotRequired[str]
+    """An id for the input, and for the entry that it becomes. It makes a retry safe."""
+    not_before: NotRequired[str]
+    """It is due from then on. By default at once."""
+    expires_at: NotRequired[str]
+    """From then on it is no longer pending. By default never."""
+    key: NotRequired[str]
+    """The caller's name for what the entry says. The newest entry of each key is its latest."""
+
+
 class NewKey(TypedDict):
     name: str
     scopes: NotRequired[list[Literal["read", "write", "append", "ingest", "admin"]]]
@@ -687,6 +670,21 @@ class NewKey(TypedDict):
 class NewLearningSpace(TypedDict):
     user: NotRequired[str | None]
     meta: NotRequired[Mapping[str, object] | None]
+
+
+class NewLease(TypedDict):
+    owner: str
+    """Names the runner: one name for each process, such as a host and a process id."""
+    ttl_ms: int
+    """How long the lease holds unless it is renewed, in ms."""
+    wait_ms: NotRequired[int]
+    """How long to wait if the answer would be no, in ms."""
+    progress: NotRequired[bool]
+    """Renewals alone do not keep the lease: it ends `ttl_ms` after the last append under its fence."""
+    requires_fence: NotRequired[bool]
+    """Until the lease is released or taken anew, appends, requests and changes of configs without the header `Annals-Fence` are refused."""
+    steal: NotRequired[bool]
+    """Takes the lease from its holder. The key needs the scope `admin`."""
 
 
 class NewMessage(TypedDict):
@@ -715,6 +713,40 @@ class NewMessageEntry(TypedDict):
     """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
     id: NotRequired[str]
     """An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored."""
+
+
+class NewMessageInput(TypedDict):
+    kind: Literal["message"]
+    mode: Literal["queue", "steer", "interrupt"]
+    """What the runner should do: take it up after its turn, during it, or stop for it. The service treats all alike."""
+    blob: Mapping[str, object]
+    """One whole message in the provider's own format; of the Responses API, one item."""
+    id: NotRequired[str]
+    """An id for the input, and for the entry that it becomes. It makes a retry safe."""
+    not_before: NotRequired[str]
+    """It is due from then on. By default at once."""
+    expires_at: NotRequired[str]
+    """From then on it is no longer pending. By default never."""
+    key: NotRequired[str]
+    """The caller's name for what the entry says. The newest entry of each key is its latest."""
+    format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext", "responses"]]
+    """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
+    meta: NotRequired[Mapping[str, object]]
+    """Any JSON object of the caller, stored with the message, up to 64 KiB."""
+
+
+class NewRequest(TypedDict):
+    kind: Literal["approval", "question"]
+    """An approval is answered with yes or no, a question with an answer."""
+    id: NotRequired[str]
+    """An id for the request. It makes a retry safe."""
+    call: NotRequired[AskedCall]
+    text: NotRequired[str]
+    """What to ask, for a person."""
+    options: NotRequired[list[str]]
+    """Answers to choose from."""
+    expires_at: NotRequired[str]
+    """From then on it cannot be answered."""
 
 
 class NewSession(TypedDict):
@@ -765,27 +797,6 @@ class NewWebhook(TypedDict):
     """`whsec_` and 24 to 64 bytes in base64; by default the service makes one."""
 
 
-class OpenRequestBody(TypedDict):
-    kind: Literal["approval", "question"]
-    """An approval is answered with yes or no, a question with an answer."""
-    id: NotRequired[str]
-    """An id for the request. It makes a retry safe."""
-    call: NotRequired[OpenRequestBodyCall]
-    text: NotRequired[str]
-    """What to ask, for a person."""
-    options: NotRequired[list[str]]
-    """Answers to choose from."""
-    expires_at: NotRequired[str]
-    """From then on it cannot be answered."""
-
-
-class OpenRequestBodyCall(TypedDict):
-    name: str
-    """The tool."""
-    arguments: Any
-    """Its arguments: any JSON."""
-
-
 class OwnKey(TypedDict):
     id: str
     """The token, for revoking it."""
@@ -799,28 +810,22 @@ class OwnKey(TypedDict):
     """When such a token expires."""
 
 
-class ReadInboxQuery(TypedDict):
-    state: NotRequired[Literal["pending", "withdrawn"] | None]
-    """By default `pending`."""
+class RequestsQuery(TypedDict):
+    state: NotRequired[Literal["open", "resolved", "expired"] | None]
+    """By default `open`."""
+    user: NotRequired[str | None]
+    """The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use."""
+    session_id: NotRequired[str | None]
+    """Only requests of this session."""
     limit: NotRequired[int | None]
     """Most items per page. It may change between pages."""
     cursor: NotRequired[str | None]
     """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
+    time_desc: NotRequired[bool | None]
+    """true: newest first. false: oldest first."""
 
 
-class ReleaseLeaseQuery(TypedDict):
-    fence: NotRequired[int | None]
-    """The number of a lease. It only grows: whoever takes the lease next gets a greater one."""
-
-
-class RenewLeaseBody(TypedDict):
-    fence: int
-    """The number of a lease. It only grows: whoever takes the lease next gets a greater one."""
-    ttl_ms: int
-    """How long the lease holds unless it is renewed, in ms."""
-
-
-class ResolveRequestBody(TypedDict):
+class Resolution(TypedDict):
     decision: Literal["approve", "deny", "answer"]
     """`approve` or `deny` an approval, `answer` a question."""
     answer: NotRequired[Any]
@@ -831,11 +836,7 @@ class ResolveRequestBody(TypedDict):
     """The SHA-256 of `{ 'name', 'arguments' }` in the canonical form of RFC 8785, in hexadecimal."""
 
 
-class ResolveRequestsBody(TypedDict):
-    resolutions: list[ResolveRequestsBodyResolutions]
-
-
-class ResolveRequestsBodyResolutions(TypedDict):
+class ResolutionOf(TypedDict):
     request_id: str
     """The request."""
     decision: Literal["approve", "deny", "answer"]
@@ -846,10 +847,6 @@ class ResolveRequestsBodyResolutions(TypedDict):
     """Who decided."""
     call_sha256: NotRequired[str]
     """The SHA-256 of `{ 'name', 'arguments' }` in the canonical form of RFC 8785, in hexadecimal."""
-
-
-class ResolveRequestsData(TypedDict):
-    items: list[RunnerRequest]
 
 
 class RetractedEntries(TypedDict):
@@ -894,6 +891,14 @@ class Run(TypedDict):
     """When it was taken."""
 
 
+class RunItem(TypedDict):
+    session_id: str
+    """The session."""
+    since: str
+    """Since when, for the order of the list."""
+    run: Run
+
+
 class RunnerRequest(TypedDict):
     id: str
     """The request."""
@@ -933,6 +938,17 @@ class RunnerRequestCall(TypedDict):
     """The tool."""
     arguments: Any
     """Its arguments: any JSON."""
+
+
+class RunsQuery(TypedDict):
+    state: NotRequired[Literal["running", "waiting", "queued"] | None]
+    """running: with a valid lease. waiting: with an open request. queued: with due input and no valid lease."""
+    filter_by_configs: NotRequired[Mapping[str, object] | None]
+    """A JSON object, URL-encoded: only sessions whose `configs` contain it."""
+    limit: NotRequired[int | None]
+    """Most items per page. It may change between pages."""
+    cursor: NotRequired[str | None]
+    """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
 
 
 class SearchQuery(TypedDict):
@@ -1303,21 +1319,6 @@ class SummaryMessage(TypedDict):
     """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
 
 
-class TakeLeaseBody(TypedDict):
-    owner: str
-    """Names the runner: one name for each process, such as a host and a process id."""
-    ttl_ms: int
-    """How long the lease holds unless it is renewed, in ms."""
-    wait_ms: NotRequired[int]
-    """How long to wait if the answer would be no, in ms."""
-    progress: NotRequired[bool]
-    """Renewals alone do not keep the lease: it ends `ttl_ms` after the last append under its fence."""
-    requires_fence: NotRequired[bool]
-    """Until the lease is released or taken anew, appends, requests and changes of configs without the header `Annals-Fence` are refused."""
-    steal: NotRequired[bool]
-    """Takes the lease from its holder. The key needs the scope `admin`."""
-
-
 class TimelineEvent(TypedDict):
     kind: Literal["event"]
     seq: int
@@ -1681,12 +1682,21 @@ class Webhook(TypedDict):
     """Entries that could not be delivered within a day."""
 
 
-class WithdrawInputQuery(TypedDict):
-    reason: NotRequired[str | None]
-    """Why."""
+class WorkQuery(TypedDict):
+    owner: str
+    """Names the runner: one name for each process, such as a host and a process id."""
+    ttl_ms: int
+    """How long the lease holds unless it is renewed, in ms."""
+    max: NotRequired[int]
+    """Most sessions."""
+    wait_ms: NotRequired[int]
+    """How long to wait if the answer would be no, in ms."""
+    filter_by_configs: NotRequired[Mapping[str, object]]
+    """Only sessions whose `configs` contain it."""
 
 
 Found: TypeAlias = FoundPage | FoundSessions
 NewEntry: TypeAlias = NewEventEntry | NewMessageEntry
+NewInput: TypeAlias = NewEventInput | NewMessageInput
 TimelineItem: TypeAlias = TimelineMessage | TimelineEvent
 """An entry of a log: an event unchanged, or a message with its stored blob and its format."""

@@ -26,6 +26,8 @@ FOR_OTHER_CLIENTS = [
     "GET /session/*/task",
     "POST /session/*/flush",
     "GET /session/*/asset/download",
+    "POST /otel/v1/traces",
+    "POST /otel/v1/logs",
 ]
 
 # Bytes, which test_service.py sends and reads.
@@ -49,7 +51,7 @@ async def test_a_method_sends_its_operation(
 
 def test_every_operation_of_the_api_has_a_method() -> None:
     document = json.loads((Path(__file__).parents[3] / "openapi.json").read_text())
-    sent = [line.partition("?")[0].replace(ID, "*").replace("ada", "*") for line, *_ in METHODS]
+    sent = [line.partition("?")[0].replace(ID, "*").replace("ada", "*").replace("a%2Fb", "*") for line, *_ in METHODS]
     described = [
         f"{method.upper()} {path.removeprefix('/api/v1')}"
         for path, operations in document["paths"].items()
@@ -81,11 +83,12 @@ async def test_parameters_have_the_apis_names_and_filters_are_sent_as_json(scrip
     }
 
 
-async def test_the_condition_and_the_callers_key_are_sent_as_headers(scripted: Scripted) -> None:
+async def test_the_condition_the_fence_and_the_callers_key_are_sent_as_headers(scripted: Scripted) -> None:
     annals, service = scripted(ok(), ok())
-    await annals.sessions.append(ID, type="a", data={}, if_match=0, idempotency_key="mine")
+    await annals.sessions.append(ID, type="a", data={}, if_match=0, fence=7, idempotency_key="mine")
     await annals.sessions.create(idempotency_key="mine too")
     assert service.headers("if-match") == ['"0"', None]
+    assert service.headers("annals-fence") == ["7", None]
     assert service.headers("idempotency-key") == ["mine", "mine too"]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
+
 from annals import Annals, _call
 from annals._sync import tail, transport
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 
 import pytest
-from annals import Annals, AnnalsError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from annals import Annals, AnnalsError
 
 from ..concurrency import sync_run, together
 from ..cutting_proxy import CUTS, Cut, CuttingProxy

@@ -8,15 +8,16 @@ from typing import Annotated, Any, TypedDict
 
 import httpx
 import pytest
-from annals import Annals
-from annals._waiting import sleep
-from annals.langgraph import AnnalsSaver
-from annals.types import TimelineItem
 from langgraph.channels.delta import DeltaChannel  # pyright: ignore[reportMissingTypeStubs]
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
 from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs]
 from langgraph.types import Command, interrupt
+
+from annals import Annals
+from annals._waiting import sleep
+from annals.langgraph import AnnalsSaver
+from annals.types import TimelineItem
 
 from ..concurrency import together
 from ..service import KillableNode, Service, new_name

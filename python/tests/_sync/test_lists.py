@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from annals import Annals, AnnalsError
 
 from ..scripted_service import ScriptedService, Step, ok, refused

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 import pytest
+
 from annals import Annals
 
 from ..concurrency import together

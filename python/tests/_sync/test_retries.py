@@ -8,6 +8,7 @@ from email.utils import format_datetime
 
 import httpx
 import pytest
+
 from annals import Annals, AnnalsError
 from annals._waiting import sleep
 

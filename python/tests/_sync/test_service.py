@@ -10,6 +10,7 @@ from io import BytesIO
 from zipfile import ZipFile
 
 import pytest
+
 from annals import Annals, AnnalsError
 from annals._waiting import sleep
 from annals.types import NewEntry

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
-from annals import Annals, AnnalsError, _retry
 from hypothesis import given
 from hypothesis import strategies as st
+
+from annals import Annals, AnnalsError, _retry
 
 from ..concurrency import sync_run
 from ..scripted_service import Received, ScriptedService, Step, answered, broken, ok, refused

@@ -31,8 +31,7 @@ export interface TimelineHandle {
   goTo: (seq: number) => void
 }
 
-/** The entries in order of seq. Only visible ones are rendered, and only their pages are read. */
-export function Timeline(props: {
+interface TimelineProps {
   log: Log
   opened_at: number
   reading: Reading
@@ -48,7 +47,10 @@ export function Timeline(props: {
   /** Called with the first entry on the screen, whenever it is another one. */
   onSee: (seq: number) => void
   ref: Ref<TimelineHandle>
-}) {
+}
+
+/** The entries in order of seq. Only visible ones are rendered, and only their pages are read. */
+export function Timeline(props: TimelineProps) {
   const { log, opened_at, reading, current, matches, converted, onJump, onSee, ref } = props
   const { shown, opened, onOpen } = props
   const scroller = useRef<HTMLDivElement>(null)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FactsOf, MessageFormat } from '@annals/messages'
-import { memberObjects, memberSlice, memberTexts } from '@annals/messages/json'
+import { ExactNumber, memberObjects, memberSlice, memberTexts, parseJson } from '@annals/messages/json'
 import Type, { type Static } from '#typebox'
 import {
   Between,
@@ -363,26 +363,27 @@ export function canonicalJson(value: unknown): string {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`).join(',')}}`
 }
 
-const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g
-const DIGITS_MAX = 17
+/** The first number in a value that no double holds, by its digits. */
+function inexactNumber(value: unknown): string | undefined {
+  if (value instanceof ExactNumber) return value.digits
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const member of Object.values(value)) {
+    const found = inexactNumber(member)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
 
 /**
  * RFC 8785 takes numbers for doubles, so two calls that differ beyond that would have one digest: such a number is
  * refused, and has to be sent as a string. @throws AnnalsError invalid_request
  */
 function refuseInexact(text: string): void {
-  for (const [token] of text.matchAll(STRING_OR_NUMBER)) {
-    if (token.startsWith('"')) continue
-    const digits = token
-      .replace(/[eE].*$/, '')
-      .replace(/\D/g, '')
-      .replace(/^0+/, '')
-    const value = Number(token)
-    if (digits.length > DIGITS_MAX || (Number.isInteger(value) && !Number.isSafeInteger(value)))
-      throw invalidRequest(
-        `/call has the number ${token.slice(0, 40)}, which RFC 8785 cannot hold exactly. Send it as a string.`,
-      )
-  }
+  const digits = inexactNumber(parseJson(text))
+  if (digits !== undefined)
+    throw invalidRequest(
+      `/call has the number ${digits.slice(0, 40)}, which RFC 8785 cannot hold exactly. Send it as a string.`,
+    )
 }
 
 /** The JSON that OPEN_REQUEST takes, and the request's id. */

@@ -23,6 +23,7 @@ from .blobs import AsyncBlobs
 from .keys import AsyncKeys
 from .learning_spaces import AsyncLearningSpaces
 from .list import AsyncList
+from .runs import AsyncRuns
 from .sessions import AsyncSessions
 from .skills import AsyncSkills
 from .tokens import AsyncTokens
@@ -79,6 +80,7 @@ class AsyncAnnals:
         self.webhooks = AsyncWebhooks(transport)
         self.tokens = AsyncTokens(transport)
         self.keys = AsyncKeys(transport)
+        self.runs = AsyncRuns(transport)
 
     def with_options(
         self,

@@ -97,11 +97,15 @@ class AsyncSessions:
         session_id: str,
         *,
         if_match: int | None = None,
+        fence: int | None = None,
         idempotency_key: str | None = None,
         **event: Unpack[NewEvent],
     ) -> SessionEvent:
-        """Appends an event. When it returns, the event is durable."""
-        call = _append((session_id, "events"), event, if_match, idempotency_key)
+        """Appends an event. When it returns, the event is durable.
+
+        With `fence`, only while the session's lease has this fence; otherwise AnnalsError with `fenced`.
+        """
+        call = _append((session_id, "events"), event, if_match, fence, idempotency_key)
         return await self._transport.call(call)
 
     async def append_message(
@@ -109,6 +113,7 @@ class AsyncSessions:
         session_id: str,
         *,
         if_match: int | None = None,
+        fence: int | None = None,
         idempotency_key: str | None = None,
         files: Mapping[str, File] | None = None,
         **message: Unpack[NewMessage],
@@ -118,7 +123,7 @@ class AsyncSessions:
         `files` become attachments of the message: each is a tuple of name, bytes and media type. The message has to be
         in `acontext` format, with a part for each file that has the file's key in `files` as its `file_field`.
         """
-        call = _append((session_id, "messages"), message, if_match, idempotency_key)
+        call = _append((session_id, "messages"), message, if_match, fence, idempotency_key)
         if files:
             content, headers = form_of({"payload": message}, files)
             call = replace(call, body=None, content=content, headers=headers)
@@ -127,13 +132,23 @@ class AsyncSessions:
     async def append_batch(
         self,
         session_id: str,
-        entries: Sequence[NewEntry],
+        entries: Sequence[NewEntry] = (),
         *,
+        apply: Sequence[str] = (),
         if_match: int | None = None,
+        fence: int | None = None,
         idempotency_key: str | None = None,
     ) -> AppendedEntries:
-        """Appends up to 1,000 entries, all or nothing, with consecutive seqs. When it returns, they are durable."""
-        call = _append((session_id, "entries"), {"entries": [*entries]}, if_match, idempotency_key)
+        """Appends up to 1,000 entries, all or nothing, with consecutive seqs. When it returns, they are durable.
+
+        `apply`: ids of input that waits in the session's inbox. It is stored before the entries, exactly once:
+        otherwise AnnalsError with `not_pending`, and nothing is stored.
+        """
+        body = {
+            **({"apply": [*apply]} if apply else {}),
+            **({"entries": [*entries]} if entries or not apply else {}),
+        }
+        call = _append((session_id, "entries"), body, if_match, fence, idempotency_key)
         return await self._transport.call(call)
 
     async def append_to_sessions(
@@ -205,6 +220,7 @@ class AsyncSessions:
         session_id: str,
         *,
         if_match: int | None = None,
+        fence: int | None = None,
         idempotency_key: str | None = None,
         **which: Unpack[Retraction],
     ) -> RetractedEntries:
@@ -213,7 +229,7 @@ class AsyncSessions:
         Messages, contexts and latest entries leave them out; nothing is deleted. `last=1` is an atomic pop: no two
         callers get the same entry. `entries` are appended in the same commit, and so replace what is retracted.
         """
-        call = _append((session_id, "retractions"), which, if_match, idempotency_key)
+        call = _append((session_id, "retractions"), which, if_match, fence, idempotency_key)
         return await self._transport.call(call)
 
     async def compact(
@@ -221,6 +237,7 @@ class AsyncSessions:
         session_id: str,
         *,
         if_match: int | None = None,
+        fence: int | None = None,
         idempotency_key: str | None = None,
         **compaction: Unpack[NewCompaction],
     ) -> SessionEvent:
@@ -229,7 +246,7 @@ class AsyncSessions:
         The messages in `except_` stay whole. The log stays as it is; retracting an entry that is covered takes the
         summary out of the next context.
         """
-        call = _append((session_id, "compactions"), compaction, if_match, idempotency_key)
+        call = _append((session_id, "compactions"), compaction, if_match, fence, idempotency_key)
         return await self._transport.call(call)
 
     async def patch_message_meta(self, session_id: str, message_id: str, meta: Mapping[str, object]) -> MergedMeta:
@@ -250,6 +267,18 @@ class AsyncSessions:
 
 
 def _append(
-    path: tuple[str, str], body: Mapping[str, object], if_match: int | None, idempotency_key: str | None
+    path: tuple[str, str],
+    body: Mapping[str, object],
+    if_match: int | None,
+    fence: int | None,
+    idempotency_key: str | None,
 ) -> Call:
-    return Call("POST", ("session", *path), body=body, keyed=True, idempotency_key=idempotency_key, if_match=if_match)
+    return Call(
+        "POST",
+        ("session", *path),
+        body=body,
+        keyed=True,
+        idempotency_key=idempotency_key,
+        if_match=if_match,
+        fence=fence,
+    )

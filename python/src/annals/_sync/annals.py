@@ -23,6 +23,7 @@ from .blobs import Blobs
 from .keys import Keys
 from .learning_spaces import LearningSpaces
 from .list import List
+from .runs import Runs
 from .sessions import Sessions
 from .skills import Skills
 from .tokens import Tokens
@@ -77,6 +78,7 @@ class Annals:
         self.webhooks = Webhooks(transport)
         self.tokens = Tokens(transport)
         self.keys = Keys(transport)
+        self.runs = Runs(transport)
 
     def with_options(
         self,

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+from uuid import uuid4
+
+from typing_extensions import Unpack
+
+from .._call import Call
+from ..types import (
+    AddedInput,
+    ClaimedSession,
+    InboxInput,
+    InboxQuery,
+    Lease,
+    NewInput,
+    NewLease,
+    NewRequest,
+    Page,
+    RequestsQuery,
+    Resolution,
+    ResolutionOf,
+    RunItem,
+    RunnerRequest,
+    RunsQuery,
+    WorkQuery,
+)
+from .list import AsyncList
+from .transport import AsyncTransport
+
+# Beyond the wait that a call asks for.
+_ANSWER_S = 10.0
+
+
+class AsyncRuns:
+    """Who works on sessions, what they are sent, and what they ask."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    def list(self, **query: Unpack[RunsQuery]) -> AsyncList[RunItem, Page[RunItem]]:
+        """The sessions in a state of their run, the latest first."""
+        return AsyncList(self._transport, ("runs",), query)
+
+    async def take_lease(self, session_id: str, **lease: Unpack[NewLease]) -> Lease:
+        """Takes a session's lease. Raises AnnalsError with `leased` if somebody else holds it after `wait_ms`.
+
+        Pass its `fence` to every write: from the moment that somebody else takes the lease, they are refused.
+        """
+        call = Call("POST", ("session", session_id, "lease"), body=lease)
+        return await self._waiting(lease.get("wait_ms", 0)).call(call)
+
+    async def renew_lease(self, session_id: str, *, fence: int, ttl_ms: int) -> Lease:
+        """Renews a lease. Raises AnnalsError with `fenced` if somebody else has taken it."""
+        body = {"fence": fence, "ttl_ms": ttl_ms}
+        return await self._transport.call(Call("PUT", ("session", session_id, "lease"), body=body))
+
+    async def release_lease(self, session_id: str, fence: int) -> None:
+        path = ("session", session_id, "lease")
+        await self._transport.call(Call("DELETE", path, query={"fence": fence}, done_when="session_not_found"))
+
+    async def send(self, session_id: str, new_input: NewInput, *, fence: int | None = None) -> AddedInput:
+        """Sends input to a session. With an `id` of your own, also a retry from another process adds it once."""
+        body = {"id": str(uuid4()), **new_input}
+        return await self._transport.call(Call("POST", ("session", session_id, "inbox"), body=body, fence=fence))
+
+    def inbox(self, session_id: str, **query: Unpack[InboxQuery]) -> AsyncList[InboxInput, Page[InboxInput]]:
+        """The input that waits for a session, in order."""
+        return AsyncList(self._transport, ("session", session_id, "inbox"), query)
+
+    async def withdraw(
+        self, session_id: str, input_id: str, *, reason: str | None = None, fence: int | None = None
+    ) -> None:
+        """Withdraws input. Raises AnnalsError with `not_pending` if it was applied."""
+        path = ("session", session_id, "inbox", input_id)
+        await self._transport.call(Call("DELETE", path, query={"reason": reason}, fence=fence))
+
+    async def claim(self, **work: Unpack[WorkQuery]) -> Sequence[ClaimedSession]:
+        """Leases sessions that have due input and no valid lease, and returns them with that input."""
+        call = Call("POST", ("work", "claim"), body=work)
+        answer = await self._waiting(work.get("wait_ms", 0)).call(call)
+        return cast("dict[str, Sequence[ClaimedSession]]", answer)["items"]
+
+    async def request(
+        self, session_id: str, *, fence: int | None = None, **request: Unpack[NewRequest]
+    ) -> RunnerRequest:
+        """Asks for an approval, or a question. With an `id` of your own, also another process asks once."""
+        body = {"id": str(uuid4()), **request}
+        return await self._transport.call(Call("POST", ("session", session_id, "requests"), body=body, fence=fence))
+
+    async def get_request(self, request_id: str) -> RunnerRequest:
+        return await self._transport.call(Call("GET", ("requests", request_id)))
+
+    def requests(self, **query: Unpack[RequestsQuery]) -> AsyncList[RunnerRequest, Page[RunnerRequest]]:
+        """Requests of all sessions, by default the open ones."""
+        return AsyncList(self._transport, ("requests",), query)
+
+    async def resolve(self, request_id: str, **resolution: Unpack[Resolution]) -> RunnerRequest:
+        """Answers a request. Raises AnnalsError with `resolved` if somebody else has answered."""
+        return await self._transport.call(Call("POST", ("requests", request_id, "resolve"), body=resolution))
+
+    async def resolve_all(self, resolutions: Sequence[ResolutionOf]) -> Sequence[RunnerRequest]:
+        """Answers up to 20 requests, all or none."""
+        call = Call("POST", ("requests", "resolve"), body={"resolutions": [*resolutions]})
+        return cast("dict[str, Sequence[RunnerRequest]]", await self._transport.call(call))["items"]
+
+    def _waiting(self, wait_ms: int) -> AsyncTransport:
+        if wait_ms == 0:
+            return self._transport
+        limits = self._transport.limits
+        wait_s = wait_ms / 1000
+        timeout_s = max(limits.timeout_s, wait_s + 2 * _ANSWER_S)
+        return self._transport.with_limits(replace(limits, timeout_s=timeout_s, attempt_timeout_s=wait_s + _ANSWER_S))
