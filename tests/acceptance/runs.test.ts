@@ -299,11 +299,22 @@ describe('a request', () => {
   })
 
   it.each([
-    ['/call', { call: { name: 'x', arguments: { n: [2 ** 60] } } }, String(2 ** 60)],
     ['/call', { kind: 'question', call: { name: 'x', arguments: {} } }, 'approval'],
     ['/call/name', { call: { arguments: {} } }, 'required'],
   ])('names what is wrong: %s', async (place, body, word) => {
     expectError(await open(body), 400, 'invalid_request', place, word)
+  })
+
+  it('has no number in its call that two calls could share a digest by', async () => {
+    const text = (n: string) => `{"kind":"approval","call":{"name":"x","arguments":{"n":[${n}]}}}`
+    const opened = (n: string) =>
+      api.request('POST', at('/requests'), {
+        rawBody: text(n),
+        headers: { 'content-type': 'application/json' },
+      })
+    for (const n of ['1152921504606846977', '0.12345678901234567890'])
+      expectError(await opened(n), 400, 'invalid_request', '/call', n)
+    for (const n of ['9007199254740991', '0.5', '1e300']) expectOk(await opened(n), 201)
   })
 })
 

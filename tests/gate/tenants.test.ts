@@ -10,9 +10,13 @@ import { type Project, useService } from '../harness/service.ts'
 import type { SessionLog } from '../harness/session_log.ts'
 
 const withIds = describedOperations.filter(({ path }) => path.includes('{'))
-/** Blobs are named by their bytes, which any project may send: `blobs.test.ts` shows that it gets no other's. */
+/**
+ * Blobs are named by their bytes, which any project may send, and tools by what programs call them: `blobs.test.ts` and
+ * `tools.test.ts` show that it gets no other's. Keys are revoked by a key with another scope: see below.
+ */
+const BY_NAME = ['/blobs/{sha256}', '/tools/{name}', '/keys/{token_id}']
 const operations = withIds.filter(
-  ({ path }) => path.startsWith('/api/v1/') && !path.endsWith('/blobs/{sha256}'),
+  ({ path }) => path.startsWith('/api/v1/') && !BY_NAME.some((name) => path.endsWith(name)),
 )
 const ofTheOperator = withIds.filter(({ path }) => path.startsWith('/admin/v1/'))
 
@@ -189,6 +193,18 @@ describe('an operation of the operator', () => {
       expect(await tokensOf(ownersProject)).toEqual([token])
     },
   )
+})
+
+it('revokes no key of another project, and says what it says of one that nobody has', async () => {
+  const path = `/admin/v1/projects/${strangersProject.id}/tokens`
+  const body = { name: 'admin', scopes: ['admin'] }
+  const made = await service.adminClient().request<{ token: string }>('POST', path, { body })
+  const admin = service.rawClient(expectOk(made, 201).token)
+  const { id } = expectOk(await owner.request<{ id: string }>('GET', '/api/v1/key'))
+  const unknown = await admin.request('DELETE', `/api/v1/keys/${randomUUID()}`)
+  expect(unknown.status, unknown.text).toBe(404)
+  expect(told(await admin.request('DELETE', `/api/v1/keys/${id}`))).toEqual(told(unknown))
+  expectOk(await owner.request('GET', '/api/v1/key'))
 })
 
 describe('the time that an operation with the ids of another project takes', () => {
