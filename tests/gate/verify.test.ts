@@ -41,6 +41,8 @@ describe('annals verify of a database that is sound', () => {
         id: project.id,
         name: project.name,
         users: 1,
+        session_inbox: 0,
+        session_requests: 0,
         sessions: 3,
         entries: 64,
         messages: 22,

@@ -24,13 +24,14 @@ export async function oneOfEach(
   expectOk(await log.addEvent('file', { annals_blob: ASSET_SHA256, media_type: 'text/plain' }))
   const learning_space_id = await created('learning_spaces', { user: identifier, meta: { secret: 1 } })
   const statement_id = await created(`learning_spaces/${learning_space_id}/statements`, { text: 'A secret.' })
+  const request_id = await created(`session/${log.id}/requests`, { kind: 'approval', text: 'A secret.' })
+  const input = { mode: 'queue', kind: 'event', type: 'secret', data: {} }
+  const input_id = await created(`session/${log.id}/inbox`, input)
+  // The last of what appends: from then on, nothing waits to be delivered.
   const webhook_id = await created('webhooks', { url: 'https://example.com/hook', events: ['event.never'] })
   const zip = skillZip('secret', { 'own.md': identifier })
   const uploaded = await uploadSkill(url, token, zip, { user: identifier })
   const { data: skill } = (await uploaded.json()) as { data: { id: string } }
-  const request_id = await created(`session/${log.id}/requests`, { kind: 'approval', text: 'A secret.' })
-  const input = { mode: 'queue', kind: 'event', type: 'secret', data: {} }
-  const input_id = await created(`session/${log.id}/inbox`, input)
   const of_session = { session_id: log.id, message_id: items[0]!.id, identifier }
   return {
     ids: {
