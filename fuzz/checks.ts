@@ -8,7 +8,7 @@ import type { Answer } from './send.ts'
 const PLACES: Record<string, RegExp> = {
   invalid_json: /^The body is not JSON: \S/,
   invalid_request:
-    /^(\/|Query parameter \S|Path parameter \S|Header \S|The body (must be|is not the|cannot be stored: at \/|is shorter)|The SHA-256 of the body |The path )/,
+    /^(\/|Query parameter \S|Path parameter \S|Header \S|The body (must be|is not the|cannot be stored: at \/|is shorter|is not (JSON of )?OTLP: \S)|The SHA-256 of the body |The path )/,
   invalid_cursor: /^Query parameter (?:cursor|pin) /,
   unauthorized: /Authorization/,
   insufficient_scope: /scope "\w+"/,
@@ -35,6 +35,12 @@ const PLACES: Record<string, RegExp> = {
   blob_not_found: / blob/,
   blob_missing: /^\/|blob/,
   search_off: /[Ss]earch/,
+  request_not_found: / request /,
+  input_not_found: / input /,
+  leased: / lease/,
+  fenced: / fence /,
+  not_pending: /^(\/\S+ |Input )/,
+  resolved: / request/,
   quota_exceeded: / has |most/,
   route_not_found: /^There is no [A-Z]+ [/*]/,
   method_not_allowed: /^[A-Z]+ is not supported here; use [A-Z]/,

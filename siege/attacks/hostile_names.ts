@@ -12,7 +12,8 @@ const ours = operations.filter(({ admin }) => !admin)
 export const hostileNames: Attack = {
   name: 'hostile-names',
   does: 'names of fields of 500 KB and of parameters of 15 KB at every operation, with a key',
-  answers: [200, 400, 404, 405, 413, 415, 429, 503],
+  // 403: its key has not the scope of every operation.
+  answers: [200, 400, 403, 404, 405, 413, 415, 429, 503],
   async strike(ground) {
     const { key, long_session } = ground.target
     let turn = -1

@@ -39,10 +39,13 @@ look() {
     --checks all --max-time "$seconds" --seed "$SEED" --continue-on-failure --no-color "$@" || code=$?
 }
 # These refuse what no schema can say: a pin that nobody gave out, two ways to name a thing at once, or none, a range
-# that ends before it begins, a session twice,
-# what only looks like a URL, bytes that the path does not name, or a file that is no zip of a skill. So only that
+# that ends before it begins, a session twice, an answer beside another decision, an entry with the id of an input,
+# bytes that are no OTLP, what only looks like a URL, bytes that the path does not name, or a file that is no zip of a skill. So only that
 # valid requests are accepted is left to the acceptance tests and the fuzzer.
-refusing=(appendToSessions compactSession createSkill createWebhook downloadAsset getContext putBlob readLatest readTimeline retractEntries)
+refusing=(
+  addInput appendEntries appendToSessions compactSession createSkill createWebhook downloadAsset getContext openRequest putBlob
+  readLatest readTimeline resolveRequest resolveRequests retractEntries takeLogs takeTraces
+)
 # Several looks, so that a slow machine leaves time for the links, too.
 look examples,coverage,fuzzing $((LOOK_S / 2)) "${refusing[@]/#/--exclude-operation-id=}"
 look examples,coverage,fuzzing $((LOOK_S / 6)) --exclude-checks positive_data_acceptance \

@@ -9276,7 +9276,12 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                "application/x-protobuf": string;
+                "application/json": Record<string, never>;
+            };
+        };
         responses: {
             /** @description It is stored, but for what `partialSuccess` names. */
             200: {
@@ -9315,7 +9320,12 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                "application/x-protobuf": string;
+                "application/json": Record<string, never>;
+            };
+        };
         responses: {
             /** @description It is stored, but for what `partialSuccess` names. */
             200: {

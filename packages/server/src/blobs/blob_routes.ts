@@ -160,7 +160,7 @@ export const blobRoutes = (parts: BlobParts): ModuleRoutes => ({
   project: ownRoutes(parts),
   open: (app) => assetUrlRoute(app, parts),
   schemas: [BlobSchema],
-  byte_bodies: ['putBlob'],
+  byte_bodies: { putBlob: ['application/octet-stream'] },
 })
 
 const RANGE = /^bytes=(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))$/

@@ -30,7 +30,10 @@ const ENCODINGS: Readonly<Record<string, Encoding>> = {
   'application/json': 'json',
 }
 
+const TYPES = ['application/x-protobuf', 'application/json']
+
 export const otelRoutes = (parts: OtelParts): ModuleRoutes => ({
+  byte_bodies: { takeTraces: TYPES, takeLogs: TYPES },
   project: (app) =>
     app.register(async (scope: AppServer) => {
       scope.removeAllContentTypeParsers()

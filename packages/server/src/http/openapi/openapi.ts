@@ -76,7 +76,7 @@ export interface Described {
   /** Schemas that answers refer to by their `$id`. */
   schemas?: readonly TSchema[]
   /** Operations whose bodies are bytes. */
-  byte_bodies?: readonly string[]
+  byte_bodies?: Readonly<Record<string, readonly string[]>>
   /** The forms that operations take. */
   form_bodies?: Readonly<Record<string, TSchema>>
   /** Where the answers of operations lead: which other operations take an id that is in them. */
@@ -107,12 +107,13 @@ export async function describeOperations(
       const operations = paths.flatMap((path) => Object.values(path))
       allowMissingBodies(operations)
       describeJsonParameters(operations)
-      for (const { byte_bodies = [], form_bodies = {}, links = {} } of modules)
+      for (const { byte_bodies = {}, form_bodies = {}, links = {} } of modules)
         for (const operation of operations) {
           const { operationId = '' } = operation
           const schema = form_bodies[operationId]
           if (schema) describeBody(operation, 'multipart/form-data', schema)
-          if (byte_bodies.includes(operationId)) describeBody(operation, 'application/octet-stream', BYTES)
+          for (const type of byte_bodies[operationId] ?? [])
+            describeBody(operation, type, type === 'application/json' ? { type: 'object' } : BYTES)
           addLinks(operation, links[operationId], operations)
         }
       shareErrors(document.openapiObject as DocumentView, operations)
@@ -217,7 +218,8 @@ const BYTES = { type: 'string', format: 'binary' }
 
 /** A body of bytes or a form is not validated, so no schema of its operation describes it. */
 function describeBody(operation: OperationView, type: string, schema: object): void {
-  operation.requestBody = { required: true, content: { [type]: { schema } } }
+  const content = { ...operation.requestBody?.content, [type]: { schema } }
+  operation.requestBody = { required: true, content }
 }
 
 /**
