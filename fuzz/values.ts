@@ -88,12 +88,13 @@ function fittingArray(schema: Schema): fc.Arbitrary<unknown[]> {
   return schema.uniqueItems ? fc.uniqueArray(items, limits) : fc.array(items, limits)
 }
 
+/** What no schema says; and a wait is short, so that there is time for other requests. */
+const BY_NAME: Record<string, fc.Arbitrary<unknown>> = { blob: message, wait_ms: fc.nat(20) }
+
 function fittingObject(schema: Schema): fc.Arbitrary<object> {
   const fields = Object.entries(schema.properties ?? {})
   if (fields.length === 0) return schema.additionalProperties === false ? fc.constant({}) : object
-  const named = Object.fromEntries(
-    fields.map(([name, field]) => [name, name === 'blob' ? message : fitting(field)]),
-  )
+  const named = Object.fromEntries(fields.map(([name, field]) => [name, BY_NAME[name] ?? fitting(field)]))
   return fc.record(named, { requiredKeys: schema.required ?? [] })
 }
 
