@@ -162,7 +162,12 @@ describe('the event loop is held for 20 ms at most', () => {
     const kinds = describedOperations.flatMap(({ operation }) =>
       Object.keys(operation.requestBody?.content ?? {}),
     )
-    const known = ['application/json', 'multipart/form-data', 'application/octet-stream']
+    const known = [
+      'application/json',
+      'multipart/form-data',
+      'application/octet-stream',
+      'application/x-protobuf',
+    ]
     expect(new Set(kinds)).toEqual(new Set(known))
   })
 })

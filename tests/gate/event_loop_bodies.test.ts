@@ -113,6 +113,44 @@ describe('the event loop is held for 20 ms at most', { timeout: 60_000 }, () => 
     expect(watch.noted()).toEqual([])
   })
 
+  /** A field with a length, as protobuf writes it. */
+  const field = (number: number, content: Buffer): Buffer => {
+    const length: number[] = []
+    for (let rest = content.length; ; rest >>>= 7) {
+      length.push(rest > 127 ? (rest & 127) | 128 : rest)
+      if (rest <= 127) break
+    }
+    return Buffer.concat([Buffer.from([(number << 3) | 2, ...length]), content])
+  }
+  it.each(['traces', 'logs'])('by OpenTelemetry of any shape: %s', async (signal) => {
+    const path = `/api/v1/otel/v1/${signal}`
+    const span = `"traceId":"${'ab'.repeat(16)}","spanId":"${'cd'.repeat(8)}","name":"chat"`
+    const sent = (value: string) =>
+      `{"resourceSpans":[{"scopeSpans":[{"spans":[{${span},"attributes":[{"key":"gen_ai.input.messages","value":{"stringValue":${value}}}]}]}]}]}`
+    const values = fitting(BODY_BYTES)
+    for (const [name, value] of IS_THOROUGH ? values : shareOf(values, signal.length, 8)) {
+      const headers = { 'Content-Type': 'application/json' }
+      await check(`value: ${name}`, 'POST', path, { rawBody: sent(value), headers })
+      await check(`body: ${name}`, 'POST', path, { rawBody: value, headers })
+    }
+    let nested = Buffer.from('a')
+    while (nested.length < 100_000) nested = field(1, field(5, nested))
+    const one = Buffer.concat([
+      field(1, Buffer.alloc(16, 1)),
+      field(2, Buffer.alloc(8, 2)),
+      field(5, Buffer.from('s')),
+    ])
+    const scope = Buffer.concat(Array.from({ length: 20_000 }, () => field(2, one)))
+    const bodies: [string, Buffer][] = [
+      ['nothing but noise', randomBytes(BODY_BYTES)],
+      ['nested deeply', field(1, field(2, field(2, Buffer.concat([one, field(9, nested)]))))],
+      ['20,000 spans', field(1, field(2, scope))],
+    ]
+    for (const [name, rawBody] of bodies)
+      await check(name, 'POST', path, { rawBody, headers: { 'Content-Type': 'application/x-protobuf' } })
+    expect(watch.noted()).toEqual([])
+  })
+
   const tool = (name: string, given: string) =>
     `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":${name},"arguments":${given}}}`
   it.each([
