@@ -133,7 +133,7 @@ describe('the event loop is held for 20 ms at most', { timeout: 60_000 }, () => 
       await check(`value: ${name}`, 'POST', path, { rawBody: sent(value), headers })
       await check(`body: ${name}`, 'POST', path, { rawBody: value, headers })
     }
-    let nested = Buffer.from('a')
+    let nested: Buffer = Buffer.from('a')
     while (nested.length < 100_000) nested = field(1, field(5, nested))
     const one = Buffer.concat([
       field(1, Buffer.alloc(16, 1)),
