@@ -28,7 +28,7 @@ export interface ReadOptions {
   item_bytes_max?: number
 }
 
-/** The content of a file is of no format that is known. */
+/** The content of a file has no format that is known. */
 export class UnknownFormat extends Error {
   override readonly name = 'UnknownFormat'
 }
@@ -123,7 +123,7 @@ function formatOf(name: string, head: FileFacts['head'], asked: string | undefin
   if (format) return format
   const known = FORMATS.map((one) => one.name).join(', ')
   throw new UnknownFormat(
-    `${name} is of no format that is known. If it is one of these, say which: ${known}.`,
+    `None of the formats that are known fits ${name}. On the command line, --format chooses one: ${known}.`,
   )
 }
 

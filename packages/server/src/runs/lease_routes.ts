@@ -151,5 +151,5 @@ export const leaseRoutes = (parts: RunParts) =>
     }),
   )
 
-/** Where a claim names a session: inputs name theirs behind their ids. */
+/** Where a claim names a session: inputs name theirs after their ids. */
 const CLAIMED = /\{"session_id":"([0-9a-f-]{36})","fence":/g

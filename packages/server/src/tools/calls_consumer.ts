@@ -5,7 +5,7 @@ import type { Queryable } from '../postgres/database.js'
 import { CALLS_CONSUMER, ERASE_CALLS, INDEX_CALLS, READ_INDEX_STATE } from './tool_queries.js'
 import type { IndexCalls } from './tool_work.js'
 
-/** Keeps the calls of tools. It goes on behind each cursor with what the tables have of the session. */
+/** Keeps the calls of tools. After each cursor, it goes on with what the tables have of the session. */
 export function callsConsumer(database: Queryable, indexCalls: IndexCalls): Consumer {
   return {
     name: CALLS_CONSUMER,
