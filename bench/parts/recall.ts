@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { formsOf, lineOf, type Question, readQuestion, scoreLines } from '@annals/recall'
+import { formsOf, type Lines, lineOf, type Question, readQuestion, scoreLines } from '@annals/recall'
 import { BenchFailure } from '../failure.ts'
 import type { BenchContext, Figure, Part } from '../part.ts'
 import { recordedRuns } from '../recorded_runs.ts'
@@ -29,6 +29,8 @@ interface Conversation {
 interface Sitting {
   user: string
   name: string
+  /** When it was, in ms. */
+  at: number
   messages: Array<{ role: 'user' | 'assistant'; content: string; id: string }>
 }
 
@@ -55,11 +57,18 @@ export const recall: Part = {
     ctx.say(`${questions.length} questions about ${sittings.length} sessions, in memory`)
     const model = inMemory(sittings)
     const scored = await rates(questions, async (one) => model(one))
+    const timeless = inMemory(sittings.map(({ at: _unknown, ...sitting }) => sitting))
+    const scoredWithout = await rates(questions, async (one) => timeless(one))
     ctx.say('and through the API')
     const served = await throughApi(ctx, sittings)
     const answered = await rates(questions, served)
     ctx.say('questions about recorded runs')
-    return [...figures('in memory', scored), ...figures('API', answered), await aboutRecordedRuns(ctx)]
+    return [
+      ...figures('in memory', scored),
+      ...figures('in memory, times unknown', scoredWithout),
+      ...figures('API', answered),
+      await aboutRecordedRuns(ctx),
+    ]
   },
 }
 
@@ -75,7 +84,8 @@ function conversations(): { sittings: Sitting[]; asked: Asked[] } {
       if (!/^session_\d+$/.test(name) || !Array.isArray(turns)) continue
       const session = `${sample_id} ${name}`
       const messages = turns.map((turn) => messageOf(turn, conversation.speaker_a as string))
-      sittings.push({ user: sample_id, name: session, messages })
+      const at = timeOf(conversation[`${name}_date_time`] as string)
+      sittings.push({ user: sample_id, name: session, at, messages })
       for (const [index, { id }] of messages.entries()) places.set(id, { session, seq: index + 1 })
     }
     for (const { question, category, evidence = [] } of qa) {
@@ -84,6 +94,12 @@ function conversations(): { sittings: Sitting[]; asked: Asked[] } {
     }
   }
   return { sittings, asked }
+}
+
+/** `1:56 pm on 8 May, 2023`, in ms. */
+function timeOf(text: string): number {
+  const [, time, half, day] = /^(\d+:\d+) ([ap]m) on (.*)$/.exec(text)!
+  return Date.parse(`${day} ${time} ${half} UTC`)
 }
 
 function messageOf({ speaker, text, dia_id, blip_caption }: Turn, user: string): Sitting['messages'][number] {
@@ -96,16 +112,21 @@ function messageOf({ speaker, text, dia_id, blip_caption }: Turn, user: string):
 }
 
 /** The scoring of the service, over all lines of a user: what changes of its constants do is seen in a minute. */
-function inMemory(sittings: readonly Sitting[]): (asked: Asked) => Answer {
-  const runs = new Map<string, { session_id: string; seq: number; words: string }[]>()
+function inMemory(sittings: readonly (Omit<Sitting, 'at'> & { at?: number })[]): (asked: Asked) => Answer {
+  const runs = new Map<string, Lines[]>()
   const lines: Set<string>[] = []
-  for (const { user, name, messages } of sittings) {
+  for (const { user, name, at: happened, messages } of sittings) {
     const texts = messages.map(({ role, content }) => `@${role} ${lineOf(content)}`)
     lines.push(...texts.map((text) => new Set(text.split(' '))))
     const ofUser = runs.get(user) ?? []
     runs.set(user, ofUser)
     for (let at = 0; at < texts.length; at += RUN)
-      ofUser.push({ session_id: name, seq: at + 1, words: texts.slice(at, at + RUN).join('\n') })
+      ofUser.push({
+        session_id: name,
+        seq: at + 1,
+        words: texts.slice(at, at + RUN).join('\n'),
+        ...(happened === undefined ? {} : { at: happened }),
+      })
   }
   const weightOf = (word: Question['words'][number]) => {
     const forms = formsOf(word)
@@ -194,12 +215,13 @@ async function aboutRecordedRuns(ctx: BenchContext): Promise<Figure> {
 
 async function storeSitting(
   service: SearchedProject['service'],
-  { user, messages }: Sitting,
+  { user, at, messages }: Sitting,
 ): Promise<string> {
   return storeSession(
     service,
     user,
     messages.map(({ role, content }) => ({ role, content })),
+    at,
   )
 }
 
@@ -207,10 +229,16 @@ async function storeSession(
   service: SearchedProject['service'],
   user: string,
   blobs: object[],
+  at?: number,
 ): Promise<string> {
   const body = JSON.stringify({ user })
   const { id } = await callApi<{ id: string }>(service, { method: 'POST', path: '/api/v1/session', body })
-  const entries = blobs.map((blob) => ({ kind: 'message', format: 'openai', blob }))
+  const entries = blobs.map((blob) => ({
+    kind: 'message',
+    format: 'openai',
+    blob,
+    ...(at === undefined ? {} : { occurred_at: new Date(at).toISOString() }),
+  }))
   const path = `/api/v1/session/${id}/entries`
   await callApi(service, { method: 'POST', path, body: JSON.stringify({ entries }) })
   return id

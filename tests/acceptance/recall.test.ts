@@ -29,7 +29,7 @@ interface Answer {
 
 const service = useSharedService()
 const searching: Project[] = []
-beforeAll(async () => void searching.push(...(await newSearchingProjects(service, 8))))
+beforeAll(async () => void searching.push(...(await newSearchingProjects(service, 9))))
 
 /** A project with sessions, each a list of what its user and its assistant say in turns. */
 async function projectWith(sessions: Record<string, string[]>, users: Record<string, string> = {}) {
@@ -41,12 +41,13 @@ async function projectWith(sessions: Record<string, string[]>, users: Record<str
   return { api, ids, project_id: id }
 }
 
-async function store(api: ApiClient, lines: string[], user?: string): Promise<string> {
+async function store(api: ApiClient, lines: string[], user?: string, occurred_at?: string): Promise<string> {
   const { id } = expectOk(await api.createSession({ ...(user && { user }) }), 201)
   const entries = lines.map((content, index) => ({
     kind: 'message',
     format: 'openai',
     blob: { role: index % 2 === 0 ? 'user' : 'assistant', content },
+    ...(occurred_at && { occurred_at }),
   }))
   expectOk(await api.request('POST', `/api/v1/session/${id}/entries`, { body: { entries } }), 201)
   return id
@@ -58,6 +59,24 @@ const asked = async (api: ApiClient, q: string, query: Query = {}) =>
   (await ask(api, q, query)).items.map(({ session_id }) => session_id)
 
 describe('a question', () => {
+  it('that names a date finds first what happened then, and finds the rest as well', async () => {
+    const { api } = await projectWith({})
+    const days = ['2023-05-08T13:56:00Z', '2023-07-31T09:00:00Z', '2024-01-12T20:00:00Z']
+    const ids = await Promise.all(
+      days.map((day) => store(api, ['We went to the old lighthouse.', 'How was the lighthouse?'], 'mel', day)),
+    )
+    await untilIndexed(api)
+    const first = async (when: string) => {
+      const found = await asked(api, `Who went to the lighthouse ${when}?`)
+      expect(found.toSorted()).toEqual(ids.toSorted())
+      return ids.indexOf(found[0]!)
+    }
+    expect(await first('on 8 May 2023')).toBe(0)
+    expect(await first('on July 31st, 2023')).toBe(1)
+    expect(await first('in January')).toBe(2)
+    expect(await first('on 2023-07-29')).toBe(1)
+  })
+
   it('finds the session whose words have other forms, with the entries around the best one', async () => {
     const { api, ids } = await projectWith({
       refund: [

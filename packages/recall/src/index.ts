@@ -1,4 +1,5 @@
 export { SCORE } from './constants.js'
+export { type AskedDate, gainOf, readDates } from './dates.js'
 export { lineOf } from './line.js'
 export { type AskedWord, formsOf, type Question, readQuestion } from './question.js'
 export { type Lines, type ScoredEntry, type ScoredSession, scoreLines } from './score.js'

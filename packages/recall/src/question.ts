@@ -1,4 +1,5 @@
 import { chunksOf, InvalidQuery, QUERY_WORDS_MAX, type SearchTerm, termOf } from '@annals/messages/search'
+import { type AskedDate, readDates } from './dates.js'
 import { isStopWord, languageOfWords, stemsOfAsked } from './languages.js'
 import { STEM_SIGN } from './line.js'
 
@@ -16,14 +17,16 @@ export interface Question {
   /** What was in quotes. */
   required: SearchTerm[]
   excluded: SearchTerm[]
+  /** When it happened. */
+  dates: AskedDate[]
 }
 
 /**
  * Reads a question in plain words. Stop words are left out if others remain. `"quotes"` and `-without` mean what they mean
- * in a search by words; AND means nothing.
+ * in a search by words; AND means nothing. `now`, in ms: what `yesterday` is told by.
  * @throws InvalidQuery
  */
-export function readQuestion(query: string): Question {
+export function readQuestion(query: string, now: number = Date.now()): Question {
   const asked: Omit<AskedWord, 'stems'>[] = []
   const required: SearchTerm[] = []
   const excluded: SearchTerm[] = []
@@ -53,7 +56,7 @@ export function readQuestion(query: string): Question {
   const count = words.size + [...required, ...excluded].reduce((sum, term) => sum + term.words.length, 0)
   if (count > 2 * QUERY_WORDS_MAX || words.size > QUERY_WORDS_MAX)
     throw new InvalidQuery(`has more than ${QUERY_WORDS_MAX} words that say what is asked for`)
-  return { words: [...words.values()], required, excluded }
+  return { words: [...words.values()], required, excluded, dates: readDates(query, now) }
 }
 
 /** How a word may stand in the line of an entry: as itself, or as one of its stems. */

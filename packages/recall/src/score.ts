@@ -1,4 +1,5 @@
 import { SCORE } from './constants.js'
+import { gainOf } from './dates.js'
 import { STEM_SIGN, STEP_SIGN } from './line.js'
 import { type AskedWord, formsOf, type Question } from './question.js'
 
@@ -8,6 +9,8 @@ export interface Lines {
   /** Of the first one. */
   seq: number
   words: string
+  /** When the first of them happened, in ms. */
+  at?: number
 }
 
 export interface ScoredEntry {
@@ -33,6 +36,8 @@ interface Hit {
   any: number[]
   /** Words, with those that stand there more than once. */
   length: number
+  /** What its score is multiplied by for its time. */
+  timely: number
 }
 
 /**
@@ -42,7 +47,7 @@ interface Hit {
  */
 export function scoreLines(
   runs: readonly Lines[],
-  { words, required, excluded }: Question,
+  { words, required, excluded, dates }: Question,
   weights: readonly number[],
   labels: readonly string[] = [],
 ): { entries: ScoredEntry[]; sessions: ScoredSession[] } {
@@ -57,7 +62,8 @@ export function scoreLines(
   for (const run of runs) {
     const ofSession = hits.get(run.session_id) ?? new Map<number, Hit>()
     hits.set(run.session_id, ofSession)
-    lines += findHits(run, words, ofSession)
+    const timely = run.at === undefined || dates.length === 0 ? 1 : 1 + gainOf(dates, run.at)
+    lines += findHits(run, words, timely, ofSession)
   }
   for (const ofSession of hits.values())
     for (const [seq, { line }] of ofSession) if (!isFit(line)) ofSession.delete(seq)
@@ -75,7 +81,7 @@ export function scoreLines(
           sum + part * ((own.get(seq - index - 1) ?? 0) + (own.get(seq + index + 1) ?? 0)),
         0,
       )
-      scored.push({ session_id, seq, score: own.get(seq)! + beside })
+      scored.push({ session_id, seq, score: (own.get(seq)! + beside) * ofSession.get(seq)!.timely })
     }
     scored.sort((a, b) => b.score - a.score)
     sessions.push({
@@ -97,11 +103,13 @@ function scoreOfSession(
   hits: readonly Hit[],
   told: readonly number[],
 ): number {
+  const timely = Math.max(1, ...hits.map((hit) => hit.timely))
   let score = scored[0]?.score ?? 0
   for (const [word, weight] of told.entries()) {
     let count = 0
     for (const hit of hits) count += Math.min(countOf(hit, word), 2)
-    score += (SCORE.together * weight * count * (SCORE.together_k + 1)) / (count + SCORE.together_k)
+    score +=
+      (timely * (SCORE.together * weight * count * (SCORE.together_k + 1))) / (count + SCORE.together_k)
   }
   return score
 }
@@ -142,6 +150,7 @@ function weightOfLabel(line: string): number {
 function findHits(
   { session_id, seq, words }: Lines,
   asked: readonly AskedWord[],
+  timely: number,
   hits: Map<number, Hit>,
 ): number {
   const starts = [0]
@@ -151,7 +160,15 @@ function findHits(
     if (!hit) {
       const text = words.slice(starts[line], (starts[line + 1] ?? words.length + 1) - 1)
       const none = asked.map(() => 0)
-      hit = { session_id, seq: seq + line, line: text, exact: none, any: [...none], length: lengthOf(text) }
+      hit = {
+        session_id,
+        seq: seq + line,
+        line: text,
+        exact: none,
+        any: [...none],
+        length: lengthOf(text),
+        timely,
+      }
       hits.set(seq + line, hit)
     }
     return hit

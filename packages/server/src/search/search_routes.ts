@@ -265,7 +265,7 @@ async function withTitles<Item extends { session_id: string }>(
   const untitled = rows.filter(({ title, data }) => title === null && data !== null)
   const texts = await recalledTextsOnThread(thread)(
     project_id,
-    { words: [], required: [], excluded: [] },
+    { words: [], required: [], excluded: [], dates: [] },
     untitled.map((row) => ({ ...(row as unknown as SearchedEntry), type: null })),
   )
   const said = new Map(untitled.map(({ session_id }, index) => [session_id, texts[index]!.snippet.text]))

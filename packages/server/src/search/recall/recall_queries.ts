@@ -28,7 +28,7 @@ const COUNT_RUNS = `SELECT count(*) FROM search_entries c
  * Finds runs of entries that have some of the words, those with the rarest ones first. A sample says how frequent each is;
  * a rare word is looked up in all segments, a frequent one in as many of the newest as leave p_hits runs in all. After
  * about p_ms, only the rarest words are looked up. Answer, as JSON: `complete`, whether all runs that have any of the words are in `runs`;
- * `weights`, how much each word tells; `runs`, [session_id, seq, words] of p_runs at most.
+ * `weights`, how much each word tells; `runs`, [session_id, seq, words, when the first happened, in ms] of p_runs at most.
  *
  * p_words: by word of the question, what a run must have of it; p_all: all of them. p_scopes: what a run must have all of;
  * p_sessions: ids, of one of which it must be.
@@ -138,9 +138,9 @@ BEGIN
     SELECT json_build_object('complete', complete AND p_runs >= (
         SELECT count(*) FROM (SELECT DISTINCT f.session_id, f.seq FROM unnest(found_sessions, found_seqs) AS f (session_id, seq)) f),
       'weights', weights,
-      'runs', coalesce(json_agg(json_build_array(r.session_id, r.seq, r.words)), '[]'))
+      'runs', coalesce(json_agg(json_build_array(r.session_id, r.seq, r.words, floor(extract(epoch FROM r.first_at) * 1000))), '[]'))
     FROM (
-      SELECT g.session_id, g.seq, w.words
+      SELECT g.session_id, g.seq, w.words, w.first_at
       FROM (
         SELECT f.session_id, f.seq FROM unnest(found_sessions, found_seqs, found_weights) AS f (session_id, seq, weight)
         GROUP BY f.session_id, f.seq ORDER BY sum(f.weight) DESC, f.session_id DESC, f.seq DESC
@@ -150,7 +150,7 @@ BEGIN
           AND (p_configs IS NULL OR s.configs @> p_configs) OFFSET 0
       ) s
       CROSS JOIN LATERAL (
-        SELECT c.words FROM search_entries c WHERE c.project_id = p_project AND c.session_id = g.session_id AND c.seq = g.seq OFFSET 0
+        SELECT c.words, c.first_at FROM search_entries c WHERE c.project_id = p_project AND c.session_id = g.session_id AND c.seq = g.seq OFFSET 0
       ) w
       LIMIT p_runs
     ) r);

@@ -20,9 +20,9 @@ export function scoreRuns(answer: string, question: Question, labels: string[], 
   const found = JSON.parse(answer) as {
     complete: boolean
     weights: number[]
-    runs: Array<[session_id: string, seq: number, words: string]>
+    runs: Array<[session_id: string, seq: number, words: string, at: number]>
   }
-  const runs = found.runs.map(([session_id, seq, words]) => ({ session_id, seq, words }))
+  const runs = found.runs.map(([session_id, seq, words, at]) => ({ session_id, seq, words, at }))
   const { entries, sessions } = scoreLines(runs, question, found.weights, labels)
   return {
     complete: found.complete,
