@@ -63,7 +63,9 @@ describe('a question', () => {
     const { api } = await projectWith({})
     const days = ['2023-05-08T13:56:00Z', '2023-07-31T09:00:00Z', '2024-01-12T20:00:00Z']
     const ids = await Promise.all(
-      days.map((day) => store(api, ['We went to the old lighthouse.', 'How was the lighthouse?'], 'mel', day)),
+      days.map((day) =>
+        store(api, ['We went to the old lighthouse.', 'How was the lighthouse?'], 'mel', day),
+      ),
     )
     await untilIndexed(api)
     const first = async (when: string) => {
