@@ -19,6 +19,7 @@ COPY packages/embedded-postgres/package.json packages/embedded-postgres/
 COPY packages/importers/package.json packages/importers/
 COPY packages/learning/package.json packages/learning/
 COPY packages/recall/package.json packages/recall/
+COPY packages/redaction/package.json packages/redaction/
 COPY packages/otel/package.json packages/otel/
 COPY packages/messages/package.json packages/messages/
 COPY packages/server/package.json packages/server/

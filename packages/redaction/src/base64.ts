@@ -1,0 +1,50 @@
+declare function atob(text: string): string
+declare class TextDecoder {
+  constructor(label: string, options: { fatal: boolean })
+  decode(bytes: Uint8Array): string
+}
+
+const LENGTH_MIN = 16
+/** Characters by which a text is told from bytes. */
+const BEGINNING_LENGTH = 400
+const ONLY_BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/
+const DATA_URL = /^data:[\w.+/;=-]{0,200};base64,/
+
+/** Where base64 that holds text begins in a string that consists of it, and that text; undefined: it does not. */
+export function textInBase64(text: string): { from: number; text: string } | undefined {
+  if (text.length < LENGTH_MIN) return undefined
+  const from = text.startsWith('data:') ? (DATA_URL.exec(text)?.[0].length ?? 0) : 0
+  const beginning = text.slice(from, from + BEGINNING_LENGTH)
+  if (!ONLY_BASE64.test(beginning)) return undefined
+  const begins = decoded(beginning.slice(0, 4 * Math.floor(beginning.length / 4)))
+  if (begins === undefined || hasControls(begins)) return undefined
+  if (beginning.length === text.length - from) return { from, text: begins }
+  const whole = text.slice(from)
+  const all = ONLY_BASE64.test(whole) ? decoded(whole) : undefined
+  return all === undefined ? undefined : { from, text: all }
+}
+
+function decoded(base64: string): string | undefined {
+  try {
+    const binary = atob(base64.replaceAll('-', '+').replaceAll('_', '/'))
+    const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0))
+    // A character may be cut at the end of a beginning.
+    for (let cut = 0; cut < 4; cut++) {
+      try {
+        return new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, bytes.length - cut))
+      } catch {}
+    }
+    return undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether there are characters that no text has. */
+function hasControls(text: string): boolean {
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code < 0x20 && code !== 0x09 && code !== 0x0a && code !== 0x0d) return true
+  }
+  return false
+}

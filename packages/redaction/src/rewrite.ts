@@ -1,0 +1,435 @@
+import { textInBase64 } from './base64.js'
+import { isCard } from './personal.js'
+import type { Action, ReadyRule } from './rules.js'
+import { type Hit, type Scanner, scan, scannerOf } from './scan.js'
+
+/** What stands in place of a part that was found, once it is known how. */
+export interface Mark {
+  action: Exclude<Action, 'refuse'>
+  /** Of what was found: EMAIL. */
+  name: string
+  value: string
+  /** The session that an object around it names; undefined: none does. */
+  session_id: string | undefined
+}
+
+/** A text in pieces: a mark stands between each two of them. */
+export interface Rewritten {
+  pieces: string[]
+  marks: Mark[]
+}
+
+/** Why nothing may be written: where, and of what. */
+export interface Refused {
+  refused: { pointer: string; name: string }
+}
+
+export interface RewriteOptions {
+  rules: readonly ReadyRule[]
+  /**
+   * The parsed text, if it is a request: rules may be for some of its entries, and patterns leave alone what only the
+   * service reads. Otherwise it is an answer.
+   */
+  request?: unknown
+  /** Whether messages get the counts of what was found in them, as `meta.redacted`. */
+  counts?: boolean
+}
+
+/** Containers in containers; what is stored has fewer. */
+const DEPTH_MAX = 1_100
+const CARD_DIGITS_MIN = 14
+/** With its quotes; patterns find less than detectors. */
+const STRING_LENGTH_MIN = 3
+/** How the API names its members. */
+const API_NAME = /^[A-Za-z_]{1,64}$/
+/** Members of an entry that its rules are for. */
+const CONTENT: ReadonlySet<string> = new Set(['data', 'blob', 'meta'])
+/** Members of requests that hold what is no entry's, and yet the caller's. */
+const FREE: ReadonlySet<string> = new Set([
+  'configs',
+  'configs_patch',
+  'meta',
+  'arguments',
+  'data',
+  'blob',
+  'answer',
+])
+
+/** An id, or a time as the API writes it. */
+const OURS =
+  /^(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z|[0-9a-f]{64})$/
+
+interface Entry {
+  kind: 'event' | 'message'
+  type: string | undefined
+  role: string | undefined
+}
+
+interface Context {
+  entry: Entry | undefined
+  /** Whether patterns are for it. */
+  isFree: boolean
+  /** How long the path is at the content of the entry; -1: outside. */
+  root: number
+  session_id: string | undefined
+  scanner: Scanner
+  hasPointers: boolean
+}
+
+class Refusal {
+  constructor(readonly refused: { pointer: string; name: string }) {}
+}
+
+class TooDeep {}
+
+/**
+ * Rewrites JSON by rules: values, names of members, JSON and text in base64 inside of strings, and numbers of cards
+ * that are numbers. Undefined: nothing was found. The rest of the text stays as it is, to the character.
+ */
+export function rewriteJson(text: string, options: RewriteOptions): Rewritten | Refused | undefined {
+  const walk = new Walk(text, options)
+  try {
+    walk.whole()
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return { refused: thrown.refused }
+    throw thrown
+  }
+  return walk.rewritten()
+}
+
+/** The text, with each mark as it is called. */
+export function joined({ pieces, marks }: Rewritten, named: (mark: Mark, index: number) => string): string {
+  let text = pieces[0]!
+  for (const [index, mark] of marks.entries()) text += named(mark, index) + pieces[index + 1]!
+  return text
+}
+
+class Walk {
+  private readonly out: Array<string | Mark> = []
+  private last = 0
+  private readonly path: Array<string | number> = []
+  /** Of the message that is walked through: how often what was found. */
+  private counts: Map<string, number> | undefined
+  private meta_slot = -1
+  private isMetaEmpty = false
+  private isReplacing = false
+
+  constructor(
+    private readonly text: string,
+    private readonly options: RewriteOptions,
+    private readonly depth = 0,
+    outer?: { context: Context; path: Array<string | number> },
+  ) {
+    this.outer = outer
+  }
+  private readonly outer: { context: Context; path: Array<string | number> } | undefined
+
+  whole(): void {
+    if (this.outer) this.path.push(...this.outer.path)
+    const { request } = this.options
+    const context = this.outer?.context ?? this.contextOf(undefined, request === undefined, -1, undefined)
+    this.value(0, request, context, this.depth)
+  }
+
+  /** Undefined: nothing was found. */
+  rewritten(): Rewritten | undefined {
+    const pieces: string[] = ['']
+    const marks: Mark[] = []
+    for (const part of [...this.out, this.text.slice(this.last)]) {
+      if (typeof part === 'string') pieces[pieces.length - 1] += part
+      else {
+        marks.push(part)
+        pieces.push('')
+      }
+    }
+    return marks.length > 0 ? { pieces, marks } : undefined
+  }
+
+  private contextOf(
+    entry: Entry | undefined,
+    isFree: boolean,
+    root: number,
+    session_id: string | undefined,
+  ): Context {
+    const rules = this.options.rules.filter(({ rule: { where }, pattern }) => {
+      if (pattern && !isFree) return false
+      if (!where) return true
+      if (!entry || root === -1) return false
+      const { kinds, types, roles } = where
+      return (
+        (!kinds || kinds.includes(entry.kind)) &&
+        (!types || types.includes(entry.type as string)) &&
+        (!roles || roles.includes(entry.role as string))
+      )
+    })
+    const hasPointers = rules.some(({ pointers }) => pointers)
+    return { entry, isFree, root, session_id, scanner: scannerOf(rules), hasPointers }
+  }
+
+  /** Walks through the value that begins here or after space; returns where it ends. */
+  private value(start: number, node: unknown, context: Context, depth: number): number {
+    const at = this.skip(start)
+    const code = this.text.charCodeAt(at)
+    if (code === 0x22) return this.string(at, context, false)
+    if (code === 0x7b || code === 0x5b) {
+      if (depth > DEPTH_MAX) throw new TooDeep()
+      return code === 0x7b ? this.object(at, node, context, depth) : this.array(at, node, context, depth)
+    }
+    return this.scalar(at, context)
+  }
+
+  private skip(start: number): number {
+    let at = start
+    for (let code = this.text.charCodeAt(at); code <= 0x20; code = this.text.charCodeAt(++at));
+    return at
+  }
+
+  private array(start: number, node: unknown, context: Context, depth: number): number {
+    const items = Array.isArray(node) ? node : undefined
+    let at = this.skip(start + 1)
+    for (let index = 0; this.text[at] !== ']'; index++) {
+      this.path.push(index)
+      at = this.skip(this.value(at, items?.[index], context, depth + 1))
+      this.path.pop()
+      if (this.text[at] === ',') at = this.skip(at + 1)
+    }
+    return at + 1
+  }
+
+  private object(start: number, node: unknown, outer: Context, depth: number): number {
+    const members = isObject(node) ? node : undefined
+    const context = members && !outer.isFree ? this.aroundOf(members, outer) : outer
+    const isEntry = context.entry !== outer.entry
+    const counting = isEntry && context.entry!.kind === 'message' && this.options.counts
+    if (counting) {
+      this.counts = new Map()
+      this.meta_slot = -1
+    }
+    let at = this.skip(start + 1)
+    while (this.text[at] !== '}') {
+      const end = endOfString(this.text, at)
+      const name = nameOf(this.text, at, end)
+      this.path.push(name)
+      this.string(at, context, true)
+      const inner = members && !context.isFree ? this.insideOf(name, context) : context
+      const from = this.skip(this.skip(end) + 1)
+      const isMeta = counting === true && name === 'meta' && this.text[from] === '{'
+      at = this.value(from, members?.[name], inner, depth + 1)
+      if (isMeta) {
+        this.isMetaEmpty = this.text[this.skip(from + 1)] === '}'
+        this.meta_slot = this.slot(at - 1)
+      }
+      at = this.skip(at)
+      this.path.pop()
+      if (this.text[at] === ',') at = this.skip(at + 1)
+    }
+    if (counting) this.fillIn(at)
+    return at + 1
+  }
+
+  /** What an object of a request says of what is inside of it. */
+  private aroundOf(members: Record<string, unknown>, outer: Context): Context {
+    const { type, blob, data, session_id } = members
+    const named = typeof session_id === 'string' ? session_id.toLowerCase() : outer.session_id
+    const isMessage = isObject(blob)
+    const isEvent = !isMessage && typeof type === 'string' && isObject(data)
+    if (!isMessage && !isEvent)
+      return named === outer.session_id ? outer : this.contextOf(outer.entry, false, -1, named)
+    const role = isMessage && typeof blob.role === 'string' ? blob.role : undefined
+    const entry: Entry = isMessage
+      ? { kind: 'message', type: undefined, role }
+      : { kind: 'event', type: type as string, role: undefined }
+    return this.contextOf(entry, false, -1, named)
+  }
+
+  private insideOf(name: string, context: Context): Context {
+    const { entry, session_id } = context
+    if (entry && CONTENT.has(name)) return this.contextOf(entry, true, this.path.length, session_id)
+    return FREE.has(name) ? this.contextOf(entry, true, -1, session_id) : context
+  }
+
+  /** Remembers a place to which something may be added. */
+  private slot(at: number): number {
+    this.out.push(this.text.slice(this.last, at), '')
+    this.last = at
+    return this.out.length - 1
+  }
+
+  /** Adds the counts of a message to its meta; of members with the same name, the last one counts. */
+  private fillIn(end: number): void {
+    const { counts, meta_slot } = this
+    this.counts = undefined
+    if (!counts || counts.size === 0) return
+    const redacted = `"redacted":${JSON.stringify(Object.fromEntries(counts))}`
+    if (meta_slot !== -1) this.out[meta_slot] = `${this.isMetaEmpty ? '' : ','}${redacted}`
+    else this.out[this.slot(end)] = `,"meta":{${redacted}}`
+  }
+
+  private scalar(at: number, context: Context): number {
+    let to = at
+    for (let code = this.text.charCodeAt(to); isScalar(code); code = this.text.charCodeAt(++to));
+    if (to - at >= CARD_DIGITS_MIN && to - at <= 19) {
+      const digits = this.text.slice(at, to)
+      if (/^\d+$/.test(digits) && isCard(digits)) {
+        const [hit] = scan(digits, this.scannerFor(context, digits, false))
+        if (hit) {
+          this.put(at, '"')
+          this.mark(hit, digits, context)
+          this.put(to, '"')
+        }
+      }
+    }
+    return to
+  }
+
+  /** Walks through a string, or the name of a member; returns where it ends. */
+  private string(at: number, context: Context, isName: boolean): number {
+    const { text } = this
+    const end = endOfString(text, at)
+    if (end - at < STRING_LENGTH_MIN) return end
+    const raw = text.slice(at + 1, end - 1)
+    const scanner = this.scannerFor(context, raw, isName)
+    if (scanner.rules.length === 0) return end
+    const isPlain = !raw.includes('\\')
+    const value = isPlain ? raw : (JSON.parse(text.slice(at, end)) as string)
+    if (!isPlain && this.nested(at, end, value, context, scanner)) return end
+    const hits = scan(value, scanner)
+    if (hits.length === 0) {
+      this.base64(at, end, value, context, scanner)
+      return end
+    }
+    this.put(at + 1, '')
+    let from = 0
+    for (const hit of hits) {
+      const before = value.slice(from, hit.from)
+      this.out.push(isPlain ? before : written(before))
+      this.mark(hit, value.slice(hit.from, hit.to), context)
+      from = hit.to
+    }
+    this.put(end - 1, isPlain ? value.slice(from) : written(value.slice(from)))
+    return end
+  }
+
+  /** Rewrites a string that is JSON by itself, as arguments of tools are. Returns whether it did. */
+  private nested(at: number, end: number, value: string, context: Context, scanner: Scanner): boolean {
+    if (!isJson(value)) return false
+    const inner = new Walk(value, { rules: scanner.rules }, this.depth + 1, {
+      context: { ...context, scanner, hasPointers: false, isFree: true },
+      path: this.path,
+    })
+    try {
+      inner.whole()
+    } catch (thrown) {
+      if (thrown instanceof TooDeep) return false
+      throw thrown
+    }
+    const found = inner.rewritten()
+    if (!found) return false
+    this.put(at + 1, '')
+    for (const [index, piece] of found.pieces.entries()) {
+      this.out.push(written(piece))
+      const mark = found.marks[index]
+      if (mark) {
+        this.out.push(mark)
+        this.count(mark.name)
+      }
+    }
+    this.put(end - 1, '')
+    return true
+  }
+
+  /** What is found in a text in base64 takes the whole of it along. */
+  private base64(at: number, end: number, value: string, context: Context, scanner: Scanner): void {
+    const inside = textInBase64(value)
+    const [hit] = inside ? scan(inside.text, scanner) : []
+    if (!inside || !hit) return
+    this.put(at + 1, written(value.slice(0, inside.from)))
+    this.mark(hit, value.slice(inside.from), context)
+    this.put(end - 1, '')
+  }
+
+  /**
+   * What looks through what stands here. Patterns leave alone what the API needs: the names of its members, and of answers
+   * the ids, times and cursors.
+   */
+  private scannerFor({ scanner, hasPointers, root }: Context, raw: string, isName: boolean): Scanner {
+    const { rules, hasPatterns } = scanner
+    const isApis = hasPatterns && (isName ? API_NAME.test(raw) : this.isOurs(raw))
+    if (!isApis && !hasPointers) return scanner
+    const inside = hasPointers ? this.path.slice(root) : []
+    const isInside = (tokens: string[]) => tokens.every((token, index) => token === String(inside[index]))
+    const fitting = rules.filter(
+      ({ pattern, pointers }) => !(pattern && isApis) && (!pointers || pointers.some(isInside)),
+    )
+    return scannerOf(fitting)
+  }
+
+  private isOurs(raw: string): boolean {
+    if (this.options.request !== undefined) return false
+    const name = this.path.at(-1)
+    return raw.length < 2_000 && (OURS.test(raw) || name === 'next_cursor' || name === 'pin')
+  }
+
+  private mark({ action, name }: Hit, value: string, { session_id }: Context): void {
+    if (action === 'refuse') throw new Refusal({ pointer: pointerTo(this.path), name })
+    this.out.push({ action, name, value, session_id })
+    this.count(name)
+  }
+
+  private count(name: string): void {
+    if (!this.counts) return
+    const counted = name.toLowerCase()
+    this.counts.set(counted, (this.counts.get(counted) ?? 0) + 1)
+  }
+
+  /** Takes the text over up to here, or goes on after what was replaced, and adds another. */
+  private put(at: number, text: string): void {
+    if (this.isReplacing) this.out.push(text)
+    else this.out.push(this.text.slice(this.last, at), text)
+    this.isReplacing = !this.isReplacing
+    this.last = at
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isScalar(code: number): boolean {
+  // Digits, letters, and - + . of numbers; NaN at the end.
+  return (
+    (code >= 0x2b && code <= 0x39 && code !== 0x2c && code !== 0x2f) ||
+    ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a)
+  )
+}
+
+function endOfString(text: string, start: number): number {
+  let at = start + 1
+  for (let code = text.charCodeAt(at); code !== 0x22; code = text.charCodeAt(at)) at += code === 0x5c ? 2 : 1
+  return at + 1
+}
+
+function nameOf(text: string, from: number, to: number): string {
+  const raw = text.slice(from + 1, to - 1)
+  return raw.includes('\\') ? (JSON.parse(text.slice(from, to)) as string) : raw
+}
+
+/** A text inside of a string of JSON. */
+function written(text: string): string {
+  return JSON.stringify(text).slice(1, -1)
+}
+
+function isJson(text: string): boolean {
+  const first = text.trimStart()[0]
+  if (first !== '{' && first !== '[') return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function pointerTo(path: ReadonlyArray<string | number>): string {
+  return path.map((token) => `/${String(token).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+}

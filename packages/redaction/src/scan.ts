@@ -1,0 +1,70 @@
+import type { Detector } from './detectors.js'
+import { find, type Wanted, wantedOf } from './find.js'
+import { type Action, maskName, type ReadyRule } from './rules.js'
+
+/** A part of a text that a rule is for. */
+export interface Hit {
+  from: number
+  to: number
+  action: Action
+  /** Of what it is: EMAIL. */
+  name: string
+  /** Of its rule. */
+  rank: number
+}
+
+/** Rules, made ready for many texts. */
+export interface Scanner {
+  rules: readonly ReadyRule[]
+  wanted: Wanted | undefined
+  /** Which rule decides on what a detector finds. */
+  first: ReadonlyMap<Detector, number>
+  hasPatterns: boolean
+}
+
+export function scannerOf(rules: readonly ReadyRule[]): Scanner {
+  const first = new Map<Detector, number>()
+  for (const [rank, { detectors }] of rules.entries())
+    for (const detector of detectors) if (!first.has(detector)) first.set(detector, rank)
+  const wanted = first.size > 0 ? wantedOf(first.keys()) : undefined
+  return { rules, wanted, first, hasPatterns: rules.some(({ pattern }) => pattern) }
+}
+
+/** Characters of the shortest thing that a detector finds: a@b.cd. */
+const FOUND_LENGTH_MIN = 6
+
+/** What rules find in a text, in order and without overlaps. Where two find the same, the earlier rule decides. */
+export function scan(text: string, { rules, wanted, first, hasPatterns }: Scanner): Hit[] {
+  const hits: Hit[] = []
+  if (wanted && text.length >= FOUND_LENGTH_MIN)
+    for (const { from, to, detector } of find(text, wanted)) {
+      const rank = first.get(detector)!
+      const rule = rules[rank]!
+      hits.push({ from, to, action: rule.rule.do, name: maskName(rule, detector), rank })
+    }
+  if (!hasPatterns) return hits
+  for (const [rank, rule] of rules.entries()) {
+    const matcher = rule.pattern?.matcher(text)
+    while (matcher?.find()) {
+      const [from, to] = [matcher.start(), matcher.end()]
+      if (to > from) hits.push({ from, to, action: rule.rule.do, name: maskName(rule, undefined), rank })
+    }
+  }
+  return merged(hits)
+}
+
+/** Parts that overlap become one, so that nothing of either is left. */
+function merged(hits: Hit[]): Hit[] {
+  hits.sort((one, other) => one.from - other.from || one.rank - other.rank)
+  const kept: Hit[] = []
+  for (const hit of hits) {
+    const last = kept.at(-1)
+    if (!last || hit.from >= last.to) {
+      kept.push({ ...hit })
+      continue
+    }
+    last.to = Math.max(last.to, hit.to)
+    if (hit.rank < last.rank) Object.assign(last, { action: hit.action, name: hit.name, rank: hit.rank })
+  }
+  return kept
+}

@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest'
+import { faultOf, joined, type RewriteOptions, type Rule, readyRules, rewriteJson } from '../src/index.js'
+
+const CARD = '4111111111111111'
+const PERSONAL: Rule = { what: { detector: 'personal' }, do: 'mask', when: 'write' }
+
+function rewritten(value: unknown, rules: Rule[] = [PERSONAL], options: Partial<RewriteOptions> = {}) {
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  const outcome = rewriteJson(text, { rules: readyRules(rules), ...options })
+  if (outcome && 'refused' in outcome) return outcome
+  if (!outcome) return undefined
+  const numbers = new Map<string, number>()
+  const named = joined(outcome, ({ name, value, action }) => {
+    if (action === 'drop') return ''
+    const key = `${name} ${value}`
+    if (!numbers.has(key)) numbers.set(key, numbers.size + 1)
+    return action === 'hash' ? `<${name}:…>` : `<${name}_${numbers.get(key)}>`
+  })
+  return JSON.parse(named)
+}
+
+test('values, names of members, numbers, JSON in strings and text in base64 are rewritten, and nothing else', () => {
+  const nested = JSON.stringify({ to: 'omar@example.com', deeper: JSON.stringify(['ada@example.com\n"x"']) })
+  const text = `{ "a" : "To omar@example.com,\\n\\u006fmar\\u0040example.com \\ud83d\\ude00" , "ada@example.com":1.50e3,
+    "card": ${CARD}, "big": 12345678901234567890.5, "args": ${JSON.stringify(nested)}, "none": null,
+    "file": "data:text/plain;base64,${btoa('call me: +49 30 1234567 — Ömar'.replace(/[^\0-\xff]/g, '-'))}" }`
+  const masked = rewriteJson(text, { rules: readyRules([PERSONAL]) })!
+  const out = 'refused' in masked ? '' : joined(masked, ({ name }) => `<${name}>`)
+  expect(out).toContain('{ "a" : "To <EMAIL>,\\n<EMAIL> 😀" , "<EMAIL>":1.50e3,')
+  expect(out).toContain('"card": "<CARD>", "big": 12345678901234567890.5')
+  expect(JSON.parse(out).args).toBe(
+    JSON.stringify({ to: '<EMAIL>', deeper: JSON.stringify(['<EMAIL>\n"x"']) }),
+  )
+  expect(rewritten({ file: btoa('write to omar@example.com today') })).toEqual({ file: '<EMAIL_1>' })
+  expect(rewritten({ a: 'nothing', b: [1, 2, { c: `${CARD}1` }] })).toBeUndefined()
+})
+
+test('the same value has the same mask; hash and drop do as they say, and refuse names the place', () => {
+  expect(rewritten(['a@example.com b@example.com', 'a@example.com'])).toEqual([
+    '<EMAIL_1> <EMAIL_2>',
+    '<EMAIL_1>',
+  ])
+  expect(rewritten(['x a@example.com y'], [{ ...PERSONAL, do: 'hash' }])).toEqual(['x <EMAIL:…> y'])
+  expect(rewritten(['x a@example.com y'], [{ ...PERSONAL, do: 'drop' }])).toEqual(['x  y'])
+  const refusing = rewritten({ 'a/b': [1, { c: 'a@example.com' }] }, [{ ...PERSONAL, do: 'refuse' }])
+  expect(refusing).toEqual({ refused: { pointer: '/a~1b/1/c', name: 'EMAIL' } })
+})
+
+test('rules are for the kinds, types, roles and pointers that they name, the first that fits decides', () => {
+  const pattern = { pattern: 'K-[0-9]+', as: 'ORDER' }
+  const request = {
+    entries: [
+      { kind: 'event', type: 'K-1', key: 'K-2', data: { a: 'K-3', b: ['K-4', 'a@example.com'] } },
+      { kind: 'event', type: 'other', data: { a: 'K-5' } },
+      { kind: 'message', blob: { role: 'user', content: 'K-6' }, meta: { m: 'K-7' } },
+      { kind: 'message', blob: { role: 'assistant', content: 'K-8' } },
+    ],
+  }
+  const rewrite = (where: Rule['where']) =>
+    JSON.stringify(
+      rewritten(request, [{ ...(where && { where }), what: pattern, do: 'hash', when: 'write' }], {
+        request,
+      }),
+    )
+  const hidden = (text: string) => [1, 2, 3, 4, 5, 6, 7, 8].filter((number) => !text.includes(`K-${number}`))
+  expect(hidden(rewrite(undefined))).toEqual([3, 4, 5, 6, 7, 8])
+  expect(hidden(rewrite({ kinds: ['event'] }))).toEqual([3, 4, 5])
+  expect(hidden(rewrite({ types: ['other'] }))).toEqual([5])
+  expect(hidden(rewrite({ roles: ['user'] }))).toEqual([6, 7])
+  expect(hidden(rewrite({ pointers: ['/b'] }))).toEqual([4])
+  const both: Rule[] = [{ what: { pattern: '[a-z]@example' }, do: 'drop', when: 'write' }, PERSONAL]
+  expect(rewritten(['x a@example.com y'], both)).toEqual(['x  y'])
+})
+
+test('messages get the counts of what was found in them, beside their own meta', () => {
+  const rewrite = (value: object) => rewritten(value, [PERSONAL], { request: value, counts: true })
+  const blob = { role: 'user', content: 'a@example.com b@example.com', tool: JSON.stringify({ c: CARD }) }
+  const redacted = { email: 2, card: 1 }
+  expect(rewrite({ blob }).meta).toEqual({ redacted })
+  expect(rewrite({ meta: {}, blob }).meta).toEqual({ redacted })
+  expect(rewrite({ blob, meta: { mine: 1, redacted: 'forged' } }).meta).toEqual({ mine: 1, redacted })
+  const batch = rewrite({
+    entries: [
+      { kind: 'message', blob },
+      { kind: 'event', type: 'e', data: { a: 'a@example.com' } },
+    ],
+  })
+  expect(batch.entries[0].meta).toEqual({ redacted })
+  expect(batch.entries[1]).toEqual({ kind: 'event', type: 'e', data: { a: '<EMAIL_1>' } })
+})
+
+test('rules that cannot be used are refused with their place', () => {
+  const fault = (rule: object) => faultOf([PERSONAL, { ...PERSONAL, ...rule } as Rule])?.pointer
+  expect(fault({})).toBeUndefined()
+  expect(fault({ what: { pattern: '(a' } })).toBe('/rules/1/what/pattern')
+  expect(fault({ what: { pattern: 'a*' } })).toBe('/rules/1/what/pattern')
+  expect(fault({ what: { pattern: '(?=a)b' } })).toBe('/rules/1/what/pattern')
+  expect(fault({ what: { pattern: '((a{30}){30}){30}' } })).toBe('/rules/1/what/pattern')
+  expect(fault({ what: { detector: 'shoes' } })).toBe('/rules/1/what/detector')
+  expect(fault({ do: 'refuse', when: 'read' })).toBe('/rules/1/do')
+  expect(fault({ when: 'read', where: { kinds: ['event'] } })).toBe('/rules/1/where')
+  expect(fault({ where: { pointers: ['/a', 'b'] } })).toBe('/rules/1/where/pointers/1')
+  expect(fault({ where: { kinds: ['message'], types: ['a'] } })).toBe('/rules/1/where/types')
+})
+
+test('a text that nests deeper than JSON may is still looked through', () => {
+  const deep = JSON.stringify({ a: `${'['.repeat(5_000)}"a@example.com"${']'.repeat(5_000)}` })
+  expect(JSON.stringify(rewritten(deep))).not.toContain('@')
+})
