@@ -37,6 +37,50 @@ const idsIn = async (client: HttpClient, query: Query = {}) =>
     ({ id }) => id,
   )
 
+it('lists the runs and requests of what a token reaches, all of it, beside those of others', async () => {
+  const newSession = async (more: object) => expectOk(await api.createSession(more), 201).id
+  const parent = await newSession({ user: 'bea' })
+  const child = await newSession({ user: 'bea', parent })
+  const grandchild = await newSession({ user: 'bea', parent: child })
+  const sessions = [parent, child, grandchild, await newSession({})]
+  for (const id of sessions) {
+    const at = `/api/v1/session/${id}`
+    expectOk(await api.request('POST', `${at}/lease`, { body: { owner: 'a', ttl_ms: 600_000 } }))
+    expectOk(await api.request('POST', `${at}/requests`, { body: { kind: 'question' } }), 201)
+  }
+  const listed = async (client: HttpClient, path: string, query: Query = {}) => {
+    const seen: string[] = []
+    for (let cursor: string | undefined; cursor !== ''; ) {
+      const answer = await client.request<{ items: { session_id: string }[]; next_cursor: string }>(
+        'GET',
+        `/api/v1/${path}`,
+        { query: { limit: 1, cursor, ...query } },
+      )
+      const { items, next_cursor } = expectOk(answer)
+      // A cursor is a position: it may name no other session, and no other request.
+      expect(items.length).toBe(next_cursor === '' ? items.length : 1)
+      seen.push(...items.map(({ session_id }) => session_id))
+      cursor = next_cursor
+    }
+    return seen.sort()
+  }
+  for (const [reach, reached] of [
+    [{ session_id: child }, [child]],
+    [{ user: 'bea' }, [parent, child, grandchild]],
+    [{ parent }, [child, grandchild]],
+    [{ user: 'nobody' }, []],
+  ] as const) {
+    const client = await tokenClient(api, reach, ['read'])
+    for (const state of ['running', 'waiting'])
+      expect(await listed(client, 'runs', { state }), JSON.stringify(reach)).toEqual([...reached].sort())
+    expect(await listed(client, 'requests')).toEqual([...reached].sort())
+    for (const session_id of sessions)
+      expect(await listed(client, 'requests', { session_id })).toEqual(
+        (reached as readonly string[]).includes(session_id) ? [session_id] : [],
+      )
+  }
+})
+
 describe('a token of one session', () => {
   it('gets answers about another one that are byte for byte those about nothing, and those of a stranger', async () => {
     const strange = await service.newClient()

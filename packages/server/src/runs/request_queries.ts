@@ -1,7 +1,7 @@
 import { markChanges } from '../changes/mark_changes.js'
 import { PIECE_BYTES_MAX } from '../limits.js'
 import { timestampText } from '../lists/resource_json.js'
-import { prepared, type Statement } from '../postgres/statement.js'
+import { planned, prepared, type Statement } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
 import { checkFenceText, LOCK_RUN, RUN_VARIABLES } from './lease_queries.js'
 
@@ -162,16 +162,22 @@ const STATES = {
 
 export type RequestState = keyof typeof STATES
 
+const OF_SESSIONS = {
+  all: '$6::uuid IS NULL',
+  one: 'q.session_id = $6::uuid',
+  some: 'q.session_id = ANY ($6::uuid[])',
+} as const
+
 /**
  * A page of a state. It looks at ${SCANNED_MAX} rows, so a rare filter makes short pages, and none that takes long. Parameters: $1
- * project, $2 created_at and $3 id to begin after, $4 how many, $5 user identifier or null, and $6 the session where it is one's. Rows:
+ * project, $2 created_at and $3 id to begin after, $4 how many, $5 user identifier or null, and $6 the session of \`one\`, or the sessions of \`some\`. Rows:
  * json (null: only looked at), created_at, id. \`scanned\`: how many there are, the next page's first among them.
  */
-function listOf(state: RequestState, name: 'asc' | 'desc', isOfSession: boolean): Statement {
+function listOf(state: RequestState, name: 'asc' | 'desc', of: keyof typeof OF_SESSIONS): Statement {
   const after = name === 'asc' ? '>' : '<'
   const within = state === 'resolved' ? STATES.resolved : 'q.decision IS NULL'
-  return prepared(
-    `list_requests_${state}_${name}${isOfSession ? '_of_session' : ''}`,
+  return (of === 'some' ? planned : prepared)(
+    `list_requests_${state}_${name}_of_${of}`,
     `
 SELECT CASE WHEN q.is_shown THEN ${requestJson('q')} END AS json, ${timestampText('q.created_at')} AS created_at, q.id, q.is_shown
 FROM (
@@ -184,7 +190,7 @@ FROM (
     FROM (
       SELECT q.* FROM session_requests q
       WHERE q.project_id = $1 AND (q.created_at, q.id) ${after} ($2::timestamptz, $3::uuid) AND ${within}
-        AND ${isOfSession ? 'q.session_id = $6::uuid' : '$6::uuid IS NULL'}
+        AND ${OF_SESSIONS[of]}
       ORDER BY q.created_at ${name}, q.id ${name} LIMIT ${SCANNED_MAX}
     ) q
   ) q
@@ -194,15 +200,16 @@ ORDER BY q.created_at ${name}, q.id ${name}`,
   )
 }
 
-type Lists = Record<`${RequestState}_${'asc' | 'desc'}${'' | '_of_session'}`, Statement>
+type Lists = Record<`${RequestState}_${'asc' | 'desc'}_of_${keyof typeof OF_SESSIONS}`, Statement>
 
-/** By state, order, and whether it is of one session. */
 export const LIST_REQUESTS = Object.fromEntries(
   (Object.keys(STATES) as RequestState[]).flatMap((state) =>
-    (['asc', 'desc'] as const).flatMap((order) => [
-      [`${state}_${order}`, listOf(state, order, false)],
-      [`${state}_${order}_of_session`, listOf(state, order, true)],
-    ]),
+    (['asc', 'desc'] as const).flatMap((order) =>
+      (['all', 'one', 'some'] as const).map((of) => [
+        `${state}_${order}_of_${of}`,
+        listOf(state, order, of),
+      ]),
+    ),
   ),
 ) as Lists
 export const REQUESTS_SCANNED_MAX = SCANNED_MAX

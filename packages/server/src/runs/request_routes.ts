@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import Type, { type Static } from '#typebox'
-import { narrowedFilters, reaches } from '../access/reach.js'
+import Type from '#typebox'
+import { reaches } from '../access/reach.js'
 import { PageOf } from '../contract/schema.js'
 import { AnnalsError, notFound } from '../errors.js'
 import { answer, itemsOf, withFields } from '../http/answer/answer.js'
@@ -23,7 +23,7 @@ import {
   REQUESTS_SCANNED_MAX,
   RESOLVE_REQUESTS,
 } from './request_queries.js'
-import { LIST_RUNS, RUNS_SCANNED_MAX } from './run_queries.js'
+import { FIND_RUNS, LIST_NARROWED_RUNS, LIST_RUNS, RUNS_SCANNED_MAX } from './run_queries.js'
 import { RequestsQuery, RUN_BODIES, RunItem, RunsQuery } from './run_schema.js'
 import { fencedError, type RunParts, told } from './runs.js'
 
@@ -79,25 +79,25 @@ export const requestRoutes = (parts: RunParts) =>
         const {
           state = 'open',
           user,
-          parent,
-          session_id = parent,
+          session_id,
           limit = PAGE_LIMIT_DEFAULT,
           cursor,
           time_desc = false,
-        } = await narrowedFilters<RequestFilter>(request, request.query)
+        } = request.query
+        const reached = await reachedRuns(request, session_id?.toLowerCase())
         const order = time_desc ? 'desc' : 'asc'
         const cursors = new Cursors('requests', request.project_id, state, user, session_id, time_desc)
         const after =
           cursor === undefined
             ? [BEFORE_ALL[order].created_at, BEFORE_ALL[order].id]
             : cursors.read(cursor).split('|')
-        const statement = LIST_REQUESTS[`${state}_${order}${session_id === undefined ? '' : '_of_session'}`]
-        const rows = await request.database.query(statement, [
+        const of = reached ? 'some' : session_id === undefined ? 'all' : 'one'
+        const rows = await request.database.query(LIST_REQUESTS[`${state}_${order}_of_${of}`], [
           request.project_id,
           ...after,
           limit,
           user ?? null,
-          session_id ?? null,
+          reached ?? session_id ?? null,
         ])
         return sendPage(
           reply,
@@ -163,6 +163,7 @@ export const requestRoutes = (parts: RunParts) =>
     operation({
       call: 'GET /runs',
       id: 'listRuns',
+      reach: 'narrowed',
       summary: 'List sessions by the state of their run',
       description: `The latest first. A page looks at ${RUNS_SCANNED_MAX} sessions at most, so with a rare filter it may be short and has a \`next_cursor\`. A session whose state changes during the walk may be missed.`,
       querystring: RunsQuery,
@@ -176,11 +177,13 @@ export const requestRoutes = (parts: RunParts) =>
           cursor === undefined
             ? [BEFORE_ALL.desc.created_at, BEFORE_ALL.desc.id]
             : cursors.read(cursor).split('|')
-        const rows = await request.database.query(LIST_RUNS[state], [
+        const reached = await reachedRuns(request)
+        const rows = await request.database.query((reached ? LIST_NARROWED_RUNS : LIST_RUNS)[state], [
           request.project_id,
           ...after,
           limit,
           filter ?? null,
+          ...(reached ? [reached] : []),
         ])
         const shown = rows.map((row) => ({
           ...row,
@@ -198,8 +201,19 @@ export const requestRoutes = (parts: RunParts) =>
     }),
   )
 
-/** What a token that reaches only some sessions may ask for; a parent is none of a request, so nothing has it. */
-type RequestFilter = Static<typeof RequestsQuery> & { parent?: string }
+/**
+ * The sessions with a run that the token of a request reaches, or one of them; undefined: it is a key, which reaches all. So
+ * a token's page looks at nothing else, and its cursor says nothing of others.
+ */
+async function reachedRuns(request: FastifyRequest, session_id?: string): Promise<string[] | undefined> {
+  const { database, project_id, grant } = request
+  const reach = grant!.narrow?.reach
+  if (!reach) return undefined
+  if (session_id !== undefined) return (await reaches(request, session_id)) ? [session_id] : []
+  if ('session_id' in reach) return [reach.session_id]
+  const [statement, of] = 'user' in reach ? [FIND_RUNS.user, reach.user] : [FIND_RUNS.parent, reach.parent]
+  return (await database.query(statement, [project_id, of])).map((row) => row.session_id!)
+}
 
 /** @throws AnnalsError request_not_found: the token does not reach the session of the request, or there is none */
 async function requireReached(request: FastifyRequest, request_id: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { timestampText } from '../lists/resource_json.js'
-import { prepared, type Statement } from '../postgres/statement.js'
+import { planned, prepared, type Statement } from '../postgres/statement.js'
 import { inputJson } from './inbox_queries.js'
 import { leaseEndText } from './lease_queries.js'
 import { requestJson } from './request_queries.js'
@@ -59,12 +59,12 @@ export type RunState = keyof typeof STATES
 
 /**
  * Sessions in a state, the latest first. Parameters: $1 project, $2 time and $3 session to begin after, $4 how many, $5 what
- * configs contain, or null. Rows: session_id, since, run (null: only looked at).
+ * configs contain, or null, $6 the only sessions to look at if it is \`narrowed\`. Rows: session_id, since, run (null: only looked at).
  */
-function listOf(state: RunState): Statement {
+function listOf(state: RunState, narrowed: boolean): Statement {
   const { which, since, may, holds } = STATES[state]
-  return prepared(
-    `list_runs_${state}`,
+  return (narrowed ? planned : prepared)(
+    `list_runs_${state}${narrowed ? '_narrowed' : ''}`,
     `
 SELECT o.session_id, ${timestampText('o.since')} AS since,
   CASE WHEN o.is_shown THEN (SELECT ${jsonOf('r', 'h')} FROM (${runOf('h')}) r WHERE ${holds}) END AS run
@@ -75,7 +75,7 @@ FROM (
       SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = o.session_id AND s.configs @> $5::jsonb)) AS is_shown
     FROM (
       SELECT r.session_id, ${since} AS since, ${may} AS may FROM session_runs r
-      WHERE r.project_id = $1 AND ${which} AND (${since}, r.session_id) < ($2::timestamptz, $3::uuid)
+      WHERE r.project_id = $1 AND ${narrowed ? 'r.session_id = ANY ($6::uuid[]) AND ' : ''}${which} AND (${since}, r.session_id) < ($2::timestamptz, $3::uuid)
       ORDER BY ${since} DESC, r.session_id DESC LIMIT ${SCANNED_MAX}
     ) o
   ) o
@@ -84,11 +84,34 @@ WHERE o.shown + 0 <= $4::int ORDER BY o.since DESC, o.session_id DESC`,
   )
 }
 
-export const LIST_RUNS: Readonly<Record<RunState, Statement>> = {
-  running: listOf('running'),
-  waiting: listOf('waiting'),
-  queued: listOf('queued'),
-}
+const listsOf = (narrowed: boolean): Readonly<Record<RunState, Statement>> => ({
+  running: listOf('running', narrowed),
+  waiting: listOf('waiting', narrowed),
+  queued: listOf('queued', narrowed),
+})
+
+export const LIST_RUNS = listsOf(false)
+export const LIST_NARROWED_RUNS = listsOf(true)
+
+/** The sessions of a user, or below another session, that have a run. Parameters: $1 project, $2 the user's identifier, or the session. Rows: session_id. */
+export const FIND_RUNS = {
+  user: planned(
+    'find_runs_of_user',
+    `SELECT r.session_id FROM users u JOIN sessions s ON s.project_id = $1 AND s.user_id = u.id
+  JOIN session_runs r ON r.project_id = $1 AND r.session_id = s.id
+WHERE u.project_id = $1 AND u.identifier = $2`,
+  ),
+  parent: planned(
+    'find_runs_below',
+    `WITH RECURSIVE below (id) AS (
+  SELECT s.id FROM sessions s WHERE s.project_id = $1 AND s.parent_id = $2::uuid
+  UNION ALL
+  SELECT s.id FROM below b JOIN sessions s ON s.project_id = $1 AND s.parent_id = b.id
+)
+SELECT r.session_id FROM below b JOIN session_runs r ON r.project_id = $1 AND r.session_id = b.id`,
+  ),
+} as const
+
 export const RUNS_SCANNED_MAX = SCANNED_MAX
 
 /**
