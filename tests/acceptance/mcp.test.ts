@@ -113,7 +113,7 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
     const names = async ({ client }: typeof all) => (await client.listTools()).tools.map(({ name }) => name)
     expect((await names(all)).filter((name) => name.startsWith('append'))).toEqual(['append_event'])
     const { tools } = await reading.client.listTools()
-    expect(tools.length).toBe((await names(all)).length - 1)
+    expect(tools.length).toBe((await names(all)).length - 4)
     expect(tools.filter(({ annotations }) => annotations?.readOnlyHint !== true)).toEqual([])
     const before = await itemsOf(log)
     await expect(
@@ -279,6 +279,41 @@ it('an event is appended once, however often it is called with one key, and on t
     text: expect.stringMatching(/^seq_conflict: /),
   })
   expect((await itemsOf(own)).map(({ seq }) => seq)).toEqual([1])
+})
+
+it('work is claimed, finished in one commit, and a request is answered for the call that was shown', async () => {
+  const api = await service.newClient({ token: project.token })
+  const own = await newSessionLog(api, { configs: { of: 'mcp' } })
+  const { value, call } = await connectMcp(service.node.url, project.token)
+  const at = `/api/v1/session/${own.id}`
+  const input = { mode: 'queue', kind: 'event', type: 'go', data: { n: 1 } }
+  const { id } = expectOk(await api.request<{ id: string }>('POST', `${at}/inbox`, { body: input }), 201)
+  const asked = { owner: 'a', configs: { of: 'mcp' } }
+  const { claimed } = await value<{ claimed: { fence: number } }>('claim_work', asked)
+  expect(claimed).toMatchObject({ session_id: own.id, inputs: [{ id, data: { n: 1 } }] })
+  expect(await value('claim_work', { ...asked, owner: 'b' })).toEqual({ claimed: null })
+  const event = { type: 'done', data: {} }
+  const finish = { session_id: own.id, fence: claimed.fence, apply: [id], event }
+  expect(await value('finish_work', finish)).toEqual({ seqs: [1, 2] })
+  expect(await call('finish_work', finish)).toMatchObject({
+    refused: true,
+    text: expect.stringMatching(/^not_pending: /),
+  })
+  const approval = { kind: 'approval', call: { name: 'pay', arguments: { eur: 5 } } }
+  expectOk(await api.request('POST', `${at}/requests`, { body: approval }), 201)
+  const { requests } = await value<{ requests: Array<{ id: string; call_sha256: string }> }>(
+    'list_requests',
+    { session_id: own.id },
+  )
+  const [request] = requests
+  const yes = { request_id: request!.id, decision: 'approve', by: 'ada' }
+  expect(await call('resolve_request', yes)).toMatchObject({ refused: true })
+  const approved = { ...yes, call_sha256: request!.call_sha256 }
+  expect(await value('resolve_request', approved)).toMatchObject({ state: 'resolved', seq: 4 })
+  expect(await call('resolve_request', approved)).toMatchObject({
+    refused: true,
+    text: expect.stringMatching(/^resolved: .*"ada"/),
+  })
 })
 
 it('over stdin and stdout, finds out without a write whether its key may write', async () => {

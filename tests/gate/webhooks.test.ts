@@ -114,6 +114,33 @@ describe('a webhook', () => {
     expect((await list())[0]!.given_up).toBe(1)
   }, 100_000)
 
+  it('is told of requests and of input, but not of input that was seen to meanwhile', async () => {
+    let isAway = true
+    const { receiver } = await receive(['request.opened', 'input.added'], () => (isAway ? 503 : 200))
+    const at = `/api/v1/session/${log.id}`
+    const add = async (data: object) => {
+      const body = { mode: 'queue', kind: 'event', type: 'go', data }
+      return expectOk(await api.request<{ id: string; input: object }>('POST', `${at}/inbox`, { body }), 201)
+    }
+    const gone = await add({ text: 'gone' })
+    await vi.waitFor(() => expect(receiver.requests).toBeGreaterThan(0), WAIT)
+    expectOk(await api.request('POST', `${at}/entries`, { body: { apply: [gone.id] } }), 201)
+    const kept = await add({ text: 'kept' })
+    const call = { name: 'pay', arguments: { eur: 5 } }
+    const asked = await api.request('POST', `${at}/requests`, { body: { kind: 'approval', call } })
+    isAway = false
+    await vi.waitFor(() => expect(receiver.received).toHaveLength(2), { ...WAIT, timeout: 40_000 })
+    const of = (type: string) => receiver.received.find((one) => one.type === type)
+    expect(of('input.added')).toMatchObject({
+      id: `${log.id}-input-${kept.id}`,
+      data: { session_id: log.id, input_id: kept.id, input: kept.input },
+    })
+    expect(of('request.opened')!.data).toMatchObject({ seq: 2, request: expectOk(asked, 201) })
+    await execute(service.databaseUrl, 'UPDATE webhook_deliveries SET not_before = now()')
+    await vi.waitFor(async () => expect((await list())[0]!.waiting_sessions).toBe(0), WAIT)
+    expect(receiver.received).toHaveLength(2)
+  }, 60_000)
+
   it('follows no redirect', async () => {
     const { receiver } = await receive(['event'], () => 302)
     expectOk(await log.addEvent())

@@ -7,7 +7,13 @@ import { Webhook } from 'standardwebhooks'
 export interface Delivery {
   id: string
   type: string
-  data: { session_id: string; seq: number; entry: Record<string, unknown> | null }
+  data: {
+    session_id: string
+    seq: number
+    entry: Record<string, unknown> | null
+    request?: Record<string, unknown>
+    input?: Record<string, unknown> | null
+  }
 }
 
 /** A receiver of webhooks on this machine. */

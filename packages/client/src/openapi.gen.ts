@@ -1475,10 +1475,11 @@ export interface components {
              */
             url: string;
             /**
-             * @description `message`: every message. `event`: every event. `event.<type>`: events of that type.
+             * @description `message`: every message. `event`: every event. `event.<type>`: events of that type. `request.opened`: requests of runners. `input.added`: input that waits for a runner.
              * @example [
              *       "message",
-             *       "event.tool_call"
+             *       "event.tool_call",
+             *       "request.opened"
              *     ]
              */
             events: string[];
@@ -1488,11 +1489,11 @@ export interface components {
              * @example 2026-11-21T09:30:00.123456Z
              */
             created_at: string;
-            /** @description Sessions with entries that may still have to be sent; counted up to 1,000. */
+            /** @description Sessions with entries, and inputs, that may still have to be sent; counted up to 1,000. */
             waiting_sessions: number;
             last_error: string | null;
             last_error_at: string | null;
-            /** @description Entries that could not be delivered within a day. */
+            /** @description Entries and inputs that could not be delivered within a day. */
             given_up: number;
         };
         Tool: {
@@ -3661,10 +3662,11 @@ export interface operations {
                      */
                     url: string;
                     /**
-                     * @description `message`: every message. `event`: every event. `event.<type>`: events of that type.
+                     * @description `message`: every message. `event`: every event. `event.<type>`: events of that type. `request.opened`: requests of runners. `input.added`: input that waits for a runner.
                      * @example [
                      *       "message",
-                     *       "event.tool_call"
+                     *       "event.tool_call",
+                     *       "request.opened"
                      *     ]
                      */
                     events: string[];
@@ -3704,10 +3706,11 @@ export interface operations {
                              */
                             url: string;
                             /**
-                             * @description `message`: every message. `event`: every event. `event.<type>`: events of that type.
+                             * @description `message`: every message. `event`: every event. `event.<type>`: events of that type. `request.opened`: requests of runners. `input.added`: input that waits for a runner.
                              * @example [
                              *       "message",
-                             *       "event.tool_call"
+                             *       "event.tool_call",
+                             *       "request.opened"
                              *     ]
                              */
                             events: string[];

@@ -18,7 +18,7 @@ const TREE = `
   lists threads
   lifecycle changes http metrics
   module
-  users projects access blobs log search tools webhooks runs
+  users projects access blobs log search tools runs webhooks
   sessions learning otel mcp console_api
   service
   cluster

@@ -168,7 +168,7 @@ class CreatedWebhook(TypedDict):
     url: str
     """Where deliveries are posted to: http or https, without a user name or a fragment."""
     events: list[str]
-    """`message`: every message. `event`: every event. `event.<type>`: events of that type."""
+    """`message`: every message. `event`: every event. `event.<type>`: events of that type. `request.opened`: requests of runners. `input.added`: input that waits for a runner."""
     created_at: str
     """When it was created. Entries stored before are not sent."""
     secret: str
@@ -792,7 +792,7 @@ class NewWebhook(TypedDict):
     url: str
     """Where deliveries are posted to: http or https, without a user name or a fragment."""
     events: list[str]
-    """`message`: every message. `event`: every event. `event.<type>`: events of that type."""
+    """`message`: every message. `event`: every event. `event.<type>`: events of that type. `request.opened`: requests of runners. `input.added`: input that waits for a runner."""
     secret: NotRequired[str]
     """`whsec_` and 24 to 64 bytes in base64; by default the service makes one."""
 
@@ -1671,15 +1671,15 @@ class Webhook(TypedDict):
     url: str
     """Where deliveries are posted to: http or https, without a user name or a fragment."""
     events: list[str]
-    """`message`: every message. `event`: every event. `event.<type>`: events of that type."""
+    """`message`: every message. `event`: every event. `event.<type>`: events of that type. `request.opened`: requests of runners. `input.added`: input that waits for a runner."""
     created_at: str
     """When it was created. Entries stored before are not sent."""
     waiting_sessions: int
-    """Sessions with entries that may still have to be sent; counted up to 1,000."""
+    """Sessions with entries, and inputs, that may still have to be sent; counted up to 1,000."""
     last_error: str | None
     last_error_at: str | None
     given_up: int
-    """Entries that could not be delivered within a day."""
+    """Entries and inputs that could not be delivered within a day."""
 
 
 class WorkQuery(TypedDict):

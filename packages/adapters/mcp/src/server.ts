@@ -1,6 +1,7 @@
 import { type Annals, AnnalsError } from '@annals/client'
 import { McpServer } from '@modelcontextprotocol/server'
 import { addResources } from './resources.js'
+import { addRequestsTool, addRunTools } from './run_tools.js'
 import { addEventTool, addSessionTools } from './session_tools.js'
 import { addSpaceTools } from './space_tools.js'
 
@@ -21,7 +22,11 @@ export function annalsMcp({ annals, may_write, version }: AnnalsMcpOptions): Mcp
   const server = new McpServer({ name: 'annals', title: 'Annals', version }, { instructions: INSTRUCTIONS })
   addSessionTools(server, annals)
   addSpaceTools(server, annals)
-  if (may_write) addEventTool(server, annals)
+  addRequestsTool(server, annals)
+  if (may_write) {
+    addEventTool(server, annals)
+    addRunTools(server, annals)
+  }
   addResources(server, annals)
   return server
 }

@@ -24,7 +24,10 @@ export function inputJson(i: string): string {
     ',"expires_at":"' || ${timestampText(`${i}.expires_at`)} || '"', '}')`
 }
 
-const PENDING = `i.withdrawn_at IS NULL AND (i.expires_at IS NULL OR i.expires_at > clock_timestamp())`
+export function isPendingText(i: string): string {
+  return `${i}.withdrawn_at IS NULL AND (${i}.expires_at IS NULL OR ${i}.expires_at > clock_timestamp())`
+}
+const PENDING = isPendingText('i')
 
 /** Sets when the session is to be looked at next, after a change of what is pending. */
 const WAKE = `
@@ -33,8 +36,8 @@ const WAKE = `
   UPDATE session_runs AS r SET wake_at = ends_at WHERE r.project_id = p_project AND r.session_id = p_session;`
 
 /**
- * Adds an input, unless its id is known. Answer: `{ state, input }`, where state is new, known, or applied with its `seq`;
- * or `refused`: fenced, differs, full; null if there is no such session. The session changed, but its log did not.
+ * Adds an input, unless its id is known. Answer: `{ state, input }`, where state is new with the `hooks` that are to hear
+ * of it, known, or applied with its `seq`; or `refused`: fenced, differs, full; null if there is no such session. The session changed, but its log did not.
  */
 export const ADD_INPUT = storedFunction(
   'add_input',
@@ -42,6 +45,7 @@ export const ADD_INPUT = storedFunction(
   `DECLARE${RUN_VARIABLES}
   known record;
   added record;
+  hooks uuid[];
   own_id uuid := (p_input ->> 'id')::uuid;
 BEGIN${LOCK_RUN}${checkFenceText(false)}
   SELECT i.* INTO known FROM session_inbox i WHERE i.project_id = p_project AND i.session_id = p_session AND i.id = own_id;
@@ -74,7 +78,13 @@ BEGIN${LOCK_RUN}${checkFenceText(false)}
   ON CONFLICT (project_id, session_id) DO UPDATE SET wake_at = least(r.wake_at, excluded.wake_at);
   UPDATE session_heads AS h SET run_place = head.place + 1, updated_at = greatest(at, head.updated_at)
   WHERE h.project_id = p_project AND h.session_id = p_session;
-  RETURN concat('{"state":"new","input":', ${inputJson('added')}, '}');
+  hooks := ARRAY(SELECT w.id FROM webhooks w WHERE w.project_id = p_project AND 'input.added' = ANY (w.events));
+  IF cardinality(hooks) > 0 THEN
+    INSERT INTO webhook_deliveries AS d (project_id, webhook_id, session_id, input_session, delivered_seq, through_seq, attempts, not_before)
+    SELECT p_project, x.id, own_id, p_session, -1, 0, 0, now() FROM unnest(hooks) AS x (id)
+    ON CONFLICT (project_id, webhook_id, session_id) DO NOTHING;
+  END IF;
+  RETURN concat('{"state":"new","hooks":', to_json(hooks), ',"input":', ${inputJson('added')}, '}');
 END`,
 )
 

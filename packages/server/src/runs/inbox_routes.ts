@@ -61,6 +61,8 @@ export const inboxRoutes = (parts: RunParts) =>
         if (added.startsWith('{"refused"')) throw refusedInput(JSON.parse(added), fence)
         if (added.startsWith('{"state":"applied"')) return `{"id":"${id}",${added.slice(1)}`
         told(parts, project_id, [session_id], { isWork: true })
+        const at = added.indexOf('"hooks":[')
+        if (at >= 0) parts.onInput(project_id, JSON.parse(added.slice(at + 8, added.indexOf(']', at) + 1)))
         const input = added.slice(added.indexOf('"input":') + '"input":'.length, -1)
         const { state } = JSON.parse(input) as { state: string }
         const shown = mayRead(request) ? input : withFields(input, { reason: undefined })

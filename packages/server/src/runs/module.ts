@@ -1,12 +1,13 @@
 import { allOf } from '../http/operation.js'
 import { LOST, ORPHAN, type Table } from '../lifecycle/table.js'
 import { LOG_MODULE } from '../log/module.js'
-import type { Module } from '../module.js'
+import type { Module, OpenModule } from '../module.js'
 import { functionsIn } from '../postgres/stored_function.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
 import * as inbox from './inbox_queries.js'
 import * as leases from './lease_queries.js'
 import * as requests from './request_queries.js'
+import type { RunParts } from './runs.js'
 
 /** Leases are no business of exports: whoever works on a restored session takes a new one, whose fence is greater. */
 const RUNS: Table = {
@@ -102,13 +103,22 @@ const REQUESTS: Table = {
   },
 }
 
+/** What the module offers: who is to hear that webhooks have to be told of input. */
+interface OpenRuns extends OpenModule {
+  tellOfInput(listener: RunParts['onInput']): void
+}
+
 /** Who works on a session, what it is sent, and what it asks: docs/runs.md. */
-export const RUNS_MODULE: Module = {
+export const RUNS_MODULE: Module<OpenRuns> = {
   name: 'runs',
   open: (_kits, opened) => {
     const { usage } = opened(PROJECTS_MODULE)
     const { feed, heartbeat } = opened(LOG_MODULE)
+    let onInput: RunParts['onInput'] = () => {}
     return {
+      tellOfInput: (listener) => {
+        onInput = listener
+      },
       routes: async () => {
         const [{ leaseRoutes }, { inboxRoutes }, { requestRoutes }, schemas] = await Promise.all([
           import('./lease_routes.js'),
@@ -116,7 +126,7 @@ export const RUNS_MODULE: Module = {
           import('./request_routes.js'),
           import('./run_schema.js'),
         ])
-        const parts = { feed, heartbeat, usage }
+        const parts: RunParts = { feed, heartbeat, usage, onInput: (...told) => onInput(...told) }
         const { Lease, InboxInput, RunnerRequest, Run } = schemas
         return {
           project: allOf(leaseRoutes(parts), inboxRoutes(parts), requestRoutes(parts)),

@@ -205,10 +205,7 @@ type Lists = Record<`${RequestState}_${'asc' | 'desc'}_of_${keyof typeof OF_SESS
 export const LIST_REQUESTS = Object.fromEntries(
   (Object.keys(STATES) as RequestState[]).flatMap((state) =>
     (['asc', 'desc'] as const).flatMap((order) =>
-      (['all', 'one', 'some'] as const).map((of) => [
-        `${state}_${order}_of_${of}`,
-        listOf(state, order, of),
-      ]),
+      (['all', 'one', 'some'] as const).map((of) => [`${state}_${order}_of_${of}`, listOf(state, order, of)]),
     ),
   ),
 ) as Lists

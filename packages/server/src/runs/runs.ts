@@ -7,6 +7,8 @@ export interface RunParts {
   feed: Feed
   heartbeat: Heartbeat
   usage: UsageDirectory
+  /** Hears which webhooks are to be told of input. */
+  onInput: (project_id: string, webhook_ids: string[]) => void
 }
 
 /**

@@ -7,10 +7,12 @@ import { FairSemaphore } from '../fairness/fair_queue.js'
 import { LogReader } from '../log/read/read_log.js'
 import type { Database, Row } from '../postgres/database.js'
 import { describeError } from '../postgres/database_errors.js'
+import { READ_REQUEST } from '../runs/request_queries.js'
 import { DeliveryFailed, postDelivery } from './post_delivery.js'
 import {
   AFTER_ATTEMPT,
   FIND_DUE_WEBHOOKS,
+  FIND_INPUT,
   FIND_NEXT_ENTRY,
   LEASE_DELIVERY,
   NOTE_FAILURE,
@@ -51,7 +53,9 @@ interface Target {
 }
 
 interface Turn extends Target {
+  /** Or an input, of `input_session`. */
   session_id: string
+  input_session: string | null
   lease: string
   attempts: number
 }
@@ -135,7 +139,8 @@ export class Deliveries {
         LEASE_S,
       ])
       if (!row) return
-      const turn = { ...target, session_id: row.session_id!, lease, attempts: Number(row.attempts) }
+      const { session_id, input_session = null, attempts } = row
+      const turn = { ...target, session_id: session_id!, input_session, lease, attempts: Number(attempts) }
       await this.takeTurn(turn, row).finally(() => signal.aborted && this.release(turn, 0))
     }
   }
@@ -144,6 +149,8 @@ export class Deliveries {
   private async takeTurn(turn: Turn, row: Row): Promise<void> {
     const { database, signal } = this.options
     const owned = [turn.project_id, turn.webhook_id, turn.session_id]
+    if (turn.input_session !== null)
+      return this.tellOfInput(turn, turn.input_session, row.delivered_seq === row.through_seq)
     let delivered = Number(row.delivered_seq)
     let through = Number(row.through_seq)
     for (let entries = 0; entries < ENTRIES_A_TURN && delivered < through && !signal.aborted; ) {
@@ -151,7 +158,7 @@ export class Deliveries {
       if (!next) return
       if (next.seq !== null) {
         entries += 1
-        if (!(await this.attempt(turn, next))) return
+        if (!(await this.attempt(turn, next.seq!, () => this.signed(turn, next)))) return
       }
       delivered = Number(next.seq ?? next.reached_seq)
       const [moved] = await database.query(AFTER_ATTEMPT.advance, [...owned, turn.lease, delivered, LEASE_S])
@@ -162,17 +169,39 @@ export class Deliveries {
     await this.release(turn, 0)
   }
 
+  /** An input that is no longer pending has been seen to. */
+  private async tellOfInput(turn: Turn, session_id: string, isGivenUp: boolean): Promise<void> {
+    const { database } = this.options
+    const { project_id, webhook_id, session_id: input_id, lease } = turn
+    const [row] = isGivenUp
+      ? []
+      : await database.query(FIND_INPUT, [project_id, webhook_id, session_id, input_id])
+    const post = async () => {
+      const input = Number(row!.bytes) <= ENTRY_BYTES_MAX ? row!.json : 'null'
+      const data = `{"session_id":"${session_id}","input_id":"${input_id}","input":${input}}`
+      return this.post(row!, `${session_id}-input-${input_id}`, '"input.added"', data)
+    }
+    if (row && !(await this.attempt(turn, null, post))) return
+    const owned = [project_id, webhook_id, input_id, lease]
+    await database.query(AFTER_ATTEMPT.advance, [...owned, 0, LEASE_S])
+    await database.query(AFTER_ATTEMPT.end, owned)
+  }
+
   private async release({ project_id, webhook_id, session_id, lease }: Turn, pause_s: number): Promise<void> {
     const owned = [project_id, webhook_id, session_id, lease]
     await this.options.database.query(AFTER_ATTEMPT.release, [...owned, pause_s])
   }
 
   /** Posts an entry. Gives whether it was delivered; else the session is released until the next attempt. */
-  private async attempt(turn: Turn, next: Row): Promise<boolean> {
+  private async attempt(
+    turn: Turn,
+    seq: string | null,
+    signed: () => Promise<Parameters<typeof postDelivery>[0]>,
+  ): Promise<boolean> {
     const { database, signal } = this.options
     const owned = [turn.project_id, turn.webhook_id, turn.session_id, turn.lease]
     try {
-      const post = await this.signed(turn, next)
+      const post = await signed()
       await this.places.run(turn.project_id, () => postDelivery(post))
       return true
     } catch (error) {
@@ -187,7 +216,7 @@ export class Deliveries {
         return false
       }
       const pause_s = Math.min(RETRY_S.first * 2 ** Math.min(turn.attempts, 20), RETRY_S.max)
-      const failed = [...owned, pause_s * (0.75 + Math.random() / 2), next.seq!]
+      const failed = [...owned, pause_s * (0.75 + Math.random() / 2), seq, turn.input_session]
       const [row] = await database.query(AFTER_ATTEMPT.fail, failed)
       const noted = [turn.project_id, turn.webhook_id, error.message, row?.given_up === 't']
       await database.query(NOTE_FAILURE, noted)
@@ -197,17 +226,26 @@ export class Deliveries {
 
   /** The request that tells of an entry. Every attempt has the same id. */
   private async signed({ project_id, session_id }: Turn, next: Row) {
-    const { database, signal, to_private } = this.options
-    const { seq, kind, type, bytes, url, secret } = next
+    const { database, signal } = this.options
+    const { seq, type, bytes } = next
     let entry = 'null'
     if (Number(bytes) <= ENTRY_BYTES_MAX) {
       const log = new LogReader(database, { project_id, session_id }, undefined, () => !signal.aborted)
       for await (const [read] of log.readSeqs([Number(seq)])) entry = read!.json
     }
+    let data = `"session_id":"${session_id}","seq":${seq},"entry":${entry}`
+    if (type === 'request.opened') {
+      const asked = JSON.parse(entry) as { data: { request_id: string } } | null
+      const [request] = await database.query(READ_REQUEST, [project_id, asked?.data.request_id ?? null])
+      data += `,"request":${request?.json ?? null}`
+    }
+    return this.post(next, `${session_id}-${seq}`, JSON.stringify(type), `{${data}}`)
+  }
+
+  private post({ url, secret }: Row, id: string, type: string, data: string) {
+    const { signal, to_private } = this.options
     const now = new Date()
-    const name = JSON.stringify(kind === 'event' ? `event.${type}` : kind)
-    const body = `{"type":${name},"timestamp":"${now.toISOString()}","data":{"session_id":"${session_id}","seq":${seq},"entry":${entry}}}`
-    const id = `${session_id}-${seq}`
+    const body = `{"type":${type},"timestamp":"${now.toISOString()}","data":${data}}`
     const headers = {
       'webhook-id': id,
       'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)),

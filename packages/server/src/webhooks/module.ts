@@ -1,4 +1,5 @@
 import type { Module } from '../module.js'
+import { RUNS_MODULE } from '../runs/module.js'
 import { Deliveries } from './deliveries.js'
 import { DELIVERIES_WAIT } from './webhook_queries.js'
 import { webhookConsumer } from './webhooks.js'
@@ -6,9 +7,10 @@ import { webhookConsumer } from './webhooks.js'
 /** Where projects are told of new entries. Exports have no webhooks: their secrets stay here. */
 export const WEBHOOKS_MODULE: Module = {
   name: 'webhooks',
-  open: (kits) => {
+  open: (kits, opened) => {
     const { config, background, logger } = kits
     let deliveries: Deliveries | undefined
+    opened(RUNS_MODULE).tellOfInput((...added) => deliveries?.added(...added))
     return {
       routes: async () => (await import('./webhook_routes.js')).webhookRoutes(kits),
       consumers: [webhookConsumer((...added) => deliveries?.added(...added))],

@@ -1,5 +1,7 @@
 import { timestampText } from '../lists/resource_json.js'
 import { planned, prepared } from '../postgres/statement.js'
+import { inputJson, isPendingText } from '../runs/inbox_queries.js'
+import { REQUEST_TYPE } from '../runs/request_queries.js'
 
 /** Webhooks: see migrations/0020_webhooks.sql. Parameters of each: $1 project. */
 
@@ -121,25 +123,42 @@ WITH due AS MATERIALIZED (
 )
 UPDATE webhook_deliveries AS d SET lease = $3, not_before = now() + make_interval(secs => $4)
 FROM due x WHERE d.project_id = $1 AND d.webhook_id = $2 AND d.session_id = x.session_id
-RETURNING d.session_id, d.delivered_seq, d.through_seq, d.attempts`,
+RETURNING d.session_id, d.delivered_seq, d.through_seq, d.attempts, d.input_session`,
 )
+
+/** SQL: whether an entry is a request that a webhook `w` wants as one. */
+const isRequest = (e: string) =>
+  `(${e}.kind = 'event' AND ${e}.type = '${REQUEST_TYPE}' AND 'request.opened' = ANY (w.events))`
 
 /**
  * The next entry that a webhook is to be told of, among the next ones of a session. Parameters: $1 project, $2 webhook,
  * $3 session, $4 seq to begin behind, $5 last seq. Row: url, secret, reached_seq (up to where was looked), and of the
- * entry seq, kind, type, bytes and created_at, or nulls. No row if the webhook is gone.
+ * entry seq, kind, type and bytes, or nulls. No row if the webhook is gone.
  */
 export const FIND_NEXT_ENTRY = prepared(
   'find_webhook_entry',
   `
-SELECT w.url, w.secret, least($5, $4::bigint + ${LOOKED_AT_MAX}) AS reached_seq, e.seq, e.kind, e.type, e.bytes
+SELECT w.url, w.secret, least($5, $4::bigint + ${LOOKED_AT_MAX}) AS reached_seq, e.seq, e.kind, e.bytes,
+  CASE WHEN ${isRequest('e')} THEN 'request.opened' WHEN e.kind = 'event' THEN 'event.' || e.type ELSE e.kind END AS type
 FROM webhooks w LEFT JOIN LATERAL (
   SELECT i.seq, i.kind, i.type, i.bytes FROM entries i
   WHERE i.project_id = $1 AND i.session_id = $3 AND i.seq > $4::bigint AND i.seq <= least($5, $4::bigint + ${LOOKED_AT_MAX})
-    AND i.created_at >= w.created_at AND (i.kind = ANY (w.events) OR i.kind || '.' || i.type = ANY (w.events))
+    AND i.created_at >= w.created_at AND (i.kind = ANY (w.events) OR i.kind || '.' || i.type = ANY (w.events) OR ${isRequest('i')})
   ORDER BY i.seq LIMIT 1
 ) e ON true
 WHERE w.project_id = $1 AND w.id = $2`,
+)
+
+/**
+ * An input that a webhook is to be told of. Parameters: $1 project, $2 webhook, $3 session, $4 input. Row: url, secret, json,
+ * bytes; none if the webhook is gone, or if the input is no longer pending.
+ */
+export const FIND_INPUT = prepared(
+  'find_webhook_input',
+  `
+SELECT w.url, w.secret, ${inputJson('i')} AS json, i.bytes
+FROM webhooks w JOIN session_inbox i ON i.project_id = $1 AND i.session_id = $3 AND i.id = $4
+WHERE w.project_id = $1 AND w.id = $2 AND ${isPendingText('i')}`,
 )
 
 const LEASED = 'd.project_id = $1 AND d.webhook_id = $2 AND d.session_id = $3 AND d.lease = $4'
@@ -167,17 +186,20 @@ WHERE ${LEASED} RETURNING d.through_seq`,
     ),
     outlivesAbort: true,
   },
-  /** $5 seconds until the next attempt, $6 seq of the entry. Row: given_up, if it is still this one's. */
+  /** $5 seconds until the next attempt, $6 seq of the entry, or $7 the session of the input. Row: given_up, if it is still this one's. */
   fail: prepared(
     'fail_webhook_delivery',
     `
 WITH old AS MATERIALIZED (
   SELECT e.created_at < now() - ${GIVEN_UP_AFTER} AS is_old FROM entries e
   WHERE e.project_id = $1 AND e.session_id = $3 AND e.seq = $6::bigint
+  UNION ALL
+  SELECT i.created_at < now() - ${GIVEN_UP_AFTER} FROM session_inbox i
+  WHERE i.project_id = $1 AND i.session_id = $7::uuid AND i.id = $3
 )
 UPDATE webhook_deliveries AS d SET lease = NULL,
   attempts = d.attempts + 1,
-  delivered_seq = CASE WHEN o.is_old THEN $6::bigint ELSE d.delivered_seq END,
+  delivered_seq = CASE WHEN o.is_old THEN coalesce($6::bigint, d.through_seq) ELSE d.delivered_seq END,
   not_before = now() + make_interval(secs => $5)
 FROM old o WHERE ${LEASED}
 RETURNING o.is_old AS given_up`,

@@ -14,14 +14,15 @@ const Url = Type.String({
 
 const Events = Type.Array(
   Type.String({
-    pattern: '^(message|event|event\\.[\\s\\S]+)$',
+    pattern: '^(message|event|event\\.[\\s\\S]+|request\\.opened|input\\.added)$',
     maxLength: EVENT_PREFIX.length + EVENT_TYPE_LENGTH_MAX,
   }),
   {
     minItems: 1,
     maxItems: 50,
-    description: '`message`: every message. `event`: every event. `event.<type>`: events of that type.',
-    examples: [['message', 'event.tool_call']],
+    description:
+      '`message`: every message. `event`: every event. `event.<type>`: events of that type. `request.opened`: requests of runners. `input.added`: input that waits for a runner.',
+    examples: [['message', 'event.tool_call', 'request.opened']],
   },
 )
 
@@ -35,10 +36,12 @@ const fields = {
 export const Webhook = Type.Object(
   {
     ...fields,
-    waiting_sessions: Count('Sessions with entries that may still have to be sent; counted up to 1,000.'),
+    waiting_sessions: Count(
+      'Sessions with entries, and inputs, that may still have to be sent; counted up to 1,000.',
+    ),
     last_error: Nullable(Type.String({ description: 'Why the last failed attempt failed; null: none has.' })),
     last_error_at: Nullable(Timestamp('When that was.')),
-    given_up: Count('Entries that could not be delivered within a day.'),
+    given_up: Count('Entries and inputs that could not be delivered within a day.'),
   },
   { $id: 'Webhook' },
 )
