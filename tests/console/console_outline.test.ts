@@ -52,7 +52,7 @@ describe.skipIf(!CHROMIUM)(
       await expect.poll(() => outline().locator('.is-here').innerText()).not.toContain('step_201')
     })
 
-    it('leads from one failure to the next, and lists the failed calls alone', async () => {
+    it('leads from one failure to the next, and shows the failed calls alone, in the log too', async () => {
       const { page } = tab
       await page.goto(`${service.node.url}/console/sessions/${id}`)
       await outline().getByText(String(CALLS), { exact: true }).first().waitFor()
@@ -65,6 +65,8 @@ describe.skipIf(!CHROMIUM)(
       await expect.poll(seqHere).toBe('120')
       await outline().getByLabel('Failed only').check()
       await expect.poll(() => outline().getByRole('button').count()).toBe(FAILED.length)
+      await expect.poll(() => new URL(page.url()).searchParams.get('show')).toBe('failed')
+      await expect.poll(() => page.getByRole('article').count()).toBe(FAILED.length)
     })
 
     it('leads from one long pause to the next, and draws when each call ran and how long', async () => {

@@ -56,7 +56,7 @@ describe.skipIf(!CHROMIUM)(
       await page.keyboard.type('refund')
       await page.keyboard.press('Enter')
       const found = page.getByRole('list', { name: 'Entries found' })
-      await expect.poll(() => found.getByRole('listitem').count()).toBe(2)
+      await expect.poll(() => found.getByRole('link', { name: /^Entry/ }).count()).toBe(2)
       expect(await found.locator('mark').allInnerTexts()).toEqual(['Refund', 'refund'])
       expect(await page.getByRole('searchbox', { name: 'Search all sessions' }).inputValue()).toBe('refund')
       await found.getByRole('link', { name: 'Where is my refund?' }).click()
@@ -68,12 +68,12 @@ describe.skipIf(!CHROMIUM)(
     it('finds only in the sessions of a user, or with certain configs', async () => {
       const { page } = tab
       await page.goto(`${service.node.url}/console/search?q=refund`)
-      const found = page.getByRole('list', { name: 'Entries found' }).getByRole('listitem')
+      const found = page.locator('.found > li')
       await expect.poll(() => found.count()).toBe(2)
       await page.keyboard.press('j')
       await page.keyboard.press('j')
       await page.keyboard.press('k')
-      const focused = found.first().getByRole('link').first()
+      const focused = found.first().getByRole('link', { name: 'Entry 1' })
       await expect.poll(() => focused.evaluate((link) => link === document.activeElement)).toBe(true)
       await page.getByLabel('User').fill('omar')
       await page.keyboard.press('Enter')
@@ -126,24 +126,29 @@ describe.skipIf(!CHROMIUM)(
       expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0)
     })
 
-    it('reads on by itself where a page ends with little of a phrase', async () => {
+    it('reads on by itself where a page ends with little of a phrase, and groups entries by session, each with its tool', async () => {
       const { page } = tab
       const apart = Array.from({ length: 600 }, () => 'umbrella lost')
-      const entries = ['the lost umbrella', ...apart, 'a lost umbrella'].map((text) => {
+      const entries = ['the lost umbrella', ...apart].map((text) => {
         return { kind: 'event', type: 'note', data: { text } }
       })
+      const data = { id: 'c', name: 'look_up', arguments: {}, result: 'a lost umbrella' }
+      entries.push({ kind: 'event', type: 'tool_call', data: data as never })
       expectOk(await sessionLog(api, expectOk(await api.createSession(), 201).id).batch(entries), 201)
       await untilIndexed(api)
       await page.goto(`${service.node.url}/console/search?q="lost umbrella"`)
-      const found = page.getByRole('list', { name: 'Entries found' }).getByRole('listitem')
-      await expect.poll(() => found.count()).toBe(2)
+      const found = page.locator('.found > li')
+      await expect.poll(() => found.getByRole('link', { name: /^Entry/ }).count()).toBe(2)
+      expect(await found.count()).toBe(1)
+      await found.getByText('result of look_up').waitFor()
+      await found.getByText('2 entries').waitFor()
       await page.getByRole('button', { name: 'Show more' }).waitFor({ state: 'detached' })
     })
 
     it('opens within a session what hides the words, and marks them', async () => {
       const { page } = tab
       await page.goto(`${service.node.url}/console/search?q="refund the"`)
-      await page.getByRole('list', { name: 'Entries found' }).getByRole('link').click()
+      await page.getByRole('list', { name: 'Entries found' }).getByRole('link').first().click()
       await page.getByText('Refund the kettle.').waitFor()
       await expect.poll(marks).toEqual(['Refund the'])
       await page.keyboard.press('s')

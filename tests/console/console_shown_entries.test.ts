@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { ApiClient } from '../harness/api_client.ts'
 import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
@@ -8,22 +9,24 @@ const OPTIONS = { timeout: 60_000 }
 const service = useSharedService()
 const browser = useBrowser()
 let tab: Tab
+let api: ApiClient
 
 /** A question, two calls of which the second fails after 14 events of progress, and an answer. */
 beforeAll(async () => {
   if (!CHROMIUM) return
   const project = await service.newProject()
-  const api = await service.newClient({ token: project.token })
+  api = await service.newClient({ token: project.token })
   const log = sessionLog(api, expectOk(await api.createSession({}), 201).id)
   const event = (type: string, data: object) => ({ kind: 'event', type, data })
   const entries = [
     { kind: 'message', blob: { role: 'user', content: 'Pay it.' } },
     event('tool_call', { name: 'find', call_id: 'a', arguments: {} }),
     event('tool_result', { call_id: 'a', result: 'found' }),
-    event('tool_call', { name: 'pay', call_id: 'b', arguments: {} }),
+    event('tool_call', { name: 'pay', call_id: 'b', arguments: { amount: 1, command: 'npm run pay' } }),
     ...Array.from({ length: 14 }, (_, n) => event('progress', { n })),
     event('tool_result', { call_id: 'b', result: 'Error: no money' }),
     { kind: 'message', blob: { role: 'assistant', content: 'There is no money.' } },
+    event('source.codex.turn_context', { raw: { cwd: '/src' }, noise: true }),
   ]
   expectOk(await log.batch(entries), 201)
   tab = await browser.open(`${service.node.url}/console`)
@@ -40,7 +43,11 @@ describe.skipIf(!CHROMIUM)(`a log (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, O
     const fold = timeline.getByRole('button', { name: '14 × progress' })
     await fold.waitFor()
     expect(await rows()).toEqual(entries(1, 2, 4, 20))
-    await tab.page.getByRole('navigation', { name: 'Tool calls' }).getByText('14 × progress').waitFor()
+    await timeline.getByRole('button', { name: '1 × turn_context' }).waitFor()
+    // Noise has no line in the outline, which names what a call is about.
+    const outline = tab.page.getByRole('navigation', { name: 'Tool calls' })
+    await outline.getByRole('button', { name: /pay.*npm run pay/ }).waitFor()
+    expect(await outline.getByText('progress').count()).toBe(0)
     await fold.click()
     await tab.page.getByRole('article', { name: 'Entry 6' }).waitFor()
   })
@@ -59,5 +66,22 @@ describe.skipIf(!CHROMIUM)(`a log (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, O
     await page.getByLabel('Show').selectOption('Everything')
     await page.getByRole('article', { name: 'Entry 6' }).waitFor()
     expect(tab.complaints).toEqual([])
+  })
+
+  it('numbers calls and counts failures where the entries above are not loaded', async () => {
+    const log = sessionLog(api, expectOk(await api.createSession({}), 201).id)
+    const call = (n: number) => ({
+      kind: 'event',
+      type: 'tool_call',
+      data: { id: `c${n}`, name: 'step', arguments: {}, result: n % 100 === 0 ? 'Error: no' : 'ok' },
+    })
+    for (let from = 0; from < 3_500; from += 500)
+      expectOk(await log.batch(Array.from({ length: 500 }, (_, n) => call(from + n + 1))), 201)
+    const { page } = tab
+    await page.goto(`${service.node.url}/console/sessions/${log.id}?seq=3450`)
+    await page.getByRole('region', { name: 'Tool call 3450: step' }).waitFor()
+    const outline = page.getByRole('navigation', { name: 'Tool calls' })
+    await expect.poll(() => outline.locator('h2').innerText()).toBe('Tool calls 3,500')
+    await outline.getByText('Failed only 35').waitFor()
   })
 })

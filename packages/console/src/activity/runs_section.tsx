@@ -146,7 +146,9 @@ function ToolRow(props: { tool: Tool; least: string; is_chosen: boolean; onChoos
           <span className="mono">{name}</span>
         )}
       </th>
-      <td className={failures > 0 ? 'is-bad' : ''}>{failures > 0 || least !== '' ? count(failures) : '–'}</td>
+      <td className={failures > 0 ? 'is-bad' : ''}>
+        {failures > 0 ? count(failures) : least === '' ? '–' : '…'}
+      </td>
       <td>{rateText(failures, calls)}</td>
       <td>{count(calls)}</td>
       <td>{count(sessions)}</td>
@@ -195,7 +197,7 @@ function Agents(props: { agents: AgentFigures[]; keys: string[]; by: string; onB
                   <td>{countText(sessions)}</td>
                   <td>{countText(tokens)}</td>
                   <td>{leastText(calls, is_whole)}</td>
-                  <td>{failures > 0 || !is_whole ? leastText(failures, is_whole) : '–'}</td>
+                  <td>{failures > 0 ? leastText(failures, is_whole) : is_whole ? '–' : '…'}</td>
                   <Durations values={durations_ms} />
                 </tr>
               ),
@@ -227,7 +229,7 @@ function timeText(ms: number | null): string {
 }
 
 function leastText(count: number, is_whole: boolean): string {
-  return `${is_whole ? '' : '≥ '}${countText(count)}`
+  return count === 0 && !is_whole ? '…' : `${is_whole ? '' : '≥ '}${countText(count)}`
 }
 
 function rateText(part: number, all: number): string {

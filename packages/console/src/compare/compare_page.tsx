@@ -1,4 +1,4 @@
-import { outcomeOf } from '@annals/messages/session'
+import { shownOutcome } from '@annals/messages/session'
 import { useMemo } from 'react'
 import { useAddress } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
@@ -80,11 +80,11 @@ function Compared({ left, right }: { left: WholeLog; right: WholeLog }) {
 
 function Head({ log: { session, items }, sessions }: { log: WholeLog; sessions: WholeLog['session'][] }) {
   const { figures, user } = useFacts(session, sessions)
-  const outcome = outcomeOf(session.configs)
+  const outcome = shownOutcome(session.configs)
   return (
     <h2>
       <Link to={`/sessions/${session.id}`}>{figures?.title ?? session.id}</Link>
-      {outcome && <span className={`outcome is-${outcome.verdict}`}>{outcome.verdict}</span>}
+      {outcome && <span className={`outcome is-${outcome.verdict}`}>{outcome.word}</span>}
       <span className="hint">
         {user && `${user}, `}
         {items.length === 1 ? '1 entry' : `${countText(items.length)} entries`}

@@ -1,58 +1,117 @@
 import type { FoundEntry, FoundSession } from '@annals/client'
+import { useQueries } from '@tanstack/react-query'
 import { useMemo, useRef } from 'react'
+import { useProject } from '../access/project_context.tsx'
+import { ask } from '../access/service.ts'
 import { withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { countText, Timestamp } from '../parts/timestamp.tsx'
 import { useFacts } from '../sessions/facts_query.ts'
 import { useKeys } from '../shell/shortcuts.ts'
 
-/** Entries that have all of the words. */
+/** Entries that have all of the words, below their sessions: first the session whose entry comes first. */
 export function FoundEntries({ items, q }: { items: FoundEntry[]; q: string }) {
+  const groups = useMemo(() => bySession(items), [items])
   // As many at once as their figures are read for.
   const sessions = useMemo(
-    () =>
-      [...new Map(items.map((item) => [item.session_id, item.created_at]))].map(([id, updated_at]) => ({
-        id,
-        user_id: null,
-        updated_at,
-      })),
-    [items],
+    () => [...groups].map(([id, [first]]) => ({ id, user_id: null, updated_at: first!.created_at })),
+    [groups],
   )
+  const tools = useToolsOfResults(items)
   const list = useRef<HTMLOListElement>(null)
   /** Enter opens the link that has the focus. */
   const step = (direction: 1 | -1) => {
-    const links = [...(list.current?.querySelectorAll<HTMLAnchorElement>('li > .found-head > a') ?? [])]
+    const links = [...(list.current?.querySelectorAll<HTMLAnchorElement>('a.found-entry') ?? [])]
     const here = links.indexOf(document.activeElement as HTMLAnchorElement)
     links[Math.min(Math.max(here + direction, 0), links.length - 1)]?.focus()
   }
   useKeys({ j: () => step(1), k: () => step(-1) })
   return (
     <ol className="found" aria-label="Entries found" ref={list}>
-      {items.map((item) => (
-        <li key={`${item.session_id} ${item.seq}`}>
-          <FoundLine item={item} q={q} sessions={sessions} />
+      {[...groups].map(([id, entries]) => (
+        <li key={id}>
+          <FoundSessionHead first={entries[0]!} count={entries.length} q={q} sessions={sessions} />
+          <ol>
+            {entries.map((item) => (
+              <li key={item.seq}>
+                <p className="found-head">
+                  <Link
+                    className="found-entry mono"
+                    to={withQuery(`/sessions/${id}`, { seq: String(item.seq), q })}
+                    aria-label={`Entry ${item.seq}`}
+                  >
+                    {countText(item.seq)}
+                  </Link>
+                  <EntryFacts entry={item} tool={tools.get(`${id}:${item.seq}`)} />
+                </p>
+                <p className="snippet">{marked(item.snippet)}</p>
+              </li>
+            ))}
+          </ol>
         </li>
       ))}
     </ol>
   )
 }
 
-function FoundLine(props: { item: FoundEntry; q: string; sessions: Parameters<typeof useFacts>[1] }) {
-  const { item, q, sessions } = props
-  const { session_id, seq, snippet } = item
-  const { figures } = useFacts(sessions.find(({ id }) => id === session_id)!, sessions)
+function bySession(items: FoundEntry[]): Map<string, FoundEntry[]> {
+  const groups = new Map<string, FoundEntry[]>()
+  for (const item of items) groups.set(item.session_id, [...(groups.get(item.session_id) ?? []), item])
+  return groups
+}
+
+function FoundSessionHead(props: {
+  first: FoundEntry
+  count: number
+  q: string
+  sessions: Parameters<typeof useFacts>[1]
+}) {
+  const { first, count, q, sessions } = props
+  const id = first.session_id
+  const { figures } = useFacts(sessions.find((session) => session.id === id)!, sessions)
   return (
-    <>
-      <p className="found-head">
-        <Link to={withQuery(`/sessions/${session_id}`, { seq: String(seq), q })}>
-          {figures?.title ?? shortId(session_id)}
-        </Link>
-        <span className="seq mono">{countText(seq)}</span>
-        <EntryFacts entry={item} />
-      </p>
-      <p className="snippet">{marked(snippet)}</p>
-    </>
+    <h2 className="found-session">
+      <Link to={withQuery(`/sessions/${id}`, { seq: String(first.seq), q })}>
+        {figures?.title ?? shortId(id)}
+      </Link>
+      {count > 1 && <span className="hint">{countText(count)} entries</span>}
+    </h2>
   )
+}
+
+/** The tools whose results were found, by session and seq. */
+function useToolsOfResults(items: FoundEntry[]): Map<string, string> {
+  const { project_id } = useProject()
+  const of = items.map(({ session_id, seq }) => `${session_id}:${seq}`)
+  // Each page is asked for once.
+  const pages = Array.from({ length: Math.ceil(of.length / RESULTS_AT_ONCE) }, (_, page) =>
+    of.slice(page * RESULTS_AT_ONCE, (page + 1) * RESULTS_AT_ONCE).join(),
+  )
+  return useQueries({
+    queries: pages.map((places) => ({
+      queryKey: [project_id, 'result_tools', places],
+      queryFn: ({ signal }: { signal: AbortSignal }) =>
+        ask<{ items: ResultTool[] }>(`/console/data/result_tools?of=${places}`, {
+          opens: project_id,
+          signal,
+        }),
+      staleTime: Number.POSITIVE_INFINITY,
+    })),
+    combine: toolsOf,
+  })
+}
+
+interface ResultTool {
+  session_id: string
+  seq: number
+  tool: string
+}
+
+const RESULTS_AT_ONCE = 50
+
+function toolsOf(answers: Array<{ data?: { items: ResultTool[] } | undefined }>): Map<string, string> {
+  const items = answers.flatMap(({ data }) => data?.items ?? [])
+  return new Map(items.map(({ session_id, seq, tool }) => [`${session_id}:${seq}`, tool]))
 }
 
 /** Sessions that answer best, each with its best entries. Their links look for no words: no entry has them all. */
@@ -82,13 +141,12 @@ export function ClosestSessions({ items }: { items: FoundSession[] }) {
   )
 }
 
-function EntryFacts({ entry }: { entry: FoundEntry }) {
+function EntryFacts({ entry, tool }: { entry: FoundEntry; tool?: string | undefined }) {
+  const kind = entry.role === 'tool' ? 'result of a tool' : (entry.type ?? entry.role ?? entry.kind)
   return (
     <>
-      <span className="tag">
-        {entry.role === 'tool' ? 'result of a tool' : (entry.type ?? entry.role ?? entry.kind)}
-      </span>
-      <Timestamp at={entry.created_at} />
+      <span className="tag">{tool === undefined ? kind : `result of ${tool}`}</span>
+      <Timestamp at={entry.occurred_at ?? entry.created_at} />
     </>
   )
 }

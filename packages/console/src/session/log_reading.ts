@@ -8,6 +8,8 @@ export interface Reading {
   calls: readonly ToolCall[]
 }
 
+const NO_NUMBERS: ReadonlyMap<number, number> = new Map()
+
 /** Reads a growing log: entries are read once, unless earlier ones arrive. */
 export class LogReading {
   private reader = new SessionReader()
@@ -15,7 +17,8 @@ export class LogReading {
   private entries = new Map<number, ReadEntry>()
   private calls: ToolCall[] = []
 
-  follow(items: TimelineItem[]): Reading {
+  /** @param numbers of calls below a gap: by seq, the number of the first call that is recorded there */
+  follow(items: TimelineItem[], numbers: ReadonlyMap<number, number> = NO_NUMBERS): Reading {
     if (!this.isContinuedBy(items)) {
       this.reader = new SessionReader()
       this.items = []
@@ -29,8 +32,19 @@ export class LogReading {
         if (block.kind === 'call' && !block.is_repeat) this.calls.push(block.call)
     }
     this.items = items
+    if (numbers.size > 0) this.number(numbers)
     // A new object each time, so that components render again.
     return { entries: this.entries, calls: this.calls }
+  }
+
+  private number(numbers: ReadonlyMap<number, number>): void {
+    let [seq, next] = [0, 0]
+    for (const call of this.calls) {
+      if (call.seq !== seq) next = numbers.get(call.seq) ?? Number.NaN
+      seq = call.seq
+      if (call.number === undefined && next > 0) call.number = next
+      next += 1
+    }
   }
 
   /** Entries are never removed, so equal first and last entries mean that all between are equal. */
@@ -45,18 +59,18 @@ export class LogReading {
 }
 
 /** The reading of a log, as far as it was loaded. */
-export function useReading(items: TimelineItem[]): Reading {
+export function useReading(items: TimelineItem[], numbers: ReadonlyMap<number, number>): Reading {
   const reading = useRef<LogReading>(null)
   reading.current ??= new LogReading()
   const { current } = reading
-  return useMemo(() => current.follow(items), [current, items])
+  return useMemo(() => current.follow(items, numbers), [current, items, numbers])
 }
 
 /** Changes whenever an entry must be rendered again: a new result may belong to a call far above. */
 export function versionOf({ blocks }: ReadEntry): number {
   return blocks.reduce((sum, block) => {
     if (block.kind === 'streamed') return sum + block.whole.text.length
-    return sum + ('call' in block ? (block.call?.version ?? 0) : 0)
+    return sum + ('call' in block && block.call ? block.call.version + (block.call.number ?? 0) : 0)
   }, 0)
 }
 

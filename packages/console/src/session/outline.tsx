@@ -1,14 +1,16 @@
 import type { TimelineItem } from '@annals/client'
-import type { ToolCall } from '@annals/messages/session'
+import { detailOf, type ToolCall } from '@annals/messages/session'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type Ref, useEffect, useImperativeHandle, useMemo, useRef, useState } from 'react'
 import { countText, durationText } from '../parts/timestamp.tsx'
-import type { Reading } from './log_reading.ts'
+import { failedCalls, type Reading } from './log_reading.ts'
 import { runOf } from './shown_entries.ts'
 
 interface Line {
   seq: number
   title: string
+  /** The command, path or the like that a call is about. */
+  detail: string | undefined
   number: number | undefined
   state: string
   /** When it was, and until when it took, in ms. */
@@ -29,18 +31,26 @@ export function Outline(props: {
   read: TimelineItem[]
   last_seq: number
   current: number | undefined
+  /** The calls of the whole session, where they are counted. */
+  counted: { calls: number; failures: number } | undefined
+  /** Whether the log shows failed calls alone. */
+  only_failed: boolean
+  onOnlyFailed: (is_on: boolean) => void
   onJump: (seq: number) => void
   ref: Ref<OutlineHandle>
 }) {
-  const { reading, read, last_seq, current, onJump, ref } = props
+  const { reading, read, last_seq, current, counted, only_failed, onOnlyFailed, onJump, ref } = props
   const scroller = useRef<HTMLDivElement>(null)
-  const [only_failed, setOnlyFailed] = useState(false)
   const [here, setHere] = useState(1)
   /** On a narrow screen, where it lies over the log. */
   const [is_open, setOpen] = useState(false)
   const lines = useMemo(() => linesOf(reading, only_failed), [reading, only_failed])
-  const failures = reading.calls.filter(({ verdict }) => verdict === 'failed').length
-  const at_least = read.length < last_seq ? '≥ ' : ''
+  const is_part = read.length < last_seq
+  const { calls, failures } = (is_part && counted) || {
+    calls: reading.calls.length,
+    failures: failedCalls(reading).length,
+  }
+  const at_least = is_part && !counted ? '≥ ' : ''
   const virtualizer = useVirtualizer({
     count: lines.length,
     getScrollElement: () => scroller.current,
@@ -64,7 +74,7 @@ export function Outline(props: {
         onClick={() => setOpen(!is_open)}
       >
         Outline: {at_least}
-        {countText(reading.calls.length)} tool {reading.calls.length === 1 ? 'call' : 'calls'}
+        {countText(calls)} tool {calls === 1 ? 'call' : 'calls'}
         {failures > 0 && `, ${at_least}${countText(failures)} failed`}{' '}
         <span aria-hidden="true">{is_open ? '▴' : '▾'}</span>
       </button>
@@ -73,15 +83,15 @@ export function Outline(props: {
           Tool calls{' '}
           <span className="mono">
             {at_least}
-            {countText(reading.calls.length)}
+            {countText(calls)}
           </span>
         </h2>
-        {failures > 0 && (
+        {(failures > 0 || only_failed) && (
           <label className="check only-failed">
             <input
               type="checkbox"
               checked={only_failed}
-              onChange={({ target }) => setOnlyFailed(target.checked)}
+              onChange={({ target }) => onOnlyFailed(target.checked)}
             />
             Failed only{' '}
             <span className="mono">
@@ -113,7 +123,9 @@ export function Outline(props: {
                   }}
                 >
                   <span className="outline-number mono">{line.number ?? '·'}</span>
-                  <span className="outline-title mono">{line.title}</span>
+                  <span className="outline-title mono">
+                    {line.title} {line.detail && <span className="faint">{line.detail}</span>}
+                  </span>
                   {line.state === 'is-failed' && <span className="outline-state">failed</span>}
                   <span className="outline-seq mono">{countText(line.seq)}</span>
                   <Span line={line} began={began!} ended={ended!} />
@@ -146,7 +158,7 @@ function linesOf({ entries, calls }: Reading, only_failed: boolean): Line[] {
   const events = [...entries.values()]
     .filter(({ kind, blocks }) => kind === 'event' && !blocks.some((block) => 'call' in block && block.call))
     .map((read) => ({ read, run: runOf({ entries, calls }, read.seq) }))
-    .filter(({ read, run }) => run === undefined || run.first === read.seq)
+    .filter(({ read, run }) => run === undefined || (run.first === read.seq && !run.is_noise))
     .map(
       ({
         read: {
@@ -162,6 +174,7 @@ function linesOf({ entries, calls }: Reading, only_failed: boolean): Line[] {
           : block?.kind === 'state'
             ? block.title
             : speaker,
+        detail: undefined,
         number: undefined,
         state: 'is-event',
         from: 0,
@@ -171,8 +184,16 @@ function linesOf({ entries, calls }: Reading, only_failed: boolean): Line[] {
   return [...shown, ...events].sort((a, b) => a.seq - b.seq)
 }
 
-function lineOf({ seq, name, number, verdict, created_at, result }: ToolCall): Line {
+function lineOf({ seq, name, arguments: given, number, verdict, created_at, result }: ToolCall): Line {
   const from = Date.parse(created_at)
   const state = verdict === 'failed' ? 'is-failed' : ''
-  return { seq, title: name, number, state, from, to: from + (result?.duration_ms ?? 0) }
+  return {
+    seq,
+    title: name,
+    detail: detailOf(given),
+    number,
+    state,
+    from,
+    to: from + (result?.duration_ms ?? 0),
+  }
 }

@@ -1,7 +1,7 @@
 import type { Session } from '@annals/client'
-import { outcomeOf } from '@annals/messages/session'
+import { shownOutcome } from '@annals/messages/session'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { useProject } from '../access/project_context.tsx'
 import { navigate } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
@@ -9,13 +9,14 @@ import { shortText } from '../json/exact_json.ts'
 import { ConfirmDialog } from '../parts/confirm_dialog.tsx'
 import { CopyButton } from '../parts/copy_button.tsx'
 import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
-import { conditionsOf, type Filter, pathText } from '../sessions/conditions.ts'
+import { type Filter, pathText, tellingConditions } from '../sessions/conditions.ts'
 import { useIdentifier } from '../sessions/facts_query.ts'
 import { pathOf } from '../sessions/sessions_page.tsx'
 import type { Log } from './log_query.ts'
 import { SessionTree } from './session_tree.tsx'
 
 const VALUE_CHARACTERS_MAX = 60
+const CONFIGS_MAX = 24
 
 /** The session's user, configs, length and size. */
 export function SessionHead(props: { session: Session; log: Log; title: string | undefined }) {
@@ -30,7 +31,7 @@ export function SessionHead(props: { session: Session; log: Log; title: string |
     queryFn: ({ signal }) => annals.sessions.tokenCounts(id, { signal }),
     placeholderData: (before) => before,
   })
-  const outcome = outcomeOf(configs)
+  const outcome = shownOutcome(configs)
   const [began, ended] = [log.entry(1) ?? log.entry(log.last_seq), log.entry(log.last_seq)].map((item) =>
     Date.parse(item?.occurred_at ?? item?.created_at ?? ''),
   )
@@ -56,7 +57,7 @@ export function SessionHead(props: { session: Session; log: Log; title: string |
             className={`outcome is-${outcome.verdict}`}
             title={`${pathText(outcome.path)} is ${shortText(outcome.value)}`}
           >
-            {outcome.verdict}
+            {outcome.word}
           </span>
         )}
         <span className="session-actions">
@@ -78,15 +79,15 @@ export function SessionHead(props: { session: Session; log: Log; title: string |
           )}
         </span>
       </div>
-      <dl className="facts">
+      <Facts>
         <Fact name="entries">{countText(log.last_seq)}</Fact>
         <Fact name="tokens">{tokens.data ? countText(tokens.data.total_tokens) : '…'}</Fact>
         {took_ms > 0 && <Fact name="took">{durationText(took_ms)}</Fact>}
         <Fact name="created">
           <Timestamp at={session.created_at} />
         </Fact>
-        {conditionsOf(configs as Filter)
-          .slice(0, 12)
+        {tellingConditions(configs as Filter)
+          .slice(0, CONFIGS_MAX)
           .map(({ path, value }) => (
             <Fact key={pathText(path)} name={pathText(path)}>
               <Link to={pathOf({ filter: nested(path, value) })} title="All sessions with this">
@@ -94,7 +95,7 @@ export function SessionHead(props: { session: Session; log: Log; title: string |
               </Link>
             </Fact>
           ))}
-      </dl>
+      </Facts>
       <SessionTree id={id} />
       <ConfirmDialog
         title="Delete this session"
@@ -113,6 +114,38 @@ export function SessionHead(props: { session: Session; log: Log; title: string |
         </p>
       </ConfirmDialog>
     </header>
+  )
+}
+
+/** Facts in one line; where it is too short for them, a button shows all. */
+function Facts({ children }: { children: ReactNode }) {
+  const line = useRef<HTMLDListElement>(null)
+  const [is_open, setOpen] = useState(false)
+  const [is_cut, setCut] = useState(false)
+  useEffect(() => {
+    const watch = new ResizeObserver(() => {
+      const { scrollHeight, clientHeight } = line.current!
+      setCut(scrollHeight > clientHeight + 1)
+    })
+    watch.observe(line.current!)
+    return () => watch.disconnect()
+  }, [])
+  return (
+    <div className={`facts-line ${is_open ? 'is-open' : ''}`}>
+      <dl className="facts" ref={line}>
+        {children}
+      </dl>
+      {(is_cut || is_open) && (
+        <button
+          type="button"
+          className="button is-small is-quiet"
+          aria-expanded={is_open}
+          onClick={() => setOpen(!is_open)}
+        >
+          {is_open ? 'One line' : 'All facts'}
+        </button>
+      )}
+    </div>
   )
 }
 

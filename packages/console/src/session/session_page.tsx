@@ -8,7 +8,9 @@ import { usePageTitle } from '../parts/page_title.ts'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
 import { FinderContext } from '../search/finder.ts'
 import { useFinder } from '../search/mark_found.ts'
+import { type SessionFigures, useFigures } from '../sessions/facts_query.ts'
 import { useKeys } from '../shell/shortcuts.ts'
+import { useCallNumbers } from './call_numbers.ts'
 import { FORMATS, useConverted } from './converted_messages.ts'
 import { jsonOf } from './entry_actions.tsx'
 import { type Log, useLastSeq, useLog } from './log_query.ts'
@@ -45,7 +47,9 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   const shown: Shown = asked !== null && Object.hasOwn(SHOWN, asked) ? (asked as Shown) : undefined
   const [opened, setOpened] = useState<ReadonlySet<number>>(new Set())
   const log = useLog(id, opened_at)
-  const reading = useReading(log.read)
+  const numbers = useCallNumbers(id, log)
+  const reading = useReading(log.read, numbers)
+  const counted = useCounted(id, opened_at, log)
   const { calls } = reading
   const page = useRef<HTMLDivElement>(null)
   const finder = useFinder(text, page, '.said')
@@ -148,12 +152,26 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
             read={log.read}
             last_seq={log.last_seq}
             current={current}
+            counted={counted}
+            only_failed={shown === 'failed'}
+            onOnlyFailed={(is_on) => show({ show: is_on ? 'failed' : undefined })}
             onJump={jump}
           />
         </div>
       )}
     </div>
   )
+}
+
+/** The calls of the whole session, where more is stored than is loaded. */
+function useCounted(id: string, opened_at: number, { read, last_seq }: Log): SessionFigures | undefined {
+  const is_part = last_seq === opened_at && read.length < last_seq
+  const listed = useMemo(() => ({ id, updated_at: String(opened_at) }), [id, opened_at])
+  const figures = useFigures(
+    listed,
+    useMemo(() => (is_part ? [listed] : []), [is_part, listed]),
+  )
+  return figures?.is_whole ? figures : undefined
 }
 
 /** Whether a whole log has nothing of the kind that is shown. */

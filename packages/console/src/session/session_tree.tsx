@@ -1,5 +1,5 @@
 import type { Session } from '@annals/client'
-import { outcomeOf } from '@annals/messages/session'
+import { shownOutcome } from '@annals/messages/session'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useProject } from '../access/project_context.tsx'
@@ -76,7 +76,7 @@ function Branch({ of, items, id }: { of: Relative[]; items: Relative[]; id: stri
 function Twig({ session, items, is_here }: { session: Relative; items: Relative[]; is_here: boolean }) {
   const { id, configs, last_seq, parent_id, forked_from, forked_at_seq } = session
   const figures = useFigures(session, items)
-  const outcome = outcomeOf(configs)
+  const outcome = shownOutcome(configs)
   const failures = figures?.failures ?? 0
   return (
     <div className="twig">

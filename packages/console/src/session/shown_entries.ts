@@ -1,4 +1,4 @@
-import type { ReadEntry } from '@annals/messages/session'
+import { isShownElsewhere, type ReadEntry } from '@annals/messages/session'
 import type { Reading } from './log_reading.ts'
 
 /** What a session's log shows, as in its address. */
@@ -14,6 +14,9 @@ export type Shown = keyof typeof SHOWN | undefined
 const FOLDED_MIN = 3
 /** A run ends with each block of so many entries, so that a long one costs each row little. */
 const RUN_MAX = 100
+const PROGRESS = /(?:^|[._-])progress$/i
+/** The name of the format from which an importer took an event. */
+const SOURCE = /^source\.[\w-]+\./
 /** Events that say what became of the session or its log. */
 const TELLING = /^(?:annals\.|outcome$)/
 
@@ -36,28 +39,53 @@ export function isKind({ kind, blocks }: ReadEntry, shown: Shown): boolean {
   }
 }
 
-/** Where an entry belongs to a run of events of one type: its first entry, and how many there are. */
+/** Where an entry belongs to a run of events of one kind: its first entry, how many there are, and of what. */
 export interface Run {
   first: number
   count: number
   type: string
+  /** Whether nothing in it is worth a line of an outline. */
+  is_noise: boolean
 }
 
 /** The run of an entry, if it is folded: events such as progress, whose number says more than each of them. */
 export function runOf({ entries }: Reading, seq: number): Run | undefined {
-  const type = noiseType(entries.get(seq))
-  if (type === undefined) return undefined
-  let [first, last] = [seq, seq]
-  const [lowest, highest] = [seq - ((seq - 1) % RUN_MAX), seq - ((seq - 1) % RUN_MAX) + RUN_MAX - 1]
-  while (first > lowest && noiseType(entries.get(first - 1)) === type) first -= 1
-  while (last < highest && noiseType(entries.get(last + 1)) === type) last += 1
-  const count = last - first + 1
-  return count < FOLDED_MIN ? undefined : { first, count, type }
+  const kind = foldedKind(entries.get(seq))
+  if (kind === undefined) return undefined
+  const lowest = seq - ((seq - 1) % RUN_MAX)
+  let [first, count] = [seq, 1]
+  // Results that stand with their calls have no row, and interrupt nothing.
+  const reach = (from: number, step: 1 | -1, onEach: (at: number) => void) => {
+    for (let at = from; at >= lowest && at < lowest + RUN_MAX; at += step) {
+      const read = entries.get(at)
+      const here = foldedKind(read)
+      if (here === kind) onEach(at)
+      else if (here !== undefined || !read || !isShownElsewhere(read)) return
+    }
+  }
+  reach(seq - 1, -1, (at) => {
+    first = at
+    count += 1
+  })
+  reach(seq + 1, 1, () => {
+    count += 1
+  })
+  const is_noise = isNoise(entries.get(seq)!)
+  return !is_noise && count < FOLDED_MIN ? undefined : { first, count, type: kind, is_noise }
 }
 
-function noiseType(read: ReadEntry | undefined): string | undefined {
+/** The name under which an event is folded. */
+function foldedKind(read: ReadEntry | undefined): string | undefined {
   if (read?.kind !== 'event' || TELLING.test(read.speaker)) return undefined
-  return read.blocks.every(({ kind }) => kind === 'data' || kind === 'state') ? read.speaker : undefined
+  if (!read.blocks.every(({ kind }) => kind === 'data' || kind === 'state')) return undefined
+  return read.speaker.replace(SOURCE, '')
+}
+
+/** Whether an importer marked an event as noise, or it tells of progress. */
+function isNoise({ speaker, blocks }: ReadEntry): boolean {
+  if (PROGRESS.test(speaker)) return true
+  const [block] = blocks
+  return block?.kind === 'data' && (block.value as { noise?: unknown } | null)?.noise === true
 }
 
 /** Whether an entry has no row: the log shows others, or it is folded into an earlier one. */

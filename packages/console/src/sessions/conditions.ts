@@ -21,6 +21,15 @@ export function conditionsOf(filter: Filter, path: string[] = []): Condition[] {
   )
 }
 
+/** Where adapters and imports keep what only they read, and what every view shows anyway. */
+const KEPT =
+  /^(?:title|import|nonce|adk|adk_app|adk_user|ai_sdk_chat|ai_sdk_stream|claude_session|claude_summary|langgraph|openai_agents_session|pydantic_ai)$/
+
+/** What configs say about a run: without its title, and without the state of adapters and imports. */
+export function tellingConditions(configs: Filter): Condition[] {
+  return conditionsOf(configs).filter(({ path: [key] }) => !KEPT.test(key!))
+}
+
 /** The filter with all conditions. Of two for one path, the later one counts. */
 export function filterOf(conditions: Condition[]): Filter {
   const filter: Filter = {}

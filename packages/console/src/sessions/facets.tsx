@@ -1,9 +1,9 @@
 import type { Session } from '@annals/client'
 import { outcomeOf } from '@annals/messages/session'
 import { useMemo } from 'react'
-import { isObject, type Json, shortText } from '../json/exact_json.ts'
+import { ExactNumber, shortText } from '../json/exact_json.ts'
 import { countText } from '../parts/timestamp.tsx'
-import { type Condition, hasCondition, pathText } from './conditions.ts'
+import { type Condition, type Filter, hasCondition, pathText, tellingConditions } from './conditions.ts'
 import type { SessionsView } from './sessions_query.ts'
 
 const VALUES_MAX = 6
@@ -57,23 +57,17 @@ function facetsOf(rows: Session[]): Facet[] {
   const keys = new Map<string, Map<string, Facet>>()
   for (const { configs } of rows) {
     const outcome = outcomeOf(configs)
-    const walk = (object: Record<string, unknown>, path: string[]) => {
-      for (const [key, value] of Object.entries(object) as Array<[string, Json]>) {
-        const here = [...path, key]
-        if (isObject(value)) walk(value, here)
-        else if (!Array.isArray(value)) {
-          const name = pathText(here)
-          const values = keys.get(name) ?? new Map<string, Facet>()
-          keys.set(name, values)
-          const text = JSON.stringify(value)
-          const verdict = outcome && pathText(outcome.path) === name ? outcome.verdict : undefined
-          const facet = values.get(text) ?? { path: here, value, sessions: 0, verdict }
-          facet.sessions += 1
-          values.set(text, facet)
-        }
-      }
+    for (const { path, value } of tellingConditions(configs as Filter)) {
+      if (typeof value === 'object' && value !== null && !(value instanceof ExactNumber)) continue
+      const name = pathText(path)
+      const values = keys.get(name) ?? new Map<string, Facet>()
+      keys.set(name, values)
+      const text = JSON.stringify(value)
+      const verdict = outcome && pathText(outcome.path) === name ? outcome.verdict : undefined
+      const facet = values.get(text) ?? { path, value, sessions: 0, verdict }
+      facet.sessions += 1
+      values.set(text, facet)
     }
-    walk(configs, [])
   }
   return [...keys.values()]
     .filter(

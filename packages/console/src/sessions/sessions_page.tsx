@@ -6,7 +6,7 @@ import { Link } from '../address/link.tsx'
 import { Fold } from '../parts/fold.tsx'
 import { usePageTitle } from '../parts/page_title.ts'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
-import { type Column, ColumnsMenu, useColumns } from './columns.tsx'
+import { type Column, ColumnsMenu, useColumns, useConfigsKeys } from './columns.tsx'
 import {
   type Condition,
   conditionsOf,
@@ -43,12 +43,15 @@ export function SessionsPage() {
   )
   const columns_text = query.get('columns')
   const columns = useColumns(columns_text)
-  const show = (change: Partial<SessionsView> & { columns?: string | undefined }) =>
-    navigate(pathOf({ ...view, columns: columns_text ?? undefined, ...change }))
+  const key_text = query.get('key')
+  const shown = { ...view, columns: columns_text ?? undefined, key: key_text ?? undefined }
+  const show = (change: Partial<ListAddress>) => navigate(pathOf({ ...shown, ...change }))
   const sessions = useSessions(view)
   const readAnew = useReadAnew(view)
   const pages = useMemo(() => sessions.data?.pages.map(({ items }) => items) ?? [], [sessions.data])
   const rows = useMemo(() => pages.flat(), [pages])
+  const keys = useConfigsKeys(rows)
+  const configs_key = key_text ?? keys[0] ?? 'agent'
   const newest = useNewest(view)
   const is_filtered = view.user !== undefined || conditionsOf(view.filter).length > 0 || isLimited(view.range)
   const outcome_path = useMemo(() => outcomePathOf(rows), [rows])
@@ -73,8 +76,12 @@ export function SessionsPage() {
         <h1>Sessions</h1>
         <CompareButton chosen={chosen} />
         <Fold label="View">
-          <SavedViews path={pathOf({ ...view, columns: columns_text ?? undefined })} />
-          <ColumnsMenu columns={columns} onChange={(some) => show({ columns: some?.join() })} />
+          <SavedViews path={pathOf(shown)} />
+          <ColumnsMenu
+            {...{ columns, keys, configs_key }}
+            onChange={(some) => show({ columns: some?.join() })}
+            onKey={(key) => show({ key })}
+          />
           <TimeRangeField range={view.range} onChange={(range) => show({ range })} />
           <OrderSwitch view={view} onChange={(oldest_first) => show({ oldest_first })} />
         </Fold>
@@ -92,7 +99,7 @@ export function SessionsPage() {
         <Facets rows={rows} view={view} has_more={sessions.hasNextPage} onToggle={toggle} />
       </Fold>
       <SessionsList
-        {...{ rows, pages, view, columns, toggle, is_filtered, chosen }}
+        {...{ rows, pages, view, columns, configs_key, toggle, is_filtered, chosen }}
         onChoose={choose}
         state={sessions}
         onUser={(user) => show({ user: view.user === user ? undefined : user })}
@@ -108,6 +115,7 @@ function SessionsList(props: {
   state: ReturnType<typeof useSessions>
   view: SessionsView
   columns: Column[]
+  configs_key: string
   is_filtered: boolean
   chosen: string[]
   onChoose: (id: string) => void
@@ -115,7 +123,8 @@ function SessionsList(props: {
   onUser: (user: string) => void
   onClear: () => void
 }) {
-  const { rows, pages, state, view, columns, is_filtered, toggle, onUser, onClear, chosen, onChoose } = props
+  const { rows, pages, state, view, columns, configs_key, is_filtered, toggle } = props
+  const { onUser, onClear, chosen, onChoose } = props
   const { isPlaceholderData: is_before } = state
   const shown = useRef('')
   if (!is_before) shown.current = pathOf(view)
@@ -131,7 +140,7 @@ function SessionsList(props: {
       key={shown.current}
       rows={rows}
       pages={pages}
-      {...{ columns, chosen, onChoose }}
+      {...{ columns, configs_key, chosen, onChoose }}
       has_more={state.hasNextPage && !is_before}
       is_reading={state.isFetchingNextPage}
       onMore={() => void state.fetchNextPage()}
@@ -213,9 +222,16 @@ export function outcomePathOf(rows: Session[]): string[] | undefined {
   return undefined
 }
 
+/** What the address of the list says. */
+interface ListAddress extends SessionsView {
+  columns: string | undefined
+  /** The member of configs that has a column. */
+  key: string | undefined
+}
+
 /** The address of a view. */
-export function pathOf(view: Partial<SessionsView> & { columns?: string | undefined }): string {
-  const { user, filter, oldest_first, range, columns } = view
+export function pathOf(view: Partial<ListAddress>): string {
+  const { user, filter, oldest_first, range, columns, key } = view
   return withQuery('/sessions', {
     user,
     filter: filter && filterText(filter),
@@ -224,5 +240,6 @@ export function pathOf(view: Partial<SessionsView> & { columns?: string | undefi
     from: range?.from,
     to: range?.to,
     columns,
+    key,
   })
 }

@@ -1,15 +1,14 @@
 import type { Session } from '@annals/client'
-import { outcomeOf } from '@annals/messages/session'
+import { shownOutcome } from '@annals/messages/session'
 import { memo } from 'react'
 import { Link } from '../address/link.tsx'
 import { type Json, shortText } from '../json/exact_json.ts'
 import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
 import { VirtualTable } from '../parts/virtual_table.tsx'
 import { COLUMNS, type Column } from './columns.tsx'
-import { type Condition, conditionsOf, type Filter, pathText } from './conditions.ts'
+import { type Condition, type Filter, pathText, tellingConditions } from './conditions.ts'
 import { type SessionFacts, useFacts } from './facts_query.ts'
 
-const CHIPS_MAX = 8
 const idOf = ({ id }: { id: string }) => id
 
 /** The sessions as rows; only visible ones are rendered. */
@@ -18,6 +17,8 @@ export function SessionsTable(props: {
   /** The same in pages; all but the last have the same length. */
   pages: Session[][]
   columns: Column[]
+  /** The member of configs that has a column. */
+  configs_key: string
   has_more: boolean
   is_reading: boolean
   failure: unknown
@@ -28,14 +29,14 @@ export function SessionsTable(props: {
   chosen?: readonly string[]
   onChoose?: (id: string) => void
 }) {
-  const { rows, pages, columns, onUser, onCondition, chosen, onChoose, ...rest } = props
+  const { rows, pages, columns, configs_key, onUser, onCondition, chosen, onChoose, ...rest } = props
   const per_page = pages[0]?.length || 1
   return (
     <VirtualTable
       {...rest}
       label="Sessions"
       className="sessions-table"
-      columns={columns.map((column) => COLUMNS[column].name)}
+      columns={columns.map((column) => (column === 'configs' ? configs_key : COLUMNS[column].name))}
       widths={columns.map((column) => COLUMNS[column].width).join(' ')}
       rows={rows}
       keyOf={idOf}
@@ -45,7 +46,7 @@ export function SessionsTable(props: {
           session={session}
           page={pages[Math.floor(index / per_page)]!}
           is_chosen={chosen?.includes(session.id)}
-          {...{ columns, onUser, onCondition, onChoose }}
+          {...{ columns, configs_key, onUser, onCondition, onChoose }}
         />
       )}
     />
@@ -56,6 +57,7 @@ interface CellsParts {
   session: Session
   page: Session[]
   columns: Column[]
+  configs_key: string
   is_chosen: boolean | undefined
   onChoose: ((id: string) => void) | undefined
   onUser: (user: string) => void
@@ -66,6 +68,7 @@ const SessionCells = memo(function SessionCells({
   session,
   page,
   columns,
+  configs_key,
   is_chosen,
   onChoose,
   ...actions
@@ -80,7 +83,7 @@ const SessionCells = memo(function SessionCells({
       case 'user':
         return <UserCell key={column} session={session} facts={facts} {...actions} />
       case 'configs':
-        return <ConfigsCell key={column} session={session} {...actions} />
+        return <ConfigsCell key={column} {...{ session, configs_key }} {...actions} />
       case 'created':
         return (
           <div key={column} role="cell" className="cell-time is-created">
@@ -100,7 +103,7 @@ const SessionCells = memo(function SessionCells({
 })
 
 function OutcomeCell({ session, onCondition }: Pick<CellsParts, 'session' | 'onCondition'>) {
-  const outcome = outcomeOf(session.configs)
+  const outcome = shownOutcome(session.configs)
   return (
     <div role="cell" className="cell-outcome">
       {outcome && (
@@ -110,7 +113,7 @@ function OutcomeCell({ session, onCondition }: Pick<CellsParts, 'session' | 'onC
           title={`Only sessions with ${pathText(outcome.path)}=${shortText(outcome.value)}`}
           onClick={() => onCondition({ path: outcome.path, value: outcome.value as Json })}
         >
-          {outcome.verdict}
+          {outcome.word}
         </button>
       )}
     </div>
@@ -162,23 +165,24 @@ function UserCell(props: { session: Session; facts: SessionFacts; onUser: (user:
   )
 }
 
-function ConfigsCell({ session, onCondition }: Pick<CellsParts, 'session' | 'onCondition'>) {
-  const conditions = conditionsOf(session.configs as Filter)
+function ConfigsCell(props: Pick<CellsParts, 'session' | 'onCondition' | 'configs_key'>) {
+  const { session, configs_key, onCondition } = props
+  const found = tellingConditions(session.configs as Filter).find(
+    ({ path }) => pathText(path) === configs_key,
+  )
+  const text = found && (Array.isArray(found.value) ? `[${found.value.length}]` : shortText(found.value))
   return (
     <div role="cell" className="cell-configs">
-      {conditions.slice(0, CHIPS_MAX).map(({ path, value }) => (
+      {found && (
         <button
-          key={pathText(path)}
           type="button"
-          className="chip"
-          title={`Only sessions with ${pathText(path)}=${shortText(value)}`}
-          onClick={() => onCondition({ path, value })}
+          className="plain"
+          title={`Only sessions with ${configs_key}=${shortText(found.value)}`}
+          onClick={() => onCondition(found)}
         >
-          <span className="chip-key">{pathText(path)}</span>{' '}
-          {Array.isArray(value) ? `[${value.length}]` : shortText(value)}
+          {text}
         </button>
-      ))}
-      {conditions.length > CHIPS_MAX && <span className="faint">+{conditions.length - CHIPS_MAX}</span>}
+      )}
     </div>
   )
 }
@@ -199,7 +203,7 @@ function FigureCell({ column, figures }: { column: FigureColumn; figures: Sessio
 
 function figureText(column: FigureColumn, figures: NonNullable<SessionFacts['figures']>): string {
   const { last_seq, total_tokens, duration_ms, calls, failures, is_whole } = figures
-  // Only the beginning of a long session is read for these.
+  // Calls are counted up to where the log is read; nothing is said of none so far.
   const least = is_whole ? '' : '≥ '
   switch (column) {
     case 'entries':
@@ -209,8 +213,8 @@ function figureText(column: FigureColumn, figures: NonNullable<SessionFacts['fig
     case 'tokens':
       return countText(total_tokens)
     case 'calls':
-      return `${least}${countText(calls)}`
+      return calls === 0 && !is_whole ? '…' : `${least}${countText(calls)}`
     case 'failures':
-      return failures === 0 && is_whole ? '–' : `${least}${countText(failures)}`
+      return failures > 0 ? `${least}${countText(failures)}` : is_whole ? '–' : '…'
   }
 }

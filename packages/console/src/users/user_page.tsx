@@ -7,7 +7,7 @@ import { ConfirmDialog } from '../parts/confirm_dialog.tsx'
 import { usePageTitle } from '../parts/page_title.ts'
 import { Failure, Loading } from '../parts/states.tsx'
 import { countText } from '../parts/timestamp.tsx'
-import { useColumns } from '../sessions/columns.tsx'
+import { useColumns, useConfigsKeys } from '../sessions/columns.tsx'
 import { filterOf } from '../sessions/conditions.ts'
 import { pathOf } from '../sessions/sessions_page.tsx'
 import { useSessions } from '../sessions/sessions_query.ts'
@@ -93,6 +93,7 @@ function NewestSessions({ user, sessions_count }: { user: string; sessions_count
   const columns = useColumns(null)
   const sessions = useSessions({ user, filter: {}, oldest_first: false, range: {} })
   const rows = useMemo(() => sessions.data?.pages[0]?.items.slice(0, SESSIONS_SHOWN) ?? [], [sessions.data])
+  const [configs_key = 'agent'] = useConfigsKeys(rows)
   if (sessions.isPending) return <Loading what="sessions" />
   if (sessions.isError && rows.length === 0)
     return <Failure error={sessions.error} onRetry={() => void sessions.refetch()} />
@@ -102,7 +103,7 @@ function NewestSessions({ user, sessions_count }: { user: string; sessions_count
       <SessionsTable
         rows={rows}
         pages={[rows]}
-        columns={columns}
+        {...{ columns, configs_key }}
         has_more={false}
         is_reading={false}
         failure={undefined}

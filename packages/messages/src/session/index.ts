@@ -1,3 +1,4 @@
+export { detailOf } from './call_detail.js'
 export { type IndexedCall, type IndexedPiece, type IndexState, indexCalls } from './call_index.js'
 export type {
   Block,
@@ -13,5 +14,5 @@ export type {
 } from './entry.js'
 export { textSaysFailed } from './failures.js'
 export type { KeptState } from './kept_state.js'
-export { type Outcome, outcomeOf, verdictOf } from './outcome.js'
+export { type Outcome, outcomeOf, type ShownOutcome, shownOutcome, verdictOf } from './outcome.js'
 export { isShownElsewhere, SessionReader } from './session_reader.js'

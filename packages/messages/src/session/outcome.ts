@@ -55,6 +55,31 @@ export function outcomeOf(configs: Record<string, unknown>, path: string[] = [])
   return undefined
 }
 
+/** An outcome as it is shown: in its project's own word, such as `submitted`, where configs have one. */
+export interface ShownOutcome extends Omit<Outcome, 'verdict'> {
+  word: string
+  /** `other`: nobody knows whether this word is good or bad. */
+  verdict: Outcome['verdict'] | 'other'
+}
+
+const WORD = /^\p{L}[\p{L}\p{N} _-]{0,23}$/u
+const WORD_KEY = /^(?:status|outcome|result|state|verdict|exit_?status)$/i
+
+/** What is shown of a run's outcome: the verdict, or else a word that configs have in its place. */
+export function shownOutcome(configs: Record<string, unknown>): ShownOutcome | undefined {
+  const outcome = outcomeOf(configs)
+  if (outcome) return { ...outcome, word: wordIn(outcome.value) ?? outcome.verdict }
+  for (const [key, value] of Object.entries(configs)) {
+    const word = WORD_KEY.test(key) ? wordIn(value) : undefined
+    if (word !== undefined) return { verdict: 'other', word, path: [key], value }
+  }
+  return undefined
+}
+
+function wordIn(value: unknown): string | undefined {
+  return typeof value === 'string' && WORD.test(value) ? value : undefined
+}
+
 /** What a value, as JSON text, says of the outcome. */
 export function verdictOf(path: string[], value: string): 'failed' | 'passed' | undefined {
   const parsed = value === '' ? undefined : parsedValue(value)

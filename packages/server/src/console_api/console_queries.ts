@@ -153,6 +153,35 @@ CROSS JOIN LATERAL (SELECT count(*) AS calls, count(*) FILTER (WHERE t.failed) A
 WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])`,
 )
 
+/**
+ * The numbers of calls that are recorded in a part of a log. Parameters: $1 project, $2 session, $3 after and $4 up to
+ * which seq. Rows: json, a pair of seq and the number of its first call.
+ */
+export const READ_CALL_NUMBERS = prepared(
+  'read_call_numbers',
+  `SELECT json_build_array(t.seq, min(t.number))::text AS json FROM tool_calls t
+WHERE t.project_id = $1 AND t.session_id = $2 AND t.seq > $3 AND t.seq <= $4 GROUP BY t.seq ORDER BY t.seq`,
+)
+
+/** How far the index of calls has read a session. Parameters: $1 project, $2 session. Row: seq. */
+export const READ_CALLS_SEQ = prepared(
+  'read_calls_seq',
+  `SELECT u.seq FROM change_cursors u
+WHERE u.project_id = $1 AND u.consumer = '${CALLS_CONSUMER}' AND u.session_id = $2`,
+)
+
+/**
+ * The tools whose results are stored at some entries. Parameters: $1 project, $2 session ids, and $3 a seq in each. Rows:
+ * json.
+ */
+export const NAME_TOOLS_OF_RESULTS = prepared(
+  'name_tools_of_results',
+  `SELECT json_build_object('session_id', t.session_id, 'seq', t.result_seq, 'tool', t.name)::text AS json
+FROM unnest($2::uuid[], $3::bigint[]) AS g (session_id, seq)
+JOIN tool_calls t ON t.session_id = g.session_id AND t.result_seq = g.seq
+WHERE t.project_id = $1 AND t.session_id = ANY ($2::uuid[])`,
+)
+
 /** Sessions above one that are looked for: its parent or what it was copied from, and so on. */
 const ABOVE_MAX = 20
 /** Sessions below one that are looked at. */

@@ -25,6 +25,7 @@ import {
   readIdentifiers,
   readSessionTree,
 } from './console_figures.js'
+import { NAME_TOOLS_OF_RESULTS, READ_CALL_NUMBERS, READ_CALLS_SEQ } from './console_queries.js'
 import { type SignInParts, sessionRoutes } from './session_routes.js'
 
 // Built by packages/console into this package.
@@ -126,6 +127,11 @@ function protect(reply: FastifyReply): FastifyReply {
 
 const IdsQuery = Strict({ ids: Type.String({ minLength: 1 }) })
 
+const Seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+const SEQS_MAX = 1_000
+const CallsQuery = Strict({ id: Type.String({ format: 'uuid' }), after_seq: Seq, to_seq: Seq })
+const ResultsQuery = Strict({ of: Type.String({ minLength: 1 }) })
+
 const TreeQuery = Strict({ id: Type.String({ format: 'uuid' }) })
 
 const UsersQuery = Strict({ ids: Type.String({ minLength: 1 }), by: Type.Optional(Type.String()) })
@@ -170,6 +176,30 @@ function consoleDataRoutes(app: AppServer, { database, changes }: ConsoleParts):
     return answer(reply, JSON.stringify({ items: await readFigures(request, ids) }))
   })
 
+  app.get('/call_numbers', { schema: { hide: true, querystring: CallsQuery } }, async (request, reply) => {
+    const { database, project_id } = request
+    const { id, after_seq, to_seq } = request.query
+    await prepareCalls(changes, request)
+    const [read, rows] = await Promise.all([
+      database.query(READ_CALLS_SEQ, [project_id, id]),
+      database.query(READ_CALL_NUMBERS, [project_id, id, after_seq, Math.min(to_seq, after_seq + SEQS_MAX)]),
+    ])
+    const is_whole = Number(read[0]?.seq ?? 0) >= to_seq
+    return answer(reply, `{"items":[${rows.map(({ json }) => json).join(',')}],"is_whole":${is_whole}}`)
+  })
+
+  app.get('/result_tools', { schema: { hide: true, querystring: ResultsQuery } }, async (request, reply) => {
+    const { database, project_id } = request
+    const [ids, seqs] = parsePlaces(request.query.of)
+    await prepareCalls(changes, request)
+    return answer(
+      reply,
+      itemsOf(
+        (await database.query(NAME_TOOLS_OF_RESULTS, [project_id, ids, seqs])).map(({ json }) => json!),
+      ),
+    )
+  })
+
   app.get('/tree', { schema: { hide: true, querystring: TreeQuery } }, async (request, reply) =>
     answer(reply, await readSessionTree(request, request.query.id.toLowerCase())),
   )
@@ -208,6 +238,16 @@ function parseIds(text: string, most: number): string[] {
     throw invalidRequest(`Query parameter ids must be 1 to ${most} UUIDs with commas between them.`)
   }
   return ids as string[]
+}
+
+/** Entries: a session's id, a colon and a seq each. @throws AnnalsError invalid_request */
+function parsePlaces(text: string): [ids: string[], seqs: number[]] {
+  const places = text.split(',').map((place) => place.split(':'))
+  const ids = places.map(([id]) => parseId(id!))
+  const seqs = places.map(([, seq = '']) => (/^[1-9]\d{0,14}$/.test(seq) ? Number(seq) : undefined))
+  if (places.length > PAGE_LIMIT_MAX || ids.includes(undefined) || seqs.includes(undefined))
+    throw invalidRequest(`Query parameter of must be 1 to ${PAGE_LIMIT_MAX} times a UUID, a colon and a seq.`)
+  return [ids as string[], seqs as number[]]
 }
 
 /** The path of a member of configs: a JSON array of names. @throws AnnalsError invalid_request */

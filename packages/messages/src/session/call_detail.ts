@@ -1,0 +1,28 @@
+const BEGINNING = 2_000
+const DETAIL_MAX = 80
+const PATH = /^[\w.~@+-]*[\\/][\w.~@+\\/-]+$/
+const PATH_MAX = 28
+const TELLING =
+  /"(?:command|cmd|script|code|file_path|filepath|filename|path|notebook_path|url|pattern|query|q|prompt|description)"\s*:\s*(?:\[\s*)?"((?:[^"\\]|\\.){1,300})/i
+const FIRST_TEXT = /"\s*:\s*"((?:[^"\\]|\\.){1,300})/
+
+/** What a call is about, in a few words: its command, its path, or else its first text. */
+export function detailOf(given: string): string | undefined {
+  // Arguments may be a whole file; what tells something comes first, or is left out.
+  const beginning = given.slice(0, BEGINNING)
+  const text = (TELLING.exec(beginning) ?? FIRST_TEXT.exec(beginning))?.[1]
+  if (text === undefined) return undefined
+  const line = textIn(text).trim().replaceAll(/\s+/g, ' ')
+  // Of a path, the end tells more.
+  if (PATH.test(line) && line.length > PATH_MAX) return `…/${line.split(/[\\/]/).slice(-2).join('/')}`
+  if (line.length <= DETAIL_MAX) return line || undefined
+  return `${line.slice(0, DETAIL_MAX - 1)}…`
+}
+
+function textIn(json: string): string {
+  try {
+    return JSON.parse(`"${json}"`) as string
+  } catch {
+    return json
+  }
+}
