@@ -20,7 +20,7 @@ import { Outline, type OutlineHandle } from './outline.tsx'
 import { SessionHead } from './session_head.tsx'
 import { titleOf } from './session_title.ts'
 import { SessionToolbar } from './session_toolbar.tsx'
-import { isHidden, isKind, SHOWN, type Shown } from './shown_entries.ts'
+import { isHidden, isKind, SHOWN, type Shown, shownOf } from './shown_entries.ts'
 import { Timeline, type TimelineHandle } from './timeline.tsx'
 
 /** One session: its log in order, and live. */
@@ -43,12 +43,10 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   const current = seqOf(query.get('seq'))
   const text = query.get('q') ?? ''
   const format = FORMATS.find((one) => one === query.get('format'))
-  const asked = query.get('show')
-  const shown: Shown = asked !== null && Object.hasOwn(SHOWN, asked) ? (asked as Shown) : undefined
+  const shown = shownOf(query.get('show'))
   const [opened, setOpened] = useState<ReadonlySet<number>>(new Set())
   const log = useLog(id, opened_at)
-  const numbers = useCallNumbers(id, log)
-  const reading = useReading(log.read, numbers)
+  const reading = useReading(log.read, useCallNumbers(id, log))
   const counted = useCounted(id, opened_at, log)
   const { calls } = reading
   const page = useRef<HTMLDivElement>(null)

@@ -10,6 +10,11 @@ export const SHOWN = {
 } as const
 export type Shown = keyof typeof SHOWN | undefined
 
+/** What an address asks for. */
+export function shownOf(text: string | null): Shown {
+  return text !== null && Object.hasOwn(SHOWN, text) ? (text as Shown) : undefined
+}
+
 /** So many events of a type in a row are folded into one line. */
 const FOLDED_MIN = 3
 /** A run ends with each block of so many entries, so that a long one costs each row little. */
