@@ -21,6 +21,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/session/{session_id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export a session in the format of another tool
+         * @description The whole session as a file, streamed, without the envelope: `atif`, a trajectory of ATIF 1.6; `openai` or `anthropic`, a line `{ "messages" }` as files for fine-tuning have it; `jsonl`, the session and each item of its timeline on a line each. What a format has no form for is counted by kind at the end of the file: in `omitted`, or of a trajectory in `final_metrics.extra.omitted`. If the connection is closed before the end, the file is not complete.
+         */
+        get: operations["exportSession"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/webhooks": {
         parameters: {
             query?: never;
@@ -3067,6 +3087,16 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description It does not exist, or it belongs to another project. */
+        session_not_found: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description The request is invalid. */
         "invalid_request-or-invalid_json": {
             headers: {
@@ -3139,16 +3169,6 @@ export interface components {
         };
         /** @description The token does not allow this, or a quota of the project is used up. */
         "insufficient_scope-or-quota_exceeded": {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description It does not exist, or it belongs to another project. */
-        session_not_found: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -3602,6 +3622,45 @@ export interface operations {
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
             403: components["responses"]["insufficient_scope"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    exportSession: {
+        parameters: {
+            query: {
+                /** @description What to write. */
+                format: "atif" | "openai" | "anthropic" | "jsonl";
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                    "application/x-ndjson": string;
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["headers_too_large"];
             500: components["responses"]["internal_error"];

@@ -1,3 +1,4 @@
+import { noAnswer } from './annals_error.js'
 import { List, type Page } from './list.js'
 import type { AppendOptions, BatchOptions, CallOptions, CreateOptions, MessageOptions } from './options.js'
 import { SessionConfigs } from './session_configs.js'
@@ -10,6 +11,7 @@ import type {
   ContextQuery,
   CopiedSession,
   EventsQuery,
+  ExportQuery,
   Fork,
   JsonObject,
   LatestQuery,
@@ -33,6 +35,7 @@ import type {
   TimelineQuery,
   TokenCounts,
 } from './types.js'
+import { onAbort } from './waiting.js'
 
 /** By default the API sends a whole session as one page; walking a list should not need the memory for that. */
 const MESSAGE_PAGE_LIMIT = 200
@@ -205,6 +208,35 @@ export class Sessions {
     options?: CallOptions,
   ): Promise<Context<Item>> {
     return this.#transport.call({ method: 'GET', path: ['session', session_id, 'context'], query }, options)
+  }
+
+  /**
+   * The whole session as a file for another tool, piece by piece: `atif`, `openai`, `anthropic`, or `jsonl`. What the
+   * format has no form for is counted at the end of the file. Only a stream that ends without an error is whole.
+   */
+  async *export(
+    session_id: string,
+    query: ExportQuery,
+    { signal }: Pick<CallOptions, 'signal'> = {},
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    const call = { method: 'GET' as const, path: ['session', session_id, 'export'], query }
+    const accept = 'application/json, application/x-ndjson'
+    const reading = new AbortController()
+    const unfollow = onAbort(signal, (reason) => reading.abort(reason))
+    try {
+      const response = await this.#transport.open(call, { accept }, reading.signal)
+      const reader = response.body!.getReader()
+      for (;;) {
+        const { done, value } = await reader.read().catch((error) => {
+          throw signal?.aborted ? signal.reason : noAnswer('The export', error)
+        })
+        if (done) return
+        yield value
+      }
+    } finally {
+      unfollow()
+      reading.abort()
+    }
   }
 
   tokenCounts(session_id: string, options?: CallOptions): Promise<TokenCounts> {

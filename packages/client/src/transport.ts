@@ -108,9 +108,12 @@ export class Transport {
     }
   }
 
-  /** Opens an event stream. The caller reads the body and ends it with the signal. */
+  /**
+   * Opens an event stream, or one of the types in `headers.accept`. The caller reads the body and ends it with the signal.
+   */
   async open(call: Call, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
-    const { what, url, init } = this.#prepare(call, {}, { ...headers, accept: 'text/event-stream' })
+    const { accept = 'text/event-stream' } = headers
+    const { what, url, init } = this.#prepare(call, {}, { ...headers, accept })
     try {
       await this.#authorize(init)
       let response = await this.#fetch(url, { ...init, signal })
@@ -120,8 +123,8 @@ export class Transport {
         await this.#authorize(init)
         response = await this.#fetch(url, { ...init, signal })
       }
-      const type = response.headers.get('content-type') ?? ''
-      if (response.ok && type.startsWith('text/event-stream') && response.body) return response
+      const type = response.headers.get('content-type')?.split(';', 1)[0] ?? 'none'
+      if (response.ok && accept.split(', ').includes(type) && response.body) return response
       throw refusal(what, response, await response.text())
     } catch (error) {
       throw error instanceof AnnalsError || signal.aborted ? error : noAnswer(what, error)

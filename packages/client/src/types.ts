@@ -53,6 +53,7 @@ type Retractions = paths[`${Api}/session/{session_id}/retractions`]
 type Compactions = paths[`${Api}/session/{session_id}/compactions`]
 type MessageMetaOf = paths[`${Api}/session/{session_id}/messages/{message_id}/meta`]
 type ContextOf = paths[`${Api}/session/{session_id}/context`]
+type ExportOf = paths[`${Api}/session/{session_id}/export`]
 type TokenCountsOf = paths[`${Api}/session/{session_id}/token_counts`]
 type SearchOf = paths[`${Api}/search`]
 type ToolsOf = paths[`${Api}/tools`]
@@ -159,6 +160,8 @@ export type ToolQuery = WithFilter<QueryOf<ToolOf['get']>, 'filter_by_configs'>
 export type EventsQuery = QueryOf<Events['get']>
 export type MessagesQuery = QueryOf<Messages['get']>
 export type ContextQuery = QueryOf<ContextOf['get']>
+/** The format of a session's export. */
+export type ExportQuery = QueryOf<ExportOf['get']>
 export type LatestQuery = QueryOf<LatestOf['get']>
 export type TimelineQuery = QueryOf<Timeline['get']>
 export type LearningSpacesQuery = WithFilter<QueryOf<LearningSpaces['get']>, 'filter_by_meta'>

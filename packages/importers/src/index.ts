@@ -1,5 +1,5 @@
 export { EXPORT_FORMATS, type ExportFormat, exportSession } from './exporting/export_session.js'
-export type { Omissions } from './exporting/live_entries.js'
+export type { Omissions } from './exporting/session_document.js'
 export type { Format } from './format.js'
 export { FORMATS } from './formats.js'
 export { type ImportFile, type ReadOptions, readImport, UnknownFormat } from './read_import.js'

@@ -93,7 +93,7 @@ describe('a session in ATIF', () => {
       },
     ])
     expect(steps[0].extra).toBeUndefined()
-    expect(final_metrics).toEqual({ total_steps: 2 })
+    expect(final_metrics).toEqual({ total_steps: 2, extra: { omitted } })
     expect(omitted).toEqual({ 'event note': 1, 'was retracted': 1 })
     expect(notes).toContain('event note (1)')
   })

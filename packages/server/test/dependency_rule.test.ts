@@ -19,7 +19,7 @@ const TREE = `
   lifecycle changes http metrics
   module
   users projects access blobs log search tools runs webhooks
-  sessions learning otel mcp console_api
+  sessions learning otel exports mcp console_api
   service
   cluster
 `

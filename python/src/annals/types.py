@@ -216,6 +216,11 @@ class EventsQuery(TypedDict):
     """true: newest first. false: oldest first."""
 
 
+class ExportSessionQuery(TypedDict):
+    format: NotRequired[Literal["atif", "openai", "anthropic", "jsonl"] | None]
+    """What to write."""
+
+
 class Feedback(TypedDict):
     statement_ids: list[str]
     session_id: str

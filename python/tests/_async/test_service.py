@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from contextlib import aclosing
 from decimal import Decimal
 from io import BytesIO
+from uuid import uuid4
 from zipfile import ZipFile
 
 import pytest
@@ -203,6 +205,18 @@ async def test_blobs_are_sent_and_read_whole_or_in_part(annals: AsyncAnnals) -> 
     with pytest.raises(AnnalsError) as caught:
         await annals.blobs.get("0" * 64)
     assert caught.value.error == "blob_not_found"
+
+
+async def test_a_session_is_exported_piece_by_piece(annals: AsyncAnnals, session_id: str) -> None:
+    await annals.sessions.append_message(session_id, blob={"role": "user", "content": "Hello"})
+    content = b""
+    async for piece in annals.sessions.export(session_id, "openai"):
+        content += piece
+    assert json.loads(content)["messages"] == [{"role": "user", "content": "Hello"}]
+    with pytest.raises(AnnalsError) as caught:
+        async for _ in annals.sessions.export(str(uuid4()), "jsonl"):
+            pass
+    assert caught.value.error == "session_not_found"
 
 
 async def test_a_message_has_files_which_have_urls_that_need_no_key(annals: AsyncAnnals, session_id: str) -> None:

@@ -31,7 +31,13 @@ FOR_OTHER_CLIENTS = [
 ]
 
 # Bytes, which test_service.py sends and reads.
-NOT_JSON = ["GET /blobs/*", "PUT /blobs/*", "POST /agent_skills", "GET /agent_skills/*/download_zip"]
+NOT_JSON = [
+    "GET /blobs/*",
+    "PUT /blobs/*",
+    "POST /agent_skills",
+    "GET /agent_skills/*/download_zip",
+    "GET /session/*/export",
+]
 
 
 @pytest.mark.parametrize(("line", "method", "body", "keyed"), METHODS)

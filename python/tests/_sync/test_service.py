@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from contextlib import closing
 from decimal import Decimal
 from io import BytesIO
+from uuid import uuid4
 from zipfile import ZipFile
 
 import pytest
@@ -201,6 +203,18 @@ def test_blobs_are_sent_and_read_whole_or_in_part(annals: Annals) -> None:
     with pytest.raises(AnnalsError) as caught:
         annals.blobs.get("0" * 64)
     assert caught.value.error == "blob_not_found"
+
+
+def test_a_session_is_exported_piece_by_piece(annals: Annals, session_id: str) -> None:
+    annals.sessions.append_message(session_id, blob={"role": "user", "content": "Hello"})
+    content = b""
+    for piece in annals.sessions.export(session_id, "openai"):
+        content += piece
+    assert json.loads(content)["messages"] == [{"role": "user", "content": "Hello"}]
+    with pytest.raises(AnnalsError) as caught:
+        for _ in annals.sessions.export(str(uuid4()), "jsonl"):
+            pass
+    assert caught.value.error == "session_not_found"
 
 
 def test_a_message_has_files_which_have_urls_that_need_no_key(annals: Annals, session_id: str) -> None:

@@ -5,7 +5,7 @@ import { entriesOfStep } from '../formats/atif.js'
 import { isEmpty, objectIn, textIn } from '../json.js'
 import type { JsonObject } from '../records.js'
 import { timeOf } from '../times.js'
-import { type ExportedSession, liveEntries, type Omissions, omit } from './live_entries.js'
+import { type AboutSession, type Omissions, omit, type SessionDocument } from './session_document.js'
 
 const VERSION = 'ATIF-v1.6'
 const NOTE = 'Of these, extra.annals has what ATIF has no form for: '
@@ -26,22 +26,95 @@ interface Step {
   open: Set<string>
 }
 
+/** Characters of entries that wait for the end of their step: any number of events may follow one message. */
+const WAITING_LENGTH_MAX = 256 * 1024
+
 /**
  * A session as a trajectory, on one line. A step is made of a message, the results of its calls, and the events after it.
- * Where the step alone would not be read as these entries again, `extra.annals.entries` has them.
+ * Where the step alone would not be read as these entries again, `extra.annals.entries` has them. Where very much follows
+ * one message, steps without a message have the rest.
  */
-export async function* atifDocument(
-  { session, user, entries }: ExportedSession,
-  omitted: Omissions,
-): AsyncGenerator<string> {
-  const { configs } = session
-  const name = textIn(configs.agent) ?? 'annals'
-  const model_name = textIn(configs.model)
-  const agent = { name, version: textIn(configs.version) ?? 'unknown', ...(model_name && { model_name }) }
-  let step: Step | undefined
-  let count = 0
-  const early: Exact[] = []
-  const head = () => {
+export class AtifDocument implements SessionDocument {
+  private step: Step | undefined
+  private count = 0
+  private has_head = false
+  /** Events before the first step. */
+  private early: Exact[] = []
+  private waiting_length = 0
+
+  constructor(
+    private readonly about: AboutSession,
+    private readonly omitted: Omissions,
+  ) {}
+
+  add(entry: TimelineItem): string {
+    const exact = exactOf(entry)
+    if (entry.kind === 'event') {
+      omit(this.omitted, `event ${entry.type}`)
+      return this.addEvent(exact)
+    }
+    const read = neutralOf(entry)
+    if (this.step && read && answers(read, this.step)) {
+      const written = this.writeIfLong(exact)
+      if (this.step) {
+        addResults(this.step, read, exact)
+        return written
+      }
+      this.step = stepOf(read, entry, exact)
+      return written
+    }
+    if (read === undefined) omit(this.omitted, 'unreadable message')
+    const written = this.write()
+    this.step = stepOf(read, entry, exact)
+    return written
+  }
+
+  end(): string {
+    const { omitted } = this
+    const has_all = omitted.size === 0
+    const notes = has_all
+      ? {}
+      : { notes: NOTE + [...omitted].map(([what, n]) => `${what} (${n})`).join(', ') }
+    const written = this.write()
+    const extra = has_all ? {} : { extra: { omitted: Object.fromEntries(omitted) } }
+    const last = { ...notes, final_metrics: { total_steps: this.count, ...extra } }
+    return `${written}],${writeJson(last).slice(1)}\n`
+  }
+
+  private addEvent(exact: Exact): string {
+    const written = this.writeIfLong(exact)
+    if (this.step) this.step.entries.push(exact)
+    else if (this.has_head)
+      this.step = { source: 'system', message: '', results: [], entries: [exact], open: new Set() }
+    else this.early.push(exact)
+    return written
+  }
+
+  private writeIfLong(next: Exact): string {
+    const { length } = writeJson(next)
+    const written = this.waiting_length + length > WAITING_LENGTH_MAX ? this.write() : ''
+    this.waiting_length += length
+    return written
+  }
+
+  private write(): string {
+    const { step, early } = this
+    const head = this.has_head ? '' : this.head(early)
+    this.has_head = true
+    this.early = []
+    this.waiting_length = 0
+    this.step = undefined
+    if (!step) return head
+    this.count += 1
+    return `${head}${this.count === 1 ? '' : ','}${writeJson(stepJson(step, this.count))}`
+  }
+
+  private head(early: Exact[]): string {
+    const { session, user } = this.about
+    const { configs } = session
+    const name = textIn(configs.agent) ?? 'annals'
+    const model_name = textIn(configs.model)
+    const agent = { name, version: textIn(configs.version) ?? 'unknown', ...(model_name && { model_name }) }
     const annals = {
       configs,
       ...(user !== undefined && { user }),
@@ -50,31 +123,6 @@ export async function* atifDocument(
     const about = { schema_version: VERSION, session_id: session.id, agent, extra: { annals } }
     return `${writeJson(about).slice(0, -1)},"steps":[`
   }
-  const write = (one: Step) => {
-    count += 1
-    return `${count === 1 ? head() : ','}${writeJson(stepJson(one, count))}`
-  }
-  for await (const entry of liveEntries(entries, omitted)) {
-    const exact = exactOf(entry)
-    if (entry.kind === 'event') {
-      omit(omitted, `event ${entry.type}`)
-      ;(step?.entries ?? early).push(exact)
-      continue
-    }
-    const read = neutralOf(entry)
-    if (step && read && answers(read, step)) {
-      addResults(step, read, exact)
-      continue
-    }
-    if (step) yield write(step)
-    step = stepOf(read, entry, exact)
-    if (read === undefined) omit(omitted, 'unreadable message')
-  }
-  if (step) yield write(step)
-  if (count === 0) yield head()
-  const notes =
-    omitted.size === 0 ? {} : { notes: NOTE + [...omitted].map(([what, n]) => `${what} (${n})`).join(', ') }
-  yield `],${writeJson({ ...notes, final_metrics: { total_steps: count } }).slice(1)}\n`
 }
 
 function stepJson({ open: _, entries, results, ...step }: Step, step_id: number): JsonObject {

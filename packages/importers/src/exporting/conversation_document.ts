@@ -2,7 +2,7 @@ import type { TimelineItem } from '@annals/client'
 import { ConversationRenderer, InvalidMessage, type MessageFormat, readMessage } from '@annals/messages'
 import { writeJson } from '@annals/messages/json'
 import type { JsonObject } from '../records.js'
-import { type ExportedSession, liveEntries, type Omissions, omit } from './live_entries.js'
+import { type AboutSession, type Omissions, omit, type SessionDocument } from './session_document.js'
 
 /** Parts that a format has no form for: the table in docs/messages.md. */
 const UNSAID: Record<'openai' | 'anthropic', ReadonlySet<string>> = {
@@ -10,40 +10,63 @@ const UNSAID: Record<'openai' | 'anthropic', ReadonlySet<string>> = {
   anthropic: new Set(['audio', 'video', 'data']),
 }
 
+/** Characters of instructions that are collected ahead of the first other message. */
+const SYSTEM_LENGTH_MAX = 4 * 1024 * 1024
+
 /** A session as one line `{ "messages": […] }`, as files for fine-tuning have it; for Anthropic with `system`. */
-export async function* conversationDocument(
-  { session, user, entries }: ExportedSession,
-  format: 'openai' | 'anthropic',
-  omitted: Omissions,
-): AsyncGenerator<string> {
-  const renderer = new ConversationRenderer(format)
-  const system: string[] = []
-  let count = 0
-  const before = () => {
-    const head = system.length > 0 ? `"system":${writeJson(system.join('\n\n'))},` : ''
-    return `{${head}"messages":[`
+export class ConversationDocument implements SessionDocument {
+  private readonly renderer: ConversationRenderer
+  private readonly system: string[] = []
+  private system_length = 0
+  private count = 0
+
+  constructor(
+    private readonly about: AboutSession,
+    private readonly format: 'openai' | 'anthropic',
+    private readonly omitted: Omissions,
+  ) {
+    this.renderer = new ConversationRenderer(format)
   }
-  for await (const entry of liveEntries(entries, omitted)) {
+
+  add(entry: TimelineItem): string {
+    const { format, omitted } = this
     if (entry.kind === 'event') {
       omit(omitted, `event ${entry.type}`)
-      continue
+      return ''
     }
-    const text = format === 'anthropic' && count === 0 ? systemText(entry) : undefined
-    if (text !== undefined) {
-      system.push(text)
-      continue
+    const text = format === 'anthropic' && this.count === 0 ? systemText(entry) : undefined
+    if (text !== undefined && this.system_length + text.length <= SYSTEM_LENGTH_MAX) {
+      this.system.push(text)
+      this.system_length += text.length
+      return ''
     }
-    if (nameUnsaid(entry, format, omitted)) continue
+    if (nameUnsaid(entry, format, omitted)) return ''
     const { id, parent_id, blob } = entry
-    for (const item of renderer.render({ id, parent_id, blob, format: entry.format as MessageFormat })) {
-      yield `${count === 0 ? before() : ','}${writeJson(item)}`
-      count += 1
+    const items = this.renderer.render({ id, parent_id, blob, format: entry.format as MessageFormat })
+    let written = ''
+    for (const item of items) {
+      written += `${this.count === 0 ? this.head() : ','}${writeJson(item)}`
+      this.count += 1
     }
+    return written
   }
-  if (count === 0) yield before()
-  const configs = Object.keys(session.configs).length > 0 ? `,"metadata":${writeJson(session.configs)}` : ''
-  const whose = user === undefined ? '' : `,"user":${writeJson(user)}`
-  yield `]${configs}${whose},"id":"${session.id}"}\n`
+
+  end(): string {
+    const { session, user } = this.about
+    const head = this.count === 0 ? this.head() : ''
+    const rest = {
+      ...(Object.keys(session.configs).length > 0 && { metadata: session.configs }),
+      ...(user !== undefined && { user }),
+      id: session.id,
+      ...(this.omitted.size > 0 && { omitted: Object.fromEntries(this.omitted) }),
+    }
+    return `${head}],${writeJson(rest).slice(1)}\n`
+  }
+
+  private head(): string {
+    const system = this.system.length > 0 ? `"system":${writeJson(this.system.join('\n\n'))},` : ''
+    return `{${system}"messages":[`
+  }
 }
 
 /** Names the parts that the format has no form for. Returns whether nothing else is left. */

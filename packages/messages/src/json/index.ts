@@ -10,4 +10,4 @@ export {
   type Slice,
 } from './slices.js'
 export { isJsonObject, isRefusal, type JsonRefusal, type JsonText, readStorable } from './storable_json.js'
-export { DECEIVING, visibleJson } from './visible.js'
+export { DECEIVING, visibleJson, withoutEscapes } from './visible.js'

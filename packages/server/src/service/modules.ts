@@ -1,6 +1,7 @@
 import { ACCESS_MODULE } from '../access/module.js'
 import { BLOB_REFERENCES_MODULE, BLOBS_MODULE } from '../blobs/module.js'
 import { CONSOLE_MODULE } from '../console_api/module.js'
+import { EXPORTS_MODULE } from '../exports/module.js'
 import { LEARNING_MODULE } from '../learning/module.js'
 import { LOG_MODULE } from '../log/module.js'
 import { MCP_MODULE } from '../mcp/module.js'
@@ -33,6 +34,7 @@ export const MODULES: readonly Module[] = [
   BLOB_REFERENCES_MODULE,
   WEBHOOKS_MODULE,
   OTEL_MODULE,
+  EXPORTS_MODULE,
   MCP_MODULE,
   CONSOLE_MODULE,
 ]

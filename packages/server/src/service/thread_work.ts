@@ -1,5 +1,6 @@
 import { ACCESS_BODIES } from '../access/token_routes.js'
 import { readMessageForm } from '../blobs/read_form.js'
+import { EXPORT_WORK } from '../exports/export_work.js'
 import { bodyWork } from '../http/request/take_on_thread.js'
 import type { BodyParts } from '../http/request/taken_body.js'
 import { LEARNING_BODIES, readSkillForm } from '../learning/learning_bodies.js'
@@ -35,4 +36,5 @@ export const THREAD_WORK: ThreadWork = {
   ...LEARNING_WORK,
   ...SEARCH_WORK,
   ...TOOL_WORK,
+  ...EXPORT_WORK,
 }

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+import httpx
 from typing_extensions import Unpack
 
 from .._call import Call, File, form_of
-from .._errors import AnnalsError
+from .._errors import AnnalsError, no_answer
 from .._waiting import AsyncStream
 from ..types import (
     AppendedEntries,
@@ -248,6 +249,26 @@ class AsyncSessions:
         """
         call = _append((session_id, "compactions"), compaction, if_match, fence, idempotency_key)
         return await self._transport.call(call)
+
+    async def export(
+        self,
+        session_id: str,
+        format: Literal["atif", "openai", "anthropic", "jsonl"],  # noqa: A002
+    ) -> AsyncStream[bytes]:
+        """The whole session as a file for another tool, piece by piece.
+
+        What the format has no form for is counted at the end of the file. Only a stream that ends without an error is
+        whole.
+        """
+        what = "The export"
+        headers = {"accept": "application/json, application/x-ndjson"}
+        call = Call("GET", ("session", session_id, "export"), query={"format": format}, headers=headers)
+        try:
+            async with self._transport.open(call, what, self._transport.limits.timeout_s) as response:
+                async for piece in response.aiter_bytes():
+                    yield piece
+        except httpx.TransportError as error:
+            raise no_answer(what, error) from error
 
     async def patch_message_meta(self, session_id: str, message_id: str, meta: Mapping[str, object]) -> MergedMeta:
         """Merges into a message's meta; None deletes a key. Returns the meta after the merge."""

@@ -108,12 +108,15 @@ class Transport:
 
     @contextmanager
     def open(self, call: Call, what: str, idle_timeout_s: float) -> Stream[httpx.Response]:
-        """Opens a stream of events. `idle_timeout_s` is the longest silence before it counts as broken."""
+        """Opens a stream of a type that the call accepts.
+
+        `idle_timeout_s` is the longest silence before it counts as broken.
+        """
         prepared = self.requests.prepare(call)
         token = self._token()
         with self._send(prepared, httpx.Timeout(idle_timeout_s).as_dict()) as response:
-            content_type = response.headers.get("content-type", "")
-            if not response.is_success or not content_type.startswith("text/event-stream"):
+            content_type = response.headers.get("content-type", "none").partition(";")[0]
+            if not response.is_success or content_type not in prepared.headers["accept"].split(", "):
                 response.read()
                 if response.status_code == 401:
                     self.renewal.renew(token)
