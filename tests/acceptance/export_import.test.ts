@@ -160,13 +160,18 @@ describe('an export of a part', () => {
     expect(body).toHaveLength(1 + 10 + 1 + 30)
   })
 
-  it('of a session has its user and its log', async () => {
+  it('of a session, by its id or the beginning of it, has its user and its log', async () => {
     const { id } = expectOk(await api.listSessions({ user: 'zoë "z"' })).items[0]!
     const { path, body } = await annals.export(source.name, '--session', id.toUpperCase())
     expect(body).toHaveLength(1 + 1 + 30)
     const target = await service.newProject()
     await annals.import(path, target.name)
     expect((await annals.export(target.name)).body).toEqual(body)
+    // The first characters of a session's id are a time, which others may share.
+    const by_beginning = await annals.export(source.name, '--session', id.slice(0, 30))
+    expect(by_beginning.body).toEqual(body)
+    const several = await annals.run('export', '--project', source.name, '--session', id.slice(0, 4))
+    expect([several.code, several.stderr]).toEqual([2, expect.stringMatching(/^annals: Several sessions/)])
   })
 
   it('is refused for what the project does not have', async () => {
@@ -175,13 +180,15 @@ describe('an export of a part', () => {
     for (const args of [
       ['--session', id],
       ['--session', randomUUID()],
-      ['--session', 'x'],
+      ['--session', 'ffffffff'],
       ['--user', 'adam'],
     ]) {
       const path = annals.newPath()
       const result = await annals.run('export', '--project', other.name, '--output', path, ...args)
       expect(result.code).toBe(3)
-      expect(result.stderr).toMatch(/^annals: There is no such (session|user) in this project\.$/)
+      expect(result.stderr).toMatch(
+        /^annals: (There is no such (session|user) in this project|No session has an id that begins with ffffffff)\.$/,
+      )
     }
     const both = await annals.run('export', '--project', source.name, '--user', 'adam', '--session', id)
     expect(both.code).toBe(2)

@@ -88,7 +88,7 @@ describe('annals prune', () => {
     const other = await newOldSessions(2, 100, { user: 'bob', configs: { env: 'live' } })
     const none = await newOldSessions(1, 100)
     expect(
-      (await prune('--older-than', '90d', '--user', 'ann', '--filter', '{"env":"live"}')).stdout,
+      (await prune('--older-than', '90d', '--user', 'ann', '--configs', 'env=live')).stdout,
     ).toMatch(/^Deleted 0 /)
     expect((await prune('--older-than', '90d', '--user', 'ann')).stdout).toMatch(/^Deleted 2 /)
     expect(await remaining()).toEqual([...other, ...none].sort())
@@ -115,7 +115,7 @@ describe('annals prune', () => {
       ['--older-than', '90'],
       ['--older-than', '0d'],
       ['--older-than', '1d', '--filter', '[1]'],
-      ['--older-than', '1d', '--filter', '{'],
+      ['--older-than', '1d', '--configs', '{'],
       ['--older-than', '1d', '--all-projects'],
     ]) {
       const result = await prune(...args)

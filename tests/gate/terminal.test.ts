@@ -88,6 +88,32 @@ describe.runIf(hasScript)('on a terminal', () => {
     expect(plain.screen()).not.toContain('\u001b[')
   })
 
+  it('what does not fit on the terminal goes to a pager, and what fits does not', async () => {
+    const project = await service.newProject()
+    const api = await service.newClient({ token: project.token })
+    const entries = Array.from({ length: 30 }, (_, n) => ({ kind: 'event', type: `step-${n}`, data: {} }))
+    const { id } = expectOk(await api.createSession({}), 201)
+    expectOk(await api.request('POST', `/api/v1/session/${id}/entries`, { body: { entries } }), 201)
+    const env = { ANNALS_API_KEY: project.token, NO_COLOR: '1', ANNALS_PAGER: "sed 's/^/paged: /'" }
+    const shown = async (args: string[], more = {}) => {
+      const terminal = onTerminal(['show', id, ...args], { ...env, ...more })
+      expect(await terminal.exited).toBe(0)
+      return terminal.screen().split(/\r?\n/)
+    }
+    const long = await shown([])
+    expect(long.filter((line) => /^paged: .*step-\d+/.test(line))).toHaveLength(30)
+    expect(long.filter((line) => line !== '' && !line.startsWith('paged: '))).toEqual([])
+    for (const [args, more] of [
+      [['--last', '2'], {}],
+      [[], { ANNALS_PAGER: '' }],
+      [[], { ANNALS_PAGER: '/nowhere/pager' }],
+    ] as const) {
+      const lines = await shown([...args], more)
+      expect(lines.join('\n')).toContain('step-29')
+      expect(lines.filter((line) => line.startsWith('paged: '))).toEqual([])
+    }
+  })
+
   it('usage is a table beside the quotas and one by day, which fit', async () => {
     const project = await service.newProject()
     const api = await service.newClient({ token: project.token })

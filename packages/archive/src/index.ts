@@ -7,6 +7,7 @@ export type { Diagnosis, State } from './doctor/diagnosis.js'
 export { FORMAT_VERSION } from './transfer/export_format.js'
 export { fileOutput, OutputClosed, streamOutput } from './transfer/export_output.js'
 export {
+  completeSessionId,
   type ExportCounts,
   lostSnapshot,
   measureExport,

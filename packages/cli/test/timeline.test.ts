@@ -127,6 +127,7 @@ describe('the tool calls that the command line shows', () => {
       width: 100,
       paint: plain,
       lines: (more: string[]) => lines.push(...more),
+      taking: async () => {},
     } as unknown as Output
     await printEntries(annals, 'a session', {}, output)
     expect(lines.at(-1)).toContain('✓ result of 1 f')

@@ -56,3 +56,9 @@ WHERE x.project_id = $1 AND x.leased_until IS NULL AND ($3::uuid IS NULL OR x.se
     WHERE s.project_id = $1 AND s.parent_id = x.session_id AND u.identifier = $2::text))
 ORDER BY x.session_id LIMIT $4`,
 )
+
+/** Ids of sessions in a range of ids, the first two. Parameters: $1 project, $2 from, $3 to. */
+export const SESSIONS_BETWEEN = planned(
+  'export_sessions_between',
+  'SELECT s.id FROM sessions s WHERE s.project_id = $1 AND s.id >= $2::uuid AND s.id <= $3::uuid ORDER BY s.id LIMIT 2',
+)

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
-import { notFound, StartError } from 'annals/dist/errors.js'
+import { AnnalsError, invalidRequest, notFound, StartError } from 'annals/dist/errors.js'
+import { parseId } from 'annals/dist/ids.js'
 import { addCounts } from 'annals/dist/lifecycle/erase/erasure.js'
 import type { Counts, Table } from 'annals/dist/lifecycle/table.js'
+import { BEFORE_ALL } from 'annals/dist/lists/keyset_queries.js'
 import type { DatabasePool, Queryable } from 'annals/dist/postgres/database.js'
 import { VERSION } from 'annals/dist/version.js'
+import { SESSIONS_BETWEEN } from '../sessions/export_session_queries.js'
 import { ownOf } from '../tables.js'
 import { type ExportHeader, FORMAT_VERSION } from './export_format.js'
 import type { ExportOutput } from './export_output.js'
@@ -63,6 +66,28 @@ export async function measureExport(
   const [found] = await database.query(FIND_EXPORTED_USER, [project.id, user])
   if (!found) throw notFound('user')
   return Number((await database.query(MEASURE_EXPORT.user, [project.id, found.id!]))[0]!.entries)
+}
+
+/**
+ * The id of a session, given it or its beginning.
+ * @throws AnnalsError session_not_found, invalid_request if several ids begin so
+ */
+export async function completeSessionId(
+  database: Queryable,
+  project_id: string,
+  beginning: string,
+): Promise<string> {
+  const id = parseId(beginning)
+  if (id !== undefined) return id
+  const [first, last] = [BEFORE_ALL.asc.id, BEFORE_ALL.desc.id].map((end) =>
+    parseId(beginning + end.slice(beginning.length)),
+  )
+  const range = first !== undefined && last !== undefined ? [project_id, first, last] : undefined
+  const [found, other] = range ? await database.query(SESSIONS_BETWEEN, range) : []
+  if (!found)
+    throw new AnnalsError('session_not_found', `No session has an id that begins with ${beginning}.`)
+  if (other) throw invalidRequest(`Several sessions begin with ${beginning}: ${found.id}, ${other.id}, …`)
+  return found.id!
 }
 
 /** What to do about a snapshot that the server ends each time. */

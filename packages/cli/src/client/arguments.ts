@@ -14,17 +14,17 @@ export function parseUuid(value: string): string {
   return id
 }
 
-/** The id of a session's parent, or `none`. */
-export function parseParent(value: string): string {
-  return value === 'none' ? value : parseUuid(value)
-}
-
 /** A session's id, or the beginning of one, which `findSession` completes. */
 export function parseSession(value: string): string {
   if (/^[0-9a-f][0-9a-f-]{3,35}$/i.test(value)) return value.toLowerCase()
   throw new InvalidArgumentError(
     "It must be a session's UUID as the lists show it, or at least 4 characters of its beginning.",
   )
+}
+
+/** A session's parent as `parseSession` takes it, or `none`. */
+export function parseParent(value: string): string {
+  return value === 'none' ? value : parseSession(value)
 }
 
 /** The address of a service. */

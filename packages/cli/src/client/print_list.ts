@@ -69,21 +69,26 @@ export async function printList<Item>(
   let left = options.all ? Number.POSITIVE_INFINITY : options.limit
   let printed = 0
   let has_more = false
-  for await (const page of list.pages(options.cursor)) {
-    const items = page.items.slice(0, left)
-    left -= items.length
-    has_more = page.has_more || items.length < page.items.length
-    if (output.json) for (const value of await jsonOf(items)) output.value(value)
-    else if (items.length > 0) {
-      const lines = tableLines(await columnsOf(items), items, output.width, output.paint)
-      output.lines(printed === 0 ? lines : lines.slice(1))
+  const resume = await output.paged(async () => {
+    for await (const page of list.pages(options.cursor)) {
+      const items = page.items.slice(0, left)
+      left -= items.length
+      has_more = page.has_more || items.length < page.items.length
+      if (output.json) for (const value of await jsonOf(items)) output.value(value)
+      else if (items.length > 0) {
+        const lines = tableLines(await columnsOf(items), items, output.width, output.paint)
+        output.lines(printed === 0 ? lines : lines.slice(1))
+      }
+      printed += items.length
+      progress?.update(printed)
+      await output.taking()
+      if (left <= 0) break
+      if (is_interrupted && page.has_more) return page.next_cursor
     }
-    printed += items.length
-    progress?.update(printed)
-    if (left <= 0) break
-    if (is_interrupted && page.has_more) return tellHowToGoOn(page.next_cursor)
-  }
+    return undefined
+  })
   end()
+  if (resume !== undefined) tellHowToGoOn(resume)
   // An empty list is a valid result; a person at the terminal also wants to know why it is empty.
   if (printed === 0 && (!output.json || process.stderr.isTTY)) tell(await nothing())
   else if (has_more && !output.json) tell(`There are more: use --limit ${options.limit * 5} or --all.`)

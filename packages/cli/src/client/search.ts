@@ -1,12 +1,13 @@
-import type { FoundEntry } from '@annals/client'
+import type { Annals, FoundEntry } from '@annals/client'
 import { Command, Option } from 'commander'
 import { commandLine } from '../terminal/command_name.js'
 import { tell } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf } from '../terminal/times.js'
-import { parseCount, parseMoment, parseObject, parseUuid } from './arguments.js'
+import { parseCount, parseMoment, parseObject, parseSession } from './arguments.js'
 import { type ConnectionOptions, connect, withService } from './connection.js'
 import { openConsole, type WebOption, withWeb } from './open_console.js'
+import { findSession } from './pick_session.js'
 import { type ListOptions, pageQuery, printList, withLimit } from './print_list.js'
 
 interface FilterOptions {
@@ -52,7 +53,7 @@ Examples:
       const connection = await connect(options)
       const { annals, output } = connection
       if (options.web) return openConsole(connection, '/search', { q: query })
-      const list = annals.search(query, queryOf(options))
+      const list = annals.search(query, await queryOf(annals, options))
       if (options.show !== undefined) return showHit(list, options.show, options)
       let first: FoundEntry | undefined
       const columnsOf = (items: FoundEntry[]) => {
@@ -90,7 +91,7 @@ Examples:
     )
     .action(async (words: string[], options: AskOptions) => {
       const { annals, output } = await connect(options)
-      const query = { ...filtersOf(options), limit: options.limit }
+      const query = { ...(await filtersOf(annals, options)), limit: options.limit }
       const { items, indexing } = await annals.recall(words.join(' '), query)
       if (output.json) for (const item of items) output.value(item)
       else if (items.length > 0) {
@@ -112,7 +113,7 @@ function withFilters(command: Command): Command {
       'only sessions whose configs contain this: JSON, or agent=refunds',
       parseObject,
     )
-    .option('--session <session>', 'only this session', parseUuid)
+    .option('--session <session>', "only this session: its id, or the id's beginning", parseSession)
     .addOption(new Option('--kind <kind>', 'only entries of this kind').choices(['message', 'event']))
     .option('--type <type>', 'only events of this type')
     .option('--role <role>', 'only messages with this role')
@@ -130,15 +131,18 @@ function takingHyphens(command: Command): Command {
   return command
 }
 
-function queryOf(options: SearchOptions) {
+async function queryOf(annals: Annals, options: SearchOptions) {
   const order = options.relevance ? ('relevance' as const) : undefined
-  return { ...filtersOf(options), limit: pageQuery(options).limit, order }
+  return { ...(await filtersOf(annals, options)), limit: pageQuery(options).limit, order }
 }
 
-function filtersOf({ user, configs, session, kind, type, role, from, to }: FilterOptions) {
+async function filtersOf(
+  annals: Annals,
+  { user, configs, session, kind, type, role, from, to }: FilterOptions,
+) {
   return {
     ...{ user, kind, type, role },
-    session_id: session,
+    session_id: session && (await findSession(annals, session)),
     filter_by_configs: configs,
     from: from === undefined ? undefined : new Date(from).toISOString(),
     to: to === undefined ? undefined : new Date(to).toISOString(),

@@ -18,40 +18,47 @@ export function sessionsCommand(): Command {
     .addCommand(deleteCommand())
 }
 
+type Order = 'created-at' | 'last-activity'
+
 interface Chosen extends SessionChoice, WebOption {
-  orderBy: 'created-at' | 'last-activity'
+  sort?: Order
+  /** The name of `sort` before. */
+  orderBy?: Order
   parent?: string
 }
 
 function listCommand(): Command {
-  const order = new Option('--order-by <order>', 'when sessions were created, or last changed')
+  const sort = new Option('--sort <order>', 'by when sessions were created (the default), or last changed')
+  const orders: Order[] = ['created-at', 'last-activity']
   const command = withFilter(new Command('list').description('List sessions, newest first.'))
     .option(
       '--parent <session>',
       'only those directly below this session; none: only those without a parent',
       parseParent,
     )
-    .addOption(order.choices(['created-at', 'last-activity']).default('created-at'))
+    .addOption(sort.choices(orders))
+    .addOption(new Option('--order-by <order>').choices(orders).conflicts('sort').hideHelp())
   return withService(withWeb(withLimit(command)))
     .addHelpText(
       'after',
       `
 Examples:
   annals sessions list --user omar --configs outcome=failed
-  annals sessions list --order-by last-activity
+  annals sessions list --sort last-activity
   annals sessions list --configs '{"experiment":{"arm":"b"}}' --all --json | jq -r .id`,
     )
     .action(async (options: Chosen & ListOptions & ConnectionOptions) => {
-      const { user, configs, orderBy, parent } = options
+      const { user, configs, sort, orderBy, parent: given } = options
       const connection = await connect(options)
       const { annals, output } = connection
       if (options.web)
         return openConsole(connection, '/sessions', { user, filter: configs && JSON.stringify(configs) })
+      const parent = given === undefined || given === 'none' ? given : await findSession(annals, given)
       const list = annals.sessions.list({
         user,
         filter_by_configs: configs,
         parent,
-        ...(orderBy === 'last-activity' && { order_by: 'last_activity' }),
+        ...((sort ?? orderBy) === 'last-activity' && { order_by: 'last_activity' }),
         ...pageQuery(options),
       })
       const nameOf = output.json || user !== undefined ? () => user ?? '-' : await userNames(annals)
@@ -86,7 +93,7 @@ function createCommand(): Command {
     .description('Create a session.')
     .option('--user <identifier>', 'owner; created if new')
     .option('--configs <object>', 'a JSON object, or pairs such as agent=refunds,env=test', parseObject)
-    .option('--parent <session>', 'a session with which this one is deleted', parseUuid)
+    .option('--parent <session>', 'a session with which this one is deleted', parseSession)
     .option(
       '--expires-in <duration>',
       'delete it when nobody has touched it for so long, such as 2h or 30d',
@@ -105,7 +112,7 @@ function createCommand(): Command {
       const session = await annals.sessions.create({
         user,
         configs,
-        parent,
+        parent: parent && (await findSession(annals, parent)),
         expires_in_s: expiresIn,
         use_uuid: id,
       })

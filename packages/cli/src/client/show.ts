@@ -6,7 +6,13 @@ import { pairsOf } from '../terminal/pairs.js'
 import { agoOf, clockOf, dayOf } from '../terminal/times.js'
 import { visible } from '../terminal/visible.js'
 import { parseCount } from './arguments.js'
-import { type ConnectionOptions, connect, withConnection, withService } from './connection.js'
+import {
+  type Connection,
+  type ConnectionOptions,
+  connect,
+  withConnection,
+  withService,
+} from './connection.js'
 import { openConsole, type WebOption, withWeb } from './open_console.js'
 import { pickSession, type SessionChoice, withSessionChoice } from './pick_session.js'
 import { userNames } from './user_names.js'
@@ -65,6 +71,14 @@ export async function showSession(session_id: string | undefined, options: Optio
   const session = await pickSession(annals, session_id, options)
   if (options.web)
     return openConsole(connection, `/sessions/${session.id}`, { seq: options.fromSeq?.toString() })
+  await output.paged(() => printSession(connection, session, options))
+}
+
+async function printSession(
+  { annals, output }: Connection,
+  session: Session,
+  options: Options,
+): Promise<void> {
   const { lastItems, printCalls, printEntries } = await import('../timeline/print_timeline.js')
   if (options.tools || options.tool !== undefined) {
     if (!output.json) await printHead(annals, session, options.user, output)

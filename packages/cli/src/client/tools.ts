@@ -84,10 +84,11 @@ async function showFailures(found: ToolFailures, output: Output): Promise<void> 
   }
   const { groupLines } = await import('./failed_calls.js')
   const of = `${least}${failures.toLocaleString('en')} of ${least}${countOf(calls, 'calls')}`
-  output.lines([
+  const lines = [
     `${output.paint('cyan', name)} failed in ${of}, which are in ${least}${countOf(sessions, 'sessions')}.`,
     ...groups.flatMap((group) => ['', ...groupLines(group, least, output)]),
-  ])
+  ]
+  await output.paged(async () => output.lines(lines))
   if (has_more) tell(`Only the ${GROUPS_MAX} most frequent kinds of failures are shown.`)
   const [example] = groups[0]?.examples ?? []
   if (example)

@@ -1,6 +1,7 @@
 import type { ExportCounts, ExportScope } from '@annals/archive'
 import type { DatabasePool } from 'annals/dist/postgres/database.js'
 import { Command, Option } from 'commander'
+import { parseSession } from '../client/arguments.js'
 import { withConnection } from '../client/connection.js'
 import type { ExportSessionsOptions } from '../client/export_sessions.js'
 import { EXIT_CODES } from '../exit_codes.js'
@@ -20,7 +21,7 @@ export function exportCommand(): Command {
     )
     .option('--project <name or id>', 'the project; not needed if there is only one')
     .option('--user <identifier>', "only this user's learning spaces and sessions")
-    .option('--session <id>', 'only this session')
+    .option('--session <session>', "only this session: its id, or the id's beginning", parseSession)
     .option('--output <file>', 'the file, or - for stdout. The file appears once it is complete', '-')
   return withConnection(command)
     .addHelpText(
@@ -68,8 +69,16 @@ type ExportOptions = Omit<ExportSessionsOptions, 'format'> & {
 /** Runs `annals export`. */
 async function runExport(database: DatabasePool, options: ExportOptions, signal: AbortSignal): Promise<void> {
   const { registryOf } = await import('annals/dist/lifecycle/registry.js')
-  const { fileOutput, lostSnapshot, measureExport, onSnapshot, OutputClosed, streamOutput, writeExport } =
-    await import('@annals/archive')
+  const {
+    completeSessionId,
+    fileOutput,
+    lostSnapshot,
+    measureExport,
+    onSnapshot,
+    OutputClosed,
+    streamOutput,
+    writeExport,
+  } = await import('@annals/archive')
   const { SnapshotLost } = await import('annals/dist/postgres/database.js')
   const { schemaVersion } = await import('annals/dist/postgres/migrations.js')
   const { findNamedProject } = await import('annals/dist/projects/projects.js')
@@ -77,7 +86,8 @@ async function runExport(database: DatabasePool, options: ExportOptions, signal:
   const { showProgress } = await import('../terminal/progress.js')
   const { tellLost } = await import('./backup_run.js')
   const project = await findNamedProject(database, options.project)
-  const scope: ExportScope = { project, user: options.user, session_id: options.session }
+  const session_id = options.session && (await completeSessionId(database, project.id, options.session))
+  const scope: ExportScope = { project, user: options.user, session_id }
   const tables = registryOf(MODULES).tables.filter(({ exported }) => exported !== 'in_backups')
   const entries = await measureExport(database, scope, tables)
   const output = options.output === '-' ? streamOutput(process.stdout) : await fileOutput(options.output)

@@ -1,6 +1,8 @@
+import { writeJson } from '@annals/messages/json'
 import { notFound } from 'annals/dist/errors.js'
 import type { Database } from 'annals/dist/postgres/database.js'
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { parseObject } from '../client/arguments.js'
 import { countOf } from '../terminal/count.js'
 import { runLongDatabaseWork } from './with_database.js'
 
@@ -16,7 +18,12 @@ export function pruneCommand(): Command {
     .option('--project <name or id>', 'in this project; not needed if there is only one')
     .option('--all-projects', 'in all projects')
     .option('--user <identifier>', 'only sessions of this user')
-    .option('--filter <json>', 'only sessions whose configs contain this object', parseFilter)
+    .option(
+      '--configs <filter>',
+      'only sessions whose configs contain this: JSON, or pairs such as env=test',
+      parseObject,
+    )
+    .addOption(new Option('--filter <filter>').argParser(parseObject).conflicts('configs').hideHelp())
     .option('--dry-run', 'delete nothing; show what would be deleted')
     .addHelpText(
       'after',
@@ -27,7 +34,7 @@ continues. Users are kept, even when their last session is deleted.
 
 Examples:
   annals prune --older-than 90d --dry-run
-  annals prune --older-than 30d --all-projects --filter '{"env":"test"}'`,
+  annals prune --older-than 30d --all-projects --configs env=test`,
     )
     .action(async (options: PruneOptions, command: Command) => {
       if (options.project !== undefined && options.allProjects)
@@ -47,16 +54,6 @@ function parseAge(text: string): number {
   return seconds
 }
 
-function parseFilter(text: string): string {
-  try {
-    const value = JSON.parse(text) as unknown
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return text
-  } catch {
-    // Said below.
-  }
-  throw new InvalidArgumentError('It must be a JSON object, such as {"agent":"gpt-4o"}.')
-}
-
 /** What the command line says of pruning. */
 interface PruneOptions {
   /** In seconds. */
@@ -64,7 +61,9 @@ interface PruneOptions {
   project?: string
   allProjects?: boolean
   user?: string
-  filter?: string
+  configs?: Record<string, unknown>
+  /** The name of `configs` before. */
+  filter?: Record<string, unknown>
   dryRun?: boolean
 }
 
@@ -78,6 +77,8 @@ async function runPrune(database: Database, options: PruneOptions, signal: Abort
   const { withProgress } = await import('../terminal/progress.js')
   const untouched_since = await timeBefore(database, options.olderThan)
   const erasure = new Erasure(registryOf(MODULES).tables)
+  const filter = options.configs ?? options.filter
+  const configs = filter && writeJson(filter)
   const total = { sessions: 0, entries: 0 }
   for (const project_id of await chosenProjects(database, options)) {
     const user = await findOwner(database, { project_id, user: options.user })
@@ -85,7 +86,7 @@ async function runPrune(database: Database, options: PruneOptions, signal: Abort
       if (options.allProjects) continue
       throw notFound('user')
     }
-    const old = { project_id, untouched_since, user_id: user?.id, configs: options.filter }
+    const old = { project_id, untouched_since, user_id: user?.id, configs }
     const task = options.dryRun ? 'Looking' : 'Pruning'
     const pruned = await withProgress(task, 'sessions', await countCandidates(database, old), (progress) =>
       prune(database, erasure, old, {

@@ -1,6 +1,7 @@
 import { writeJson } from '@annals/messages/json'
 import type { Command } from 'commander'
 import { UsageError } from '../run_command.js'
+import { PagedLines, pagerOf } from './pager.js'
 import { type Paint, painter } from './paint.js'
 import { visibleJson } from './visible.js'
 
@@ -30,6 +31,10 @@ export interface Output {
   /** One value as a JSON line, with every digit that the service returned. */
   value(value: unknown): void
   lines(lines: string[]): void
+  /** Shows what `work` prints for people in a pager, if it does not fit on the terminal. */
+  paged<Result>(work: () => Promise<Result>): Promise<Result>
+  /** Resolves once more lines are wanted. */
+  taking(): Promise<void>
   /** What a command did: the value for programs, the sentence for people. */
   outcome(value: unknown, sentence: string): void
 }
@@ -37,7 +42,11 @@ export interface Output {
 /** The requested output: JSON unless stdout is a terminal. */
 export function openOutput({ json, fields }: OutputOptions): Output {
   const { stdout } = process
-  const lines = (all: string[]) => void stdout.write(all.map((line) => `${line}\n`).join(''))
+  let pages: PagedLines | undefined
+  const lines = (all: string[]) => {
+    if (pages) pages.print(all)
+    else stdout.write(all.map((line) => `${line}\n`).join(''))
+  }
   let is_first = true
   const value = (one: unknown) => {
     if (is_first && fields) refuseUnknown(one, fields)
@@ -51,6 +60,18 @@ export function openOutput({ json, fields }: OutputOptions): Output {
     paint: painter(stdout),
     value,
     lines,
+    paged: async (work) => {
+      const pager = stdout.isTTY && !is_json ? pagerOf(process.env) : undefined
+      if (pager === undefined || pages) return work()
+      pages = new PagedLines(pager, stdout)
+      try {
+        return await work()
+      } finally {
+        await pages.end()
+        pages = undefined
+      }
+    },
+    taking: async () => pages?.taking(),
     outcome: (one, sentence) => (is_json ? value(one) : lines([sentence])),
   }
 }

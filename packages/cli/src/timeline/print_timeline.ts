@@ -45,7 +45,9 @@ export async function printEntries(
     // What a stream goes on with is printed where it began, however many entries there are.
     const is_told = read.blocks.every((block) => block.kind === 'streamed' && block.is_repeat)
     if (!is_told || read.blocks.length === 0) waiting.push(read)
-    if (waiting.length > AHEAD_MAX) print(waiting.shift()!)
+    if (waiting.length <= AHEAD_MAX) continue
+    print(waiting.shift()!)
+    await output.taking()
   }
   waiting.forEach(print)
   if (printed === 0) tell('No entry matches.')
