@@ -87,9 +87,9 @@ describe('annals prune', () => {
     const mine = await newOldSessions(2, 100, { user: 'ann', configs: { env: 'test', nested: { a: [1] } } })
     const other = await newOldSessions(2, 100, { user: 'bob', configs: { env: 'live' } })
     const none = await newOldSessions(1, 100)
-    expect(
-      (await prune('--older-than', '90d', '--user', 'ann', '--configs', 'env=live')).stdout,
-    ).toMatch(/^Deleted 0 /)
+    expect((await prune('--older-than', '90d', '--user', 'ann', '--configs', 'env=live')).stdout).toMatch(
+      /^Deleted 0 /,
+    )
     expect((await prune('--older-than', '90d', '--user', 'ann')).stdout).toMatch(/^Deleted 2 /)
     expect(await remaining()).toEqual([...other, ...none].sort())
     expect((await prune('--older-than', '90d', '--filter', '{"env":"live"}')).stdout).toMatch(/^Deleted 2 /)
