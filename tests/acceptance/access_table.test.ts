@@ -8,6 +8,8 @@ import {
   guardedOperations,
   KEY_SCOPES,
   keyMay,
+  ROLES,
+  roleMay,
   TOKEN_SCOPES,
   tokenFor,
   tokenMay,
@@ -15,6 +17,7 @@ import {
 } from '../harness/access_requests.ts'
 import { expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import type { HttpClient } from '../harness/http_client.ts'
+import { newPerson } from '../harness/people.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
 
 const PAGE = fileURLToPath(new URL('../../docs/access.md', import.meta.url))
@@ -25,6 +28,7 @@ const USER = 'ada'
 
 const service = useSharedService()
 const keys = new Map<string, HttpClient>()
+const people = new Map<string, HttpClient>()
 const tokens = new Map<string, HttpClient>()
 let project: Project
 let own = ''
@@ -38,6 +42,10 @@ beforeAll(async () => {
     const body = { name: scope, scopes: [scope] }
     const made = await service.adminClient().request<{ token: string }>('POST', path, { body })
     keys.set(scope, service.rawClient(expectOk(made, 201).token))
+  }
+  for (const role of ROLES) {
+    const { token } = await newPerson(service.databaseUrl, project.id, role)
+    people.set(role, service.rawClient(token))
   }
   for (const scope of TOKEN_SCOPES)
     tokens.set(scope, service.rawClient(await tokenFor(api, { user: USER }, [scope])))
@@ -53,6 +61,7 @@ const given = (session_id: string) => {
     'token_id',
     'request_id',
     'input_id',
+    'member_id',
   ]
   const ids = Object.fromEntries(names.map((name) => [name, NOBODYS_ID]))
   return {
@@ -69,10 +78,16 @@ describe('docs/access.md', () => {
     const page = readFileSync(PAGE, 'utf8')
     const [before = '', rest = ''] = page.split(BEGIN)
     const [, after = ''] = rest.split(END)
-    const heads = ['Operation', ...KEY_SCOPES, ...TOKEN_SCOPES.map((scope) => `token: ${scope}`)]
+    const heads = [
+      'Operation',
+      ...KEY_SCOPES,
+      ...ROLES.map((role) => `role: ${role}`),
+      ...TOKEN_SCOPES.map((scope) => `token: ${scope}`),
+    ]
     const rowOf = (operation: GuardedOperation) => [
       `\`${operation.method.toUpperCase()} ${operation.path.replace('/api/v1', '')}\``,
       ...KEY_SCOPES.map((scope) => SHOWN[keyMay(operation, scope)]),
+      ...ROLES.map((role) => SHOWN[roleMay(operation, role)]),
       ...TOKEN_SCOPES.map((scope) => SHOWN[tokenMay(operation, scope)]),
     ]
     const rows = [heads, heads.map(() => '---'), ...guardedOperations.map(rowOf)]
@@ -91,6 +106,15 @@ describe.each(guardedOperations.map((operation): [string, GuardedOperation] => [
         expect(status, text).not.toBe(401)
         const isRefused = status === 403 && text.includes('lacks the scope')
         expect(isRefused ? 'no' : 'yes', `${scope}: ${text}`).toBe(keyMay(operation, scope))
+      }
+    })
+
+    it('serves the people whose role the table names, and no others', async () => {
+      for (const role of ROLES) {
+        const { status, text } = await tryOperation(people.get(role)!, operation, given(NOBODYS_ID))
+        expect(status, text).not.toBe(401)
+        const isRefused = status === 403 && text.includes('lacks the scope')
+        expect(isRefused ? 'no' : 'yes', `${role}: ${text}`).toBe(roleMay(operation, role))
       }
     })
 

@@ -25,6 +25,7 @@ export const guardedOperations: GuardedOperation[] = describedOperations
   })
 
 export const KEY_SCOPES = ['read', 'write', 'append', 'ingest', 'admin']
+export const ROLES = ['viewer', 'member', 'admin']
 export const TOKEN_SCOPES = ['read', 'append', 'inbox', 'resolve']
 
 export type Cell = 'yes' | 'own' | 'nothing' | 'no'
@@ -32,6 +33,12 @@ export type Cell = 'yes' | 'own' | 'nothing' | 'no'
 export function keyMay({ scope }: GuardedOperation, key: string): Cell {
   const writes = key === 'write' && scope !== 'read' && scope !== 'admin'
   return scope === 'any' || scope === key || writes ? 'yes' : 'no'
+}
+
+/** What a person may do in a project. */
+export function roleMay({ scope }: GuardedOperation, role: string): Cell {
+  const roles: Record<string, string[]> = { read: ROLES, any: ROLES, admin: ['admin'], erase: ['admin'] }
+  return (roles[scope] ?? ['member', 'admin']).includes(role) ? 'yes' : 'no'
 }
 
 export function tokenMay({ path, method, scope, reach, operation }: GuardedOperation, token: string): Cell {

@@ -3,6 +3,7 @@ import { Keys } from './keys.js'
 import { LearningSpaces } from './learning_spaces.js'
 import { List } from './list.js'
 import type { AnnalsOptions, CallOptions } from './options.js'
+import { Members, PersonalTokens } from './people.js'
 import { Runs } from './runs.js'
 import { Sessions } from './sessions.js'
 import { Skills } from './skills.js'
@@ -35,6 +36,8 @@ export class Annals {
   readonly runs: Runs
   readonly tokens: Tokens
   readonly keys: Keys
+  readonly members: Members
+  readonly personalTokens: PersonalTokens
   readonly #transport: Transport
 
   /** @throws TypeError if the url is invalid or the token is missing */
@@ -49,6 +52,8 @@ export class Annals {
     this.runs = new Runs(this.#transport)
     this.tokens = new Tokens(this.#transport)
     this.keys = new Keys(this.#transport)
+    this.members = new Members(this.#transport)
+    this.personalTokens = new PersonalTokens(this.#transport)
   }
 
   /** Resolves if the service answers and accepts the token. */

@@ -494,6 +494,14 @@ class Lease(TypedDict):
     """When it ends unless it is renewed, by the database's clock."""
 
 
+class ListMembersData(TypedDict):
+    items: list[Member]
+
+
+class ListPersonalTokensData(TypedDict):
+    items: list[Token]
+
+
 class ListedSkill(TypedDict):
     id: str
     """The skill."""
@@ -511,6 +519,22 @@ class ListedSkill(TypedDict):
     """When it was created."""
     updated_at: str
     """When it last changed."""
+
+
+class Member(TypedDict):
+    id: str
+    """The member."""
+    project_id: str
+    """The project."""
+    email: str
+    """The address, of which capital letters count as small ones."""
+    role: Literal["admin", "member", "viewer"] | None
+    is_from_group: bool
+    """Whether the role comes only from groups that the issuer names. It ends with these."""
+    has_signed_in: bool
+    """false: whoever signs in with the address first becomes the member."""
+    created_at: str
+    """When the member was added."""
 
 
 class MergedConfigs(TypedDict):
@@ -692,6 +716,13 @@ class NewLease(TypedDict):
     """Takes the lease from its holder. The key needs the scope `admin`."""
 
 
+class NewMember(TypedDict):
+    email: str
+    """The address, of which capital letters count as small ones."""
+    role: Literal["admin", "member", "viewer"]
+    """`viewer` reads; `member` also writes, answers requests and approves statements; `admin` also erases, and manages keys and members."""
+
+
 class NewMessage(TypedDict):
     blob: Mapping[str, object]
     """One whole message in the provider's own format; of the Responses API, one item."""
@@ -738,6 +769,14 @@ class NewMessageInput(TypedDict):
     """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
     meta: NotRequired[Mapping[str, object]]
     """Any JSON object of the caller, stored with the message, up to 64 KiB."""
+
+
+class NewPersonalToken(TypedDict):
+    name: str
+    expires_in_days: int
+    """Days until it expires."""
+    scopes: NotRequired[list[Literal["read", "write", "append", "ingest", "admin"]]]
+    """By default all that the role of its owner allows, whatever that is at the time."""
 
 
 class NewRequest(TypedDict):

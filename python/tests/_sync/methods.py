@@ -23,6 +23,23 @@ METHODS: list[tuple[str, Method, object, bool]] = [
     ("GET /keys", lambda annals: annals.keys.list(), None, UNKEYED),
     ("POST /keys", lambda annals: annals.keys.create(name="a"), {"name": "a"}, UNKEYED),
     (f"DELETE /keys/{ID}", lambda annals: annals.keys.revoke(ID), None, UNKEYED),
+    ("GET /members", lambda annals: annals.members.list(), None, UNKEYED),
+    (
+        "POST /members",
+        lambda annals: annals.members.invite(email="ada@example.com", role="viewer"),
+        {"email": "ada@example.com", "role": "viewer"},
+        UNKEYED,
+    ),
+    (f"PATCH /members/{ID}", lambda annals: annals.members.change(ID, "admin"), {"role": "admin"}, UNKEYED),
+    (f"DELETE /members/{ID}", lambda annals: annals.members.remove(ID), None, UNKEYED),
+    ("GET /personal_tokens", lambda annals: annals.personal_tokens.list(), None, UNKEYED),
+    (
+        "POST /personal_tokens",
+        lambda annals: annals.personal_tokens.create(name="a", expires_in_days=30),
+        {"name": "a", "expires_in_days": 30},
+        UNKEYED,
+    ),
+    (f"DELETE /personal_tokens/{ID}", lambda annals: annals.personal_tokens.revoke(ID), None, UNKEYED),
     (
         "POST /tokens",
         lambda annals: annals.tokens.create(for_={"session_id": ID}, scopes=["read"], ttl_s=60),

@@ -1,5 +1,5 @@
 import { prepared } from '../postgres/statement.js'
-import { API_KEY_COLUMNS, isLiveKeyText } from '../projects/project_queries.js'
+import { API_KEY_COLUMNS, IS_LIVE_KEY, KEYS_AND_OWNERS } from '../projects/project_queries.js'
 
 /** The hours for which a key verifies after it was replaced: longer than any token lives. */
 const VERIFIES_HOURS = 25
@@ -46,8 +46,7 @@ export const FORGET_SIGNING_KEYS = prepared(
 /** The key with an id, if it is valid; see FIND_API_KEYS. */
 export const FIND_PARENT_KEY = prepared(
   'find_parent_key',
-  `SELECT ${API_KEY_COLUMNS} FROM api_keys k JOIN projects p ON p.id = k.project_id
-WHERE k.id = $1 AND ${isLiveKeyText('k')}`,
+  `SELECT ${API_KEY_COLUMNS} FROM ${KEYS_AND_OWNERS} WHERE k.id = $1 AND ${IS_LIVE_KEY}`,
 )
 
 /** Parameters: $1 project, $2 session. */

@@ -2,6 +2,7 @@ import type { JWTPayload } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { newId } from '../ids.js'
 import type { Queryable } from '../postgres/database.js'
+import { allows } from '../projects/authenticate.js'
 import { type Grant, grantOf, type NarrowGrant, type Sessions } from '../projects/tokens/key_look_ups.js'
 import { hashToken } from '../projects/tokens/token.js'
 import { FIND_PARENT_KEY } from './access_queries.js'
@@ -89,7 +90,7 @@ export class SessionTokens {
     if (parent?.expires_at_ms !== undefined && parent.expires_at_ms <= Date.now()) return undefined
     if (parent !== known.parent) {
       known.parent = parent
-      known.grant = parent && { ...parent, ...narrowed(known.claims) }
+      known.grant = parent && { ...parent, ...narrowed(known.claims, parent) }
     }
     return known.grant
   }
@@ -147,12 +148,13 @@ function idOf(token: string): string {
   return hashToken(token).toString('latin1')
 }
 
-function narrowed({ jti, exp, for: reach, scopes }: Claims): Pick<Grant, 'scopes' | 'narrow'> {
+/** What is left of a token's scopes: its parent may be a person's, whose role has changed since. */
+function narrowed({ jti, exp, for: reach, scopes }: Claims, parent: Grant): Pick<Grant, 'scopes' | 'narrow'> {
   const narrow: NarrowGrant = {
     id: jti,
     reach,
     reach_text: JSON.stringify(reach),
     expires_at_ms: exp * 1_000,
   }
-  return { scopes: new Set(scopes), narrow }
+  return { scopes: new Set(scopes.filter((scope) => allows(parent, scope as TokenScope))), narrow }
 }

@@ -52,17 +52,19 @@ export async function beginSessionByCode(database: Database, code: string): Prom
 /** Begins a session for a valid API key: with its rights, and only as long as it is valid. */
 export async function beginSessionByKey(database: Queryable, grant: Grant): Promise<ConsoleSession> {
   await database.query(FORGET_EXPIRED_SIGN_INS, [])
-  return beginSession({ database, project_id: grant.project_id }, [...grant.scopes] as Scope[], grant.key_id)
+  const { key_id, project_id, person } = grant
+  const of = { parent_id: key_id, member_id: person?.member_id }
+  return beginSession({ database, project_id }, [...grant.scopes] as Scope[], of)
 }
 
 async function beginSession(
   { database, project_id }: Tenant,
   scopes: readonly Scope[],
-  parent_id?: string,
+  of: { parent_id?: string; member_id?: string | undefined } = {},
 ): Promise<ConsoleSession> {
   const token = mintToken()
   const expires_at = minutesFromNow(CONSOLE_IDLE_HOURS_MAX * 60)
-  await storeToken(database, project_id, token, { name: 'console', scopes, expires_at, parent_id }, 'console')
+  await storeToken(database, project_id, token, { name: 'console', scopes, expires_at, ...of }, 'console')
   return { project_id, scopes, token }
 }
 

@@ -23,7 +23,16 @@ declare module 'fastify' {
 }
 
 /** What an operation needs: `write` includes all that follow it, and `any` is in each. */
-export type OperationScope = 'read' | 'write' | 'append' | 'ingest' | 'inbox' | 'resolve' | 'admin' | 'any'
+export type OperationScope =
+  | 'read'
+  | 'write'
+  | 'append'
+  | 'ingest'
+  | 'inbox'
+  | 'resolve'
+  | 'erase'
+  | 'admin'
+  | 'any'
 
 /** How an operation answers a token that reaches only a part of a project. */
 type Reach = 'narrowed' | 'any'

@@ -14,6 +14,9 @@ export interface Act {
     | 'project.delete'
     | 'token.create'
     | 'token.revoke'
+    | 'member.invite'
+    | 'member.change'
+    | 'member.remove'
   project_id: string
   details: object
 }

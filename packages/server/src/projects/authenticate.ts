@@ -118,14 +118,19 @@ function admit(request: FastifyRequest, grant: Grant | undefined): AnnalsError |
   const scope = request.routeOptions.config.scope!
   // What it does not reach is absent before it is forbidden.
   if (grant.narrow !== undefined || allows(grant, scope)) return undefined
+  const { person } = grant
   return new AnnalsError(
     'insufficient_scope',
-    `This API key lacks the scope "${scope}". Use a key that has it.`,
+    person === undefined
+      ? `This API key lacks the scope "${scope}". Use a key that has it.`
+      : `You are a ${person.role} of this project, and what you signed in with lacks the scope "${scope}".`,
   )
 }
 
 /** Whether what a key or a token allows includes an operation's scope. */
-export function allows({ scopes }: Pick<Grant, 'scopes'>, scope: OperationScope): boolean {
+export function allows({ scopes, person }: Pick<Grant, 'scopes' | 'person'>, scope: OperationScope): boolean {
+  // A key that writes may erase, too; of people, only administrators.
+  if (scope === 'erase' && person) return scopes.has('admin')
   return (
     scope === 'any' || scopes.has(scope) || (scope !== 'read' && scope !== 'admin' && scopes.has('write'))
   )

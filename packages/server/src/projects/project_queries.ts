@@ -86,13 +86,13 @@ ORDER BY (p.name = $1) DESC LIMIT 1`,
 
 /**
  * Parameters: $1 id, $2 project, $3 SHA-256 of the token, $4 name, $5 scopes, $6 origin, $7 expiry or null, $8 the key
- * on which it depends or null.
+ * on which it depends or null, $9 the member whose key it is or null.
  */
 export const CREATE_API_KEY = prepared(
   'create_api_key',
   `WITH k AS (
-  INSERT INTO api_keys AS n (id, project_id, token_hash, name, scopes, origin, created_at, expires_at, parent_id)
-  VALUES ($1, $2, $3, $4, $5, $6, now(), $7, $8) RETURNING n.*
+  INSERT INTO api_keys AS n (id, project_id, token_hash, name, scopes, origin, created_at, expires_at, parent_id, member_id)
+  VALUES ($1, $2, $3, $4, $5, $6, now(), $7, $8, $9) RETURNING n.*
 )
 SELECT ${API_KEY_JSON} AS json FROM k`,
 )
@@ -135,27 +135,36 @@ export const HAS_API_KEY = prepared(
   'SELECT k.id FROM api_keys k WHERE k.project_id = $1 LIMIT 1',
 )
 
-/** What a grant is made of, where `k` is a key and `p` its project. */
+/** The role that a member has now, null if none: the higher one of both, which the alphabet has first. */
+export function roleText(member: string): string {
+  return `least(${member}.invited_role, CASE WHEN ${member}.group_until > now() THEN ${member}.group_role END)`
+}
+
+/** Keys `k` with their projects `p` and, of those of people, their members `m`. All of them are on every machine of a cluster. */
+export const KEYS_AND_OWNERS = `api_keys k JOIN projects p ON p.id = k.project_id
+LEFT JOIN members m ON m.id = k.member_id AND m.project_id = k.project_id`
+
+/** What a grant is made of, of KEYS_AND_OWNERS. */
 export const API_KEY_COLUMNS = `k.id, k.project_id, encode(k.token_hash, 'hex') AS token_hash,
   array_to_string(k.scopes, ' ') AS scopes, floor(extract(epoch FROM k.expires_at) * 1000)::bigint AS expires_at_ms,
-  p.rate_limit_per_second, p.max_sessions, p.max_bytes, p.max_blob_bytes, p.max_tails, p.consumers <> '{}' AS has_consumers`
+  p.rate_limit_per_second, p.max_sessions, p.max_bytes, p.max_blob_bytes, p.max_tails, p.consumers <> '{}' AS has_consumers,
+  k.origin = 'console' AND k.parent_id IS NULL AS is_in_console, k.member_id, ${roleText('m')} AS role, m.email`
 
-/** A key is neither revoked nor expired, and neither is the one on which it depends. */
-export function isLiveKeyText(key: string): string {
-  return `${key}.revoked_at IS NULL AND (${key}.expires_at IS NULL OR ${key}.expires_at > now())
-  AND (${key}.parent_id IS NULL OR EXISTS (
+/** A key of KEYS_AND_OWNERS is neither revoked nor expired, and neither is the one on which it depends; its member has a role. */
+export const IS_LIVE_KEY = `k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+  AND (k.member_id IS NULL OR ${roleText('m')} IS NOT NULL)
+  AND (k.parent_id IS NULL OR EXISTS (
     SELECT FROM api_keys a
-    WHERE a.id = ${key}.parent_id AND a.revoked_at IS NULL AND (a.expires_at IS NULL OR a.expires_at > now())))`
-}
+    WHERE a.id = k.parent_id AND a.revoked_at IS NULL AND (a.expires_at IS NULL OR a.expires_at > now())))`
 
 /**
  * The projects and rights of tokens that are valid now. Parameters: $1 SHA-256 of the tokens. The only statement that
- * starts from a token: all others start from a project. Both tables are on every machine of a cluster.
+ * starts from a token: all others start from a project.
  */
 export const FIND_API_KEYS = prepared(
   'find_api_keys',
-  `SELECT ${API_KEY_COLUMNS} FROM api_keys k JOIN projects p ON p.id = k.project_id
-WHERE k.token_hash = ANY ($1::bytea[]) AND ${isLiveKeyText('k')}`,
+  `SELECT ${API_KEY_COLUMNS} FROM ${KEYS_AND_OWNERS}
+WHERE k.token_hash = ANY ($1::bytea[]) AND ${IS_LIVE_KEY}`,
 )
 
 /** Parameters: $1 actor, $2 action, $3 project, $4 details as JSON. */

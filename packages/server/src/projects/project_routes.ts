@@ -242,9 +242,10 @@ const ownRoutes = (parts: ProjectParts) =>
     }),
   )
 
-/** Whom the audit names for what a key did. */
-function keyActorOf({ grant, address }: FastifyRequest): string {
-  return `key ${grant!.key_id}, from ${address}`
+/** Whom the audit names for what a key or a person did. */
+export function keyActorOf({ grant, address }: Pick<FastifyRequest, 'grant' | 'address'>): string {
+  const { key_id, person } = grant!
+  return `${person ? `${person.email}, ` : ''}key ${key_id}, from ${address}`
 }
 
 /** A project's own keys, for a key that may have more made and revoked. */

@@ -54,7 +54,7 @@ export interface NewProject {
 }
 
 /** Who created a token: an operator, or the service at its own first start. */
-export type Origin = 'issued' | 'first_start' | 'environment' | 'sign_in_code' | 'console'
+export type Origin = 'issued' | 'first_start' | 'environment' | 'sign_in_code' | 'console' | 'personal'
 
 export interface TokenRequest {
   name: string
@@ -63,6 +63,8 @@ export interface TokenRequest {
   expires_at?: string | undefined
   /** The id of a token without which this one is not valid. */
   parent_id?: string | undefined
+  /** The member whose it is: it allows no more than the role, and ends with it. */
+  member_id?: string | undefined
 }
 
 /** Creates a project with its first token. @throws AnnalsError project_exists */
@@ -174,9 +176,16 @@ export async function issueToken(
   project_id: string,
   request: TokenRequest,
 ): Promise<string> {
-  const token = mintToken()
+  const is_personal = request.member_id !== undefined
+  const token = mintToken(is_personal ? 'pat' : 'sk')
   const json = await audited(database, actor, async (connection) => {
-    const stored = await storeToken(connection, project_id, token, request, 'issued')
+    const stored = await storeToken(
+      connection,
+      project_id,
+      token,
+      request,
+      is_personal ? 'personal' : 'issued',
+    )
     const { id: token_id } = JSON.parse(stored) as { id: string }
     return { act: { action: 'token.create', project_id, details: { token_id, ...request } }, result: stored }
   }).catch((error: unknown) => {
@@ -240,8 +249,8 @@ export async function storeToken(
   request: TokenRequest,
   origin: Origin,
 ): Promise<string> {
-  const { name, scopes, expires_at = null, parent_id = null } = request
-  const parameters = [newId(), project_id, hashToken(token), name, [...scopes], origin, expires_at, parent_id]
-  const [row] = await database.query(CREATE_API_KEY, parameters)
+  const { name, scopes, expires_at = null, parent_id = null, member_id = null } = request
+  const key = [newId(), project_id, hashToken(token), name, [...scopes], origin, expires_at, parent_id]
+  const [row] = await database.query(CREATE_API_KEY, [...key, member_id])
   return row!.json!
 }

@@ -7,6 +7,7 @@ import { LOG_MODULE } from '../log/module.js'
 import { MCP_MODULE } from '../mcp/module.js'
 import type { Kits, Module, Opened, OpenModule } from '../module.js'
 import { OTEL_MODULE } from '../otel/module.js'
+import { PEOPLE_MODULE } from '../people/module.js'
 import type { StoredFunction } from '../postgres/stored_function.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
 import { RUNS_MODULE } from '../runs/module.js'
@@ -22,6 +23,7 @@ import { WEBHOOKS_MODULE } from '../webhooks/module.js'
  */
 export const MODULES: readonly Module[] = [
   PROJECTS_MODULE,
+  PEOPLE_MODULE,
   USERS_MODULE,
   ACCESS_MODULE,
   BLOBS_MODULE,

@@ -7,6 +7,7 @@ import { LEARNING_BODIES, readSkillForm } from '../learning/learning_bodies.js'
 import { LEARNING_WORK } from '../learning/learning_work.js'
 import { LOG_BODIES } from '../log/append_bodies.js'
 import { LOG_WORK } from '../log/log_work.js'
+import { PEOPLE_BODIES } from '../people/people_schema.js'
 import { PROJECT_BODIES } from '../projects/project_schema.js'
 import { RUN_BODIES } from '../runs/run_schema.js'
 import { SEARCH_WORK } from '../search/search_work.js'
@@ -24,6 +25,7 @@ export const BODIES: Readonly<Record<string, BodyParts>> = {
   ...PROJECT_BODIES,
   ...RUN_BODIES,
   ...ACCESS_BODIES,
+  ...PEOPLE_BODIES,
 }
 
 /** What the second thread does: bodies and forms, and what each module has it do. */

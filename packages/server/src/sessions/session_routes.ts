@@ -125,6 +125,7 @@ const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: Session
     operation({
       call: 'DELETE /session/:session_id',
       id: 'deleteSession',
+      scope: 'erase',
       summary: 'Delete a session with its log',
       description: 'And with all sessions below it.',
       returns: 'It was deleted.',

@@ -92,6 +92,7 @@ export function userRoutes({ longWork, erasure, registry }: UserParts): ModuleRo
     operation({
       call: 'DELETE /user/:identifier',
       id: 'eraseUser',
+      scope: 'erase',
       summary: 'Erase a user',
       description:
         "Deletes the user and all the user's data: sessions with their logs, learning spaces, idempotency keys.",

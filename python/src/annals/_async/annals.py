@@ -23,6 +23,7 @@ from .blobs import AsyncBlobs
 from .keys import AsyncKeys
 from .learning_spaces import AsyncLearningSpaces
 from .list import AsyncList
+from .people import AsyncMembers, AsyncPersonalTokens
 from .runs import AsyncRuns
 from .sessions import AsyncSessions
 from .skills import AsyncSkills
@@ -80,6 +81,8 @@ class AsyncAnnals:
         self.webhooks = AsyncWebhooks(transport)
         self.tokens = AsyncTokens(transport)
         self.keys = AsyncKeys(transport)
+        self.members = AsyncMembers(transport)
+        self.personal_tokens = AsyncPersonalTokens(transport)
         self.runs = AsyncRuns(transport)
 
     def with_options(

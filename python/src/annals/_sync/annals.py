@@ -23,6 +23,7 @@ from .blobs import Blobs
 from .keys import Keys
 from .learning_spaces import LearningSpaces
 from .list import List
+from .people import Members, PersonalTokens
 from .runs import Runs
 from .sessions import Sessions
 from .skills import Skills
@@ -78,6 +79,8 @@ class Annals:
         self.webhooks = Webhooks(transport)
         self.tokens = Tokens(transport)
         self.keys = Keys(transport)
+        self.members = Members(transport)
+        self.personal_tokens = PersonalTokens(transport)
         self.runs = Runs(transport)
 
     def with_options(

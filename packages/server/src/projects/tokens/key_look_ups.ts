@@ -3,6 +3,7 @@ import { FairQueue } from '../../fairness/fair_queue.js'
 import type { Queryable, Row } from '../../postgres/database.js'
 import { FIND_API_KEYS } from '../project_queries.js'
 import { numberOf, type Quotas, quotasOf } from '../quotas.js'
+import { type Role, SCOPES_OF } from './token.js'
 
 export interface Grant {
   key_id: string
@@ -18,6 +19,17 @@ export interface Grant {
   unmarked_until: number
   /** Of a token that reaches only some sessions: access/. */
   narrow: NarrowGrant | undefined
+  /** Of a person's token or session: it allows no more than the role that the person has now. */
+  person?: Person | undefined
+}
+
+/** A member of a project who sent a request. */
+export interface Person {
+  member_id: string
+  email: string
+  role: Role
+  /** Signed in to the console, and not with a personal token. */
+  is_in_console: boolean
 }
 
 /** The sessions that a token reaches: one, those of a user, or those below another. */
@@ -97,15 +109,24 @@ export class KeyLookUps {
 
 export function grantOf(row: Row, looked_up_at: number): Grant {
   const has_consumers = row.has_consumers === 't'
+  const scopes = row.scopes!.split(' ')
+  const person = personOf(row)
+  const allowed: readonly string[] | undefined = person && SCOPES_OF[person.role]
   return {
     key_id: row.id!,
     project_id: row.project_id!,
-    scopes: new Set(row.scopes!.split(' ')),
+    scopes: new Set(allowed ? scopes.filter((scope) => allowed.includes(scope)) : scopes),
     expires_at_ms: numberOf(row.expires_at_ms),
     rate_limit_per_second: numberOf(row.rate_limit_per_second),
     quotas: quotasOf(row),
     has_consumers,
     unmarked_until: has_consumers ? Number.NEGATIVE_INFINITY : looked_up_at + UNMARKED_MS,
     narrow: undefined,
+    person,
   }
+}
+
+function personOf({ member_id, email, role, is_in_console }: Row): Person | undefined {
+  if (member_id == null) return undefined
+  return { member_id, email: email!, role: role as Role, is_in_console: is_in_console === 't' }
 }

@@ -7,17 +7,28 @@ import { createHash, hash, randomBytes } from 'node:crypto'
 export const SCOPES = ['read', 'write', 'append', 'ingest', 'admin'] as const
 export type Scope = (typeof SCOPES)[number]
 
+/** Of people in a project, the highest first. */
+export const ROLES = ['admin', 'member', 'viewer'] as const
+export type Role = (typeof ROLES)[number]
+
+/** What a role allows of scopes. */
+export const SCOPES_OF: Readonly<Record<Role, readonly Scope[]>> = {
+  admin: SCOPES,
+  member: ['read', 'write', 'append', 'ingest'],
+  viewer: ['read'],
+}
+
 /** Those of a key that may do everything. */
 export const ALL_SCOPES: readonly Scope[] = ['read', 'write']
 
 // sk-annals-<43 characters: 256 random bits>-<6 characters: checksum of the part before>
-const OURS = /^sk-annals-[\w-]{43}-[\w-]{6}$/
+const OURS = /^(?:sk|pat)-annals-[\w-]{43}-[\w-]{6}$/
 const RANDOM_BYTES = 32
 const CHECKSUM_LENGTH = 6
 
 /** A new secret token: 256 random bits with a checksum, which distinguishes a typing error from a revocation. */
-export function mintToken(): string {
-  const body = `sk-annals-${randomBytes(RANDOM_BYTES).toString('base64url')}`
+export function mintToken(kind: 'sk' | 'pat' = 'sk'): string {
+  const body = `${kind}-annals-${randomBytes(RANDOM_BYTES).toString('base64url')}`
   return `${body}-${checksum(body)}`
 }
 

@@ -1,0 +1,59 @@
+import Type from '#typebox'
+import { Between, Name, Nullable, OneOf, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import { whole } from '../http/request/taken_body.js'
+import { ROLES, SCOPES } from '../projects/tokens/token.js'
+
+const DAYS_MAX = 366
+
+const Email = Type.String({
+  pattern: '^[^\\s@]+@[^\\s@]+$',
+  minLength: 3,
+  maxLength: 254,
+  description: 'The address, of which capital letters count as small ones.',
+  examples: ['ada@example.com'],
+})
+
+const Role = OneOf(
+  ROLES,
+  '`viewer` reads; `member` also writes, answers requests and approves statements; `admin` also erases, and manages keys and members.',
+)
+
+export const Member = Type.Object(
+  {
+    id: Uuid('The member.'),
+    project_id: Uuid('The project.'),
+    email: Email,
+    role: Nullable(Role),
+    is_from_group: Type.Boolean({
+      description: 'Whether the role comes only from groups that the issuer names. It ends with these.',
+    }),
+    has_signed_in: Type.Boolean({
+      description: 'false: whoever signs in with the address first becomes the member.',
+    }),
+    created_at: Timestamp('When the member was added.'),
+  },
+  { $id: 'Member' },
+)
+
+const InviteMemberBody = Strict({ email: Email, role: Role })
+const ChangeMemberBody = Strict({ role: Role })
+
+const CreatePersonalTokenBody = Strict({
+  name: Name,
+  expires_in_days: Between(1, DAYS_MAX, 'Days until it expires.'),
+  scopes: Type.Optional(
+    Type.Array(OneOf(SCOPES, 'What the token allows, of what its owner may do.'), {
+      minItems: 1,
+      uniqueItems: true,
+      description: 'By default all that the role of its owner allows, whatever that is at the time.',
+      examples: [['read']],
+    }),
+  ),
+})
+
+/** By operation: how its body is checked, and what is taken from it. */
+export const PEOPLE_BODIES = {
+  inviteMember: whole(InviteMemberBody),
+  changeMember: whole(ChangeMemberBody),
+  createPersonalToken: whole(CreatePersonalTokenBody),
+} as const
