@@ -90,6 +90,43 @@ describe('every page', () => {
   })
 })
 
+/** Pages that a reader may start from, beside those of the folders that have many. */
+const ALL_PAGES = [
+  ...['README.md', 'CONTRIBUTING.md', 'python/README.md'],
+  ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).map((name) => `docs/${name}`),
+  ...['packages', 'packages/adapters'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder)).map((name) => `${folder}/${name}/README.md`),
+  ),
+].filter((page) => page.endsWith('.md') && existsSync(join(ROOT, page)))
+
+/** Names of ours that nobody has published: a registry has no such package, or a stranger's. */
+const FROM_REGISTRY: Array<[line: RegExp, allowed: RegExp | undefined]> = [
+  [
+    /npm (?:install|i|add) (?:.* )?@annals\//,
+    /Until a release is on npm, `?npm run pack -- |Once a release is on npm, /,
+  ],
+  [/npx (?:-y |--yes )?@annals\//, /Until a release is on npm, run it in a clone/],
+  [/npx annals/, /\bclone\b/],
+  [
+    /npx (?:-y|--yes) annals|npm (?:install|i) (?:.* )?annals(?![\w./-])|"npx"[^\n]*\n?[^\n]*annals/,
+    undefined,
+  ],
+  [/pip install (?:.* )?["']?annals(?![\w-]*\.whl|-\*)|uvx? (?:add|pip install )?annals/, undefined],
+  [/npmjs\.com\/package\/@?annals|pypi\.org\/project\/annals/, undefined],
+]
+
+it('no page sends a reader to a registry for a name that is not published, unless it says how to do without', () => {
+  const wrong = ALL_PAGES.flatMap((page) => {
+    const text = read(page)
+    return FROM_REGISTRY.flatMap(([line, allowed]) => {
+      const [found] = line.exec(text) ?? []
+      return found === undefined || allowed?.test(text) ? [] : [`${page}: ${found}`]
+    })
+  })
+  expect(ALL_PAGES.length).toBeGreaterThan(40)
+  expect(wrong).toEqual([])
+})
+
 function settingsTable(): string {
   const rows = describeSettings().map((row) => `| \`${row.variable}\` | ${row.default} | ${row.meaning} |`)
   return ['| variable | default | meaning |', '|---|---|---|', ...rows].join('\n')
