@@ -3008,6 +3008,7 @@ export interface components {
             max_tails: number | null;
             max_model_tokens_per_day: number | null;
             search: boolean | null;
+            proof: boolean | null;
             model: {
                 /**
                  * @description Base URL of an OpenAI-compatible API.
@@ -9987,6 +9988,7 @@ export interface operations {
                     max_tails?: number | null;
                     max_model_tokens_per_day?: number | null;
                     search?: boolean | null;
+                    proof?: boolean | null;
                     model?: {
                         /**
                          * @description Base URL of an OpenAI-compatible API.
@@ -10110,6 +10112,7 @@ export interface operations {
                     max_tails?: number | null;
                     max_model_tokens_per_day?: number | null;
                     search?: boolean | null;
+                    proof?: boolean | null;
                     model?: {
                         /**
                          * @description Base URL of an OpenAI-compatible API.

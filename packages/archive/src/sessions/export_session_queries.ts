@@ -16,6 +16,7 @@ const ENTRY_LINE = jsonLine(
   {
     key: 'to_json(e.key)',
     occurred_at: memberSql('e.occurred_at', 'time'),
+    proof: quoted("encode(e.proof, 'hex')"),
     retracted_by: 'CASE WHEN e.retracted_by <= e.last_seq THEN e.retracted_by END',
   },
 )

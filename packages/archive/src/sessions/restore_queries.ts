@@ -49,9 +49,9 @@ WITH given AS MATERIALIZED (
   FROM jsonb_array_elements($2::jsonb) AS l
 ), made AS (
   INSERT INTO sessions AS s (project_id, id, user_id, parent_id, expires_in_s, expiry_due_at, configs, disable_task_tracking,
-    created_at, forked_from, forked_at_seq)
+    created_at, forked_from, forked_at_seq, forked_proof)
   SELECT $1, g.id, u.id, g.parent_id, g.expires_in_s, ${expiryText('now()', 'g.expires_in_s')}, g.configs,
-    g.disable_task_tracking, g.created_at, g.forked_from, g.forked_at_seq
+    g.disable_task_tracking, g.created_at, g.forked_from, g.forked_at_seq, g.forked_proof
   FROM given g
   ${userJoinText('u.identifier = g.identifier')}
   WHERE g.identifier IS NULL OR u.id IS NOT NULL
@@ -98,7 +98,8 @@ WHERE NOT EXISTS (SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = (l -
 ON CONFLICT DO NOTHING`,
 )
 
-const ENTRY_VALUES = `l ->> 'kind' AS kind, l ->> 'key' AS key, (l ->> 'occurred_at')::timestamptz AS occurred_at, ${readColumns(ENTRY)}`
+const ENTRY_VALUES = `l ->> 'kind' AS kind, l ->> 'key' AS key, (l ->> 'occurred_at')::timestamptz AS occurred_at,
+  decode(l ->> 'proof', 'hex') AS proof, ${readColumns(ENTRY)}`
 
 /**
  * Entries of the lines that differ from the log: another id, content or time at that seq. JSON is compared as text,
@@ -129,18 +130,20 @@ export const RESTORE_ENTRIES = planned(
   'restore_entries',
   `
 WITH made AS (
-  INSERT INTO entries AS e (project_id, kind, key, occurred_at, ${Object.keys(ENTRY).join(', ')})
+  INSERT INTO entries AS e (project_id, kind, key, occurred_at, proof, ${Object.keys(ENTRY).join(', ')})
   SELECT $1, ${ENTRY_VALUES}
   FROM jsonb_array_elements($2::jsonb) AS l
-  RETURNING e.session_id, e.seq, e.updated_at, e.tokens, e.bytes, e.kind, e.id
+  RETURNING e.session_id, e.seq, e.updated_at, e.tokens, e.bytes, e.kind, e.id, e.proof
 ), moved AS (
   UPDATE session_heads AS h
   SET last_seq = m.last_seq, total_tokens = h.total_tokens + m.tokens, updated_at = greatest(h.updated_at, m.updated_at),
-    last_message_id = coalesce(m.last_message_id, h.last_message_id), bytes = h.bytes + m.bytes, counted = h.counted + m.entries
+    last_message_id = coalesce(m.last_message_id, h.last_message_id), bytes = h.bytes + m.bytes, counted = h.counted + m.entries,
+    proof = coalesce(m.proof, h.proof)
   FROM (
     SELECT n.session_id, count(*) AS entries, sum(n.bytes) AS bytes, min(n.seq) AS first_seq, max(n.seq) AS last_seq, sum(n.tokens) AS tokens,
       greatest(s.updated_at, max(n.updated_at)) AS updated_at,
-      (array_agg(n.id ORDER BY n.seq DESC) FILTER (WHERE n.kind = 'message'))[1] AS last_message_id
+      (array_agg(n.id ORDER BY n.seq DESC) FILTER (WHERE n.kind = 'message'))[1] AS last_message_id,
+      (array_agg(n.proof ORDER BY n.seq DESC))[1] AS proof
     FROM made n JOIN unnest($3::uuid[], $4::timestamptz[]) AS s (session_id, updated_at) ON s.session_id = n.session_id
     GROUP BY n.session_id, s.updated_at
   ) m

@@ -35,6 +35,17 @@ const oneOf = (values: readonly string[]): LineCheck => ({
   fits: (value) => values.includes(value as string),
 })
 
+const HASH = { takes: 'a SHA-256 in hexadecimal', fits: isHash } as const
+const HASH_OR_NULL: LineCheck = {
+  takes: `${HASH.takes}, or null`,
+  fits: (value) => value === null || isHash(value),
+  type: 'text',
+}
+
+function isHash(value: unknown): boolean {
+  return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)
+}
+
 export const SESSION_LINE = {
   id: 'uuid',
   user_id: 'user?',
@@ -48,13 +59,14 @@ export const SESSION_LINE = {
   parent_id: absentBefore('uuid?'),
   forked_from: absentBefore('uuid?'),
   forked_at_seq: absentBefore('bigint?'),
+  forked_proof: absentBefore(HASH_OR_NULL),
   configs: 'object',
 } as const satisfies Record<string, LineColumn>
 
 /** What a session's head has of that. */
 export const OF_HEAD = ['updated_at', 'last_seq', 'total_tokens', 'last_message_id'] as const
 
-/** Everything in a row of entries except its project, kind, key and retraction. */
+/** Everything in a row of entries that each has, except its project and kind. */
 export const ENTRY = {
   session_id: 'uuid',
   seq: 'ordinal',
@@ -81,6 +93,7 @@ const RARE = {
   }),
   occurred_at: absentBefore('time'),
   retracted_by: absentBefore('ordinal'),
+  proof: absentBefore(HASH),
 } as const satisfies Record<string, LineColumn>
 
 const { nothing } = CHECKS

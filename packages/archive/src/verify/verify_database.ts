@@ -2,6 +2,8 @@ import { addCounts } from 'annals/dist/lifecycle/erase/erasure.js'
 import type { TableRegistry } from 'annals/dist/lifecycle/registry.js'
 import { type Check, type Counts, ORPHAN, type Table } from 'annals/dist/lifecycle/table.js'
 import type { Database, Tenant } from 'annals/dist/postgres/database.js'
+import { CHAIN_CHECKS } from '../proof/proof_check_queries.js'
+import { verifyChains } from '../proof/verify_proof.js'
 import { ownOf } from '../tables.js'
 import { type CheckedPiece, type Finding, type PieceFindings, readFindings } from './findings.js'
 import {
@@ -43,6 +45,8 @@ export interface VerifyOptions {
   registry: TableRegistry
   /** The only project to check; undefined: all. */
   only: Project | undefined
+  /** Whether the links of chains are made anew as well, which reads all entries once more. */
+  proof?: boolean
   /** Called with the approximate number of rows before the first is read. */
   onMeasured: (rows: number) => void
   onProgress: (rows: number) => void
@@ -57,7 +61,7 @@ export async function verifyDatabase(database: Database, options: VerifyOptions)
   let rows_before = 0
   const verify = async (project: Project) => {
     let rows = 0
-    await verifyOne(database, options.registry, project, result, (rows_of_project) => {
+    await verifyOne(database, options, project, result, (rows_of_project) => {
       rows = rows_of_project
       options.onProgress(rows_before + rows)
     })
@@ -94,7 +98,7 @@ interface Project {
  */
 async function verifyOne(
   database: Database,
-  { tables }: TableRegistry,
+  { registry: { tables }, proof }: VerifyOptions,
   { id, name }: Project,
   result: Verification,
   onRows: (rows: number) => void,
@@ -113,6 +117,11 @@ async function verifyOne(
         report.add(piece.findings)
       }
   }
+  if (proof)
+    for await (const piece of verifyChains(tenant)) {
+      addCounts(counts, piece.counts)
+      report.add(piece.findings)
+    }
   result.projects.push({ id, name, counts, findings: report.total() })
 }
 
@@ -188,6 +197,7 @@ export function allChecks({ tables }: TableRegistry): Record<string, Pick<Check,
         }),
       ),
     ),
+    ...CHAIN_CHECKS,
     project_missing: { means: 'rows of a project that does not exist', todo: ORPHAN },
     token_without_project: { means: 'a token of a project that does not exist', todo: ORPHAN },
   }

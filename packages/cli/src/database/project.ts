@@ -16,7 +16,7 @@ import { operatorName, printResources, withDatabase } from './with_database.js'
 
 const QUOTAS = ['max_sessions', 'max_bytes', 'max_blob_bytes', 'max_tails'] as const
 const COLUMNS = [
-  ...['name', 'id', 'created_at', 'retention_days', 'rate_limit_per_second', ...QUOTAS, 'search'],
+  ...['name', 'id', 'created_at', 'retention_days', 'rate_limit_per_second', ...QUOTAS, 'search', 'proof'],
   ...['max_model_tokens_per_day', 'model'],
 ]
 
@@ -29,6 +29,7 @@ interface SettingOptions {
   maxBlobBytes?: number | string
   maxTails?: number | string
   search?: 'on' | 'off'
+  proof?: 'on' | 'off'
   maxModelTokens?: number | string
   model?: string
   modelUrl?: string
@@ -85,6 +86,7 @@ deleted, run \`annals prune --dry-run\`. A change takes effect within a few seco
 Examples:
   annals project set checkout-agent --retention-days 90
   annals project set checkout-agent --search on
+  annals project set checkout-agent --proof on
   annals project set checkout-agent --max-sessions 100000 --max-bytes 10000000000
   annals project set checkout-agent --model gpt-5-mini --model-url https://api.openai.com/v1 --model-key < key.txt`,
     )
@@ -130,6 +132,12 @@ function withSettings(command: Command): Command {
         'on: index its entries, also those that are there, so that `annals search` finds them; off: delete the index',
       ).choices(['on', 'off']),
     )
+    .addOption(
+      new Option(
+        '--proof <on|off>',
+        'on: chain what is stored from now on, so that `annals verify --proof` finds changes; off: begin no new chains',
+      ).choices(['on', 'off']),
+    )
     .option(
       '--max-model-tokens <tokens>',
       'how many tokens of a model its learning spaces may use in a day, in UTC; `none`: as ANNALS_MODEL_TOKENS_PER_DAY_MAX says',
@@ -141,7 +149,7 @@ function withSettings(command: Command): Command {
 }
 
 async function settingsOf(options: SettingOptions): Promise<ProjectSettings> {
-  const { retentionDays, rateLimit, maxSessions, maxBytes, maxBlobBytes, maxTails, search } = options
+  const { retentionDays, rateLimit, maxSessions, maxBytes, maxBlobBytes, maxTails, search, proof } = options
   const model = await modelOf(options)
   const given = {
     retention_days: retentionDays,
@@ -158,6 +166,7 @@ async function settingsOf(options: SettingOptions): Promise<ProjectSettings> {
   return {
     ...Object.fromEntries(settings),
     ...(search !== undefined && { search: search === 'on' }),
+    ...(proof !== undefined && { proof: proof === 'on' }),
     ...(model !== undefined && { model }),
   }
 }

@@ -11,6 +11,7 @@ export function verifyCommand(): Command {
   return new Command('verify')
     .description('Check that a database holds what Annals promises: every log, head, key and count.')
     .option('--project <name or id>', 'only this project')
+    .option('--proof', 'make the links of chains anew, too, and find what was changed: see docs/proof.md')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -20,6 +21,7 @@ something wrong; each finding says what is wrong, where, and what to do.
 
 Examples:
   annals verify
+  annals verify --proof
   annals verify --project default --json | jq .findings`,
     )
     .action(async (options: VerifyOptions) => {
@@ -33,6 +35,7 @@ Examples:
 /** What the command line says of a verification. */
 export interface VerifyOptions {
   project?: string
+  proof?: boolean
   json?: boolean
 }
 
@@ -51,6 +54,7 @@ export async function runVerify(database: Database, options: VerifyOptions): Pro
   try {
     verification = await verifyDatabase(database, {
       registry,
+      proof: options.proof ?? false,
       only: options.project === undefined ? undefined : await findNamedProject(database, options.project),
       onMeasured: (rows) => {
         progress = showProgress('Verifying', 'rows', rows)

@@ -45,7 +45,7 @@ export function appendWithinQuota(
   request: FastifyRequest,
   asked: Omit<
     AppendRequest,
-    'project_id' | 'if_match' | 'fence' | 'idempotency' | 'unmarked_until' | 'configs_patch'
+    'project_id' | 'if_match' | 'fence' | 'idempotency' | 'unmarked_until' | 'proof' | 'configs_patch'
   >,
 ): Promise<AppendOutcome> {
   // Every member is named: a spread would give each request a shape of its own, and all that reads it would be slow.
@@ -66,6 +66,7 @@ export function appendWithinQuota(
     apply,
     idempotency: idempotencyOf(request),
     unmarked_until: request.grant!.unmarked_until,
+    proof: request.grant!.proof,
     only_known,
   }
   // An await here, with the promises that belong to it, is a twentieth of what a small append costs.

@@ -12,6 +12,7 @@ const SETTINGS = [
   ['max_tails', 'bigint'],
   ['max_model_tokens_per_day', 'bigint'],
   ['search', 'boolean'],
+  ['proof', 'boolean'],
   ['model', 'jsonb'],
 ] as const
 
@@ -147,7 +148,7 @@ LEFT JOIN members m ON m.id = k.member_id AND m.project_id = k.project_id`
 /** What a grant is made of, of KEYS_AND_OWNERS. */
 export const API_KEY_COLUMNS = `k.id, k.project_id, encode(k.token_hash, 'hex') AS token_hash,
   array_to_string(k.scopes, ' ') AS scopes, floor(extract(epoch FROM k.expires_at) * 1000)::bigint AS expires_at_ms,
-  p.rate_limit_per_second, p.max_sessions, p.max_bytes, p.max_blob_bytes, p.max_tails, p.consumers <> '{}' AS has_consumers,
+  p.rate_limit_per_second, p.max_sessions, p.max_bytes, p.max_blob_bytes, p.max_tails, p.consumers <> '{}' AS has_consumers, p.proof,
   k.origin = 'console' AND k.parent_id IS NULL AS is_in_console, k.member_id, ${roleText('m')} AS role, m.email`
 
 /** A key of KEYS_AND_OWNERS is neither revoked nor expired, and neither is the one on which it depends; its member has a role. */

@@ -55,6 +55,13 @@ const Search = Nullable(
   }),
 )
 
+const Proof = Nullable(
+  Type.Boolean({
+    description:
+      'Whether what is stored from now on is chained, so that changes of it are found: see the page on proof. A session that has a chain keeps it, also if this is switched off.',
+  }),
+)
+
 const MODEL = {
   url: Type.String({
     maxLength: 2_048,
@@ -88,6 +95,7 @@ const SETTINGS = {
   max_tails: quota('Most open live tails at each node.'),
   max_model_tokens_per_day: ModelTokens,
   search: Search,
+  proof: Proof,
 }
 
 export const Project = Type.Object(

@@ -32,6 +32,7 @@ export interface ProjectSettings {
   max_tails?: number | null
   max_model_tokens_per_day?: number | null
   search?: boolean | null
+  proof?: boolean | null
   model?: { url: string; name: string; key?: string } | null
 }
 

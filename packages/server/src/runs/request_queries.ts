@@ -3,6 +3,7 @@ import { PIECE_BYTES_MAX } from '../limits.js'
 import { timestampText } from '../lists/resource_json.js'
 import { planned, prepared, type Statement } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
+import { CHAIN_STORED } from '../proof/chain_queries.js'
 import { checkFenceText, LOCK_RUN, RUN_VARIABLES } from './lease_queries.js'
 
 /** The types of the events by which the log shows requests and their answers; only the service appends them. */
@@ -35,7 +36,8 @@ const appendText = (type: string, id: string, data: string) => `
   VALUES (p_project, p_session, head.last_seq, at, at, ${id}, event_bytes, 0, 'event', '${type}', event_data);
   UPDATE session_heads AS h SET last_seq = head.last_seq, updated_at = at, bytes = h.bytes + event_bytes, counted = h.counted + 1,
     run_place = head.place + 1, fenced_at = CASE WHEN fenced THEN at ELSE h.fenced_at END
-  WHERE h.project_id = p_project AND h.session_id = p_session;${markChanges('p_project', '(SELECT p_session AS session_id)')};`
+  WHERE h.project_id = p_project AND h.session_id = p_session;
+  PERFORM ${CHAIN_STORED.name}(p_project, p_session, head.last_seq - 1);${markChanges('p_project', '(SELECT p_session AS session_id)')};`
 
 const EVENT_VARIABLES = `${RUN_VARIABLES}
   event_data jsonb;

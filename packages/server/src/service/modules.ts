@@ -10,6 +10,7 @@ import { OTEL_MODULE } from '../otel/module.js'
 import { PEOPLE_MODULE } from '../people/module.js'
 import type { StoredFunction } from '../postgres/stored_function.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
+import { PROOF_MODULE } from '../proof/module.js'
 import { RUNS_MODULE } from '../runs/module.js'
 import { SEARCH_MODULE } from '../search/module.js'
 import { SESSIONS_MODULE } from '../sessions/module.js'
@@ -27,6 +28,7 @@ export const MODULES: readonly Module[] = [
   USERS_MODULE,
   ACCESS_MODULE,
   BLOBS_MODULE,
+  PROOF_MODULE,
   LEARNING_MODULE,
   LOG_MODULE,
   SESSIONS_MODULE,

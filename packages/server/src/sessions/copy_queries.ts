@@ -58,10 +58,12 @@ type CopyValue =
  */
 function makeCopyText(given: Readonly<Record<CopyValue, string>>): string {
   return `${FIND_OR_CREATE_OWNER}
+  SELECT encode(o.proof, 'hex') INTO origin FROM entries o
+  WHERE o.project_id = p_project AND o.session_id = p_session AND o.seq <= ${given.last_seq} ORDER BY o.seq DESC LIMIT 1;
   INSERT INTO sessions AS s (project_id, id, user_id, configs, disable_task_tracking, expires_in_s, expiry_due_at,
-    created_at, forked_from, forked_at_seq)
+    created_at, forked_from, forked_at_seq, forked_proof)
   VALUES (p_project, p_copy, coalesce(owner, ${given.user}), coalesce(nullif(p_body -> 'configs', 'null'), ${given.configs}),
-    ${given.disable_task_tracking}, ${given.expires_in_s}, ${expiryText('now()', given.expires_in_s)}, now(), p_session, ${given.last_seq})
+    ${given.disable_task_tracking}, ${given.expires_in_s}, ${expiryText('now()', given.expires_in_s)}, now(), p_session, ${given.last_seq}, origin)
   RETURNING s.id, s.user_id, s.parent_id, s.configs, s.created_at INTO made;${refuseReservedId('p_copy')}
   INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at, last_message_id, bytes, counted)
   VALUES (p_project, p_copy, ${given.last_seq}, ${given.total_tokens}, greatest(now(), ${given.updated_at}),
@@ -85,6 +87,7 @@ export const COPY_SHORT_SESSION = storedFunction(
   made record;
   owner uuid;
   until bigint;
+  origin text;
   answer text;
 BEGIN
   SELECT h.last_seq, h.updated_at INTO head
@@ -231,6 +234,7 @@ export const MAKE_COPIED_SESSION = storedFunction(
   `DECLARE
   made record;
   owner uuid;
+  origin text;
   last_message uuid;
 BEGIN
   SELECT o.id INTO last_message FROM entries o

@@ -44,6 +44,7 @@ beforeEach(async () => {
     has_consumers: false,
     narrow: undefined,
     unmarked_until: 0,
+    proof: undefined,
   })
   const kits = fakeKits()
   const { all, opened } = openModules(MODULES, kits)

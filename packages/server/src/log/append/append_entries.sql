@@ -77,7 +77,10 @@ CREATE OR REPLACE FUNCTION {name}(
   p_configs_bytes_max int,
   -- Inputs that become entries of this flush, or null: a JSON array of `place` (index of the session) and `ids`. If one of
   -- a session's is not pending, the session stores nothing.
-  p_apply jsonb
+  p_apply jsonb,
+  -- Whether sessions begin chains, for which thirteen parameters above are not null: see proof/. One that has a chain
+  -- goes on with it.
+  p_begins_chains boolean
 )
 -- Lines. For the sessions in order, separated by commas, the last seqs before this flush (empty: no such session, or its
 -- fence is another, or an input was not pending: see held_back.ts; -1 - seq: something was retracted or compacted after the given seq), and the times that are later than now (an empty
@@ -110,6 +113,11 @@ DECLARE
   fence_of_head bigint;
   requires_fence_of_head boolean;
   input_ids uuid[];
+  -- By session, the head of its chain; and what chain_entries.sql makes of them.
+  chains bytea[];
+  chain_of_head bytea;
+  has_chains boolean := p_begins_chains;
+  links bytea[];
   -- What a statement that only reads calls now() is another machine's, if Citus has to ask that.
   begun_at timestamptz := now();
   -- Patches of configs.
@@ -126,7 +134,7 @@ BEGIN
         updated_at = greatest(now(), h.updated_at),
         bytes = h.bytes + p_new_bytes[width_bucket(h.session_id, p_sessions)],
         counted = h.counted + p_new_entries[width_bucket(h.session_id, p_sessions)]
-      WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions) AND h.requires_fence IS NULL
+      WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions) AND h.requires_fence IS NULL AND h.proof IS NULL
       RETURNING width_bucket(h.session_id, p_sessions), h.last_seq, h.updated_at
     LOOP
       last_seqs[place_of_head] := seq_of_head - p_new_entries[place_of_head];
@@ -143,9 +151,9 @@ BEGIN
   ELSE
     open_seqs := last_seqs;
     last_messages := array_fill(NULL::uuid, ARRAY[cardinality(p_sessions)]);
-    FOR place_of_head, seq_of_head, time_of_head, message_of_head, fence_of_head, requires_fence_of_head IN
+    FOR place_of_head, seq_of_head, time_of_head, message_of_head, fence_of_head, requires_fence_of_head, chain_of_head IN
       SELECT width_bucket(h.session_id, p_sessions), h.last_seq, greatest(begun_at, h.updated_at), h.last_message_id,
-        h.fence, h.requires_fence
+        h.fence, h.requires_fence, h.proof
       FROM {session_heads} h WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions)
       ORDER BY h.session_id FOR NO KEY UPDATE
     LOOP
@@ -153,6 +161,10 @@ BEGIN
       last_seqs[place_of_head] := seq_of_head;
       times[place_of_head] := time_of_head;
       last_messages[place_of_head] := message_of_head;
+      IF chain_of_head IS NOT NULL THEN
+        chains[place_of_head] := chain_of_head;
+        has_chains := true;
+      END IF;
       seq_of_condition := p_if_match[place_of_head];
       IF seq_of_condition < 0 THEN
         IF EXISTS (
@@ -221,26 +233,36 @@ BEGIN
       END IF;
     END IF;
 
+    -- A session with retractions is chained when they are carried out, which have a part in it.
+    IF has_chains THEN
+      links := {chain_entries}(p_project, p_sessions, CASE WHEN p_retractions IS NULL THEN open_seqs ELSE (
+          SELECT array_agg(CASE WHEN p_retractions @> jsonb_build_array(jsonb_build_object('place', o.place)) THEN NULL ELSE o.seq END ORDER BY o.place)
+          FROM unnest(open_seqs) WITH ORDINALITY AS o (seq, place)
+        ) END, times, chains, p_begins_chains, p_places, p_behind, p_ids, p_kinds, p_types, p_roles, p_formats, p_entry_keys,
+        p_occurred, p_data, p_metas);
+    END IF;
+
     UPDATE {session_heads} AS h
     SET last_seq = h.last_seq + p_new_entries[width_bucket(h.session_id, p_sessions)],
       updated_at = greatest(now(), h.updated_at),
       bytes = h.bytes + p_new_bytes[width_bucket(h.session_id, p_sessions)],
       counted = h.counted + p_new_entries[width_bucket(h.session_id, p_sessions)],
+      proof = coalesce(links[cardinality(p_places) + width_bucket(h.session_id, p_sessions)], h.proof),
       total_tokens = h.total_tokens + p_new_tokens[width_bucket(h.session_id, p_sessions)],
       last_message_id = coalesce(p_new_last_messages[width_bucket(h.session_id, p_sessions)], h.last_message_id),
       fenced_at = CASE WHEN p_fences[width_bucket(h.session_id, p_sessions)] IS NULL THEN h.fenced_at ELSE begun_at END
     WHERE h.project_id = p_project AND h.session_id = ANY (moved_sessions);
     INSERT INTO {entries} AS e (project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens,
-      kind, type, role, format, key, occurred_at, data, meta)
+      kind, type, role, format, key, occurred_at, data, meta, proof)
     SELECT p_project, p_sessions[i.place], open_seqs[i.place] + i.behind, times[i.place], times[i.place], i.id,
       CASE WHEN i.is_first_message THEN last_messages[i.place] ELSE i.parent_id END, i.bytes, i.tokens,
-      i.kind, i.type, i.role, i.format, i.key, i.occurred_at, i.data, nullif(i.meta, 'null')
+      i.kind, i.type, i.role, i.format, i.key, i.occurred_at, i.data, nullif(i.meta, 'null'), i.link
     FROM ROWS FROM (
       unnest(p_places, p_behind, p_ids, p_parents, p_are_first_messages, p_bytes, p_tokens, p_kinds, p_types, p_roles,
-        p_formats, p_entry_keys, p_occurred),
+        p_formats, p_entry_keys, p_occurred, links[:cardinality(p_places)]),
       jsonb_array_elements(p_data), jsonb_array_elements(p_metas)
     ) AS i (place, behind, id, parent_id, is_first_message, bytes, tokens, kind, type, role, format, key, occurred_at,
-      data, meta)
+      link, data, meta)
     WHERE open_seqs[i.place] IS NOT NULL;
 
     IF p_apply IS NOT NULL THEN
@@ -257,6 +279,12 @@ BEGIN
 
     IF p_retractions IS NOT NULL THEN
       retracted := {retract_entries}(p_project, p_sessions, open_seqs, times, p_retractions);
+      IF has_chains THEN
+        FOR place_of_head IN SELECT p.place FROM jsonb_to_recordset(p_retractions) AS p (place int) LOOP
+          CONTINUE WHEN open_seqs[place_of_head] IS NULL;
+          PERFORM {chain_stored}(p_project, p_sessions[place_of_head], open_seqs[place_of_head]);
+        END LOOP;
+      END IF;
     END IF;
 
     IF p_sessions_of_messages IS NOT NULL THEN

@@ -2,6 +2,7 @@ import { mergedJson } from '../../lists/resource_json.js'
 import { MOVE_TERMS_VARIABLES, moveTerms } from '../../lists/term_queries.js'
 import { joinedText } from '../../postgres/column_aggregates.js'
 import { storedFunctionIn } from '../../postgres/stored_function.js'
+import { CHAIN_ENTRIES, CHAIN_STORED } from '../../proof/chain_queries.js'
 import { seqText } from '../read/compaction_queries.js'
 import { VIEW_COLUMNS } from '../read/read_queries.js'
 import { SESSION_LIST } from './configs_queries.js'
@@ -18,6 +19,8 @@ export const APPEND_ENTRIES = storedFunctionIn(
   'log/append/append_entries.sql',
   {
     retract_entries: RETRACT_ENTRIES.name,
+    chain_entries: CHAIN_ENTRIES.name,
+    chain_stored: CHAIN_STORED.name,
     merged_configs: mergedJson('before.configs', 'patch'),
     move_terms: moveTerms(SESSION_LIST, 'before', 'after'),
     terms_variables: MOVE_TERMS_VARIABLES,

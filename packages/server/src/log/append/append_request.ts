@@ -85,6 +85,8 @@ export interface AppendRequest extends SessionAppend {
    * sent later writes marks for those that it may have.
    */
   unmarked_until: number
+  /** Whether the project's sessions begin chains; undefined: they never did, as far as is known. */
+  proof?: boolean | undefined
   /** Why nothing new may be stored. What is already stored, under the same key or ids, is still answered. */
   only_known?: Error | undefined
 }

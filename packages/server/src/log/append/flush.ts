@@ -139,7 +139,8 @@ async function append(
   state: FlushState,
   attempt: { isRepeated: boolean; isSecondLook: boolean },
 ): Promise<PendingAppend[]> {
-  const plan = planFlush(unsettled[0]!.pending.request.project_id, unsettled)
+  const { isSecondLook } = attempt
+  const plan = planFlush(unsettled[0]!.pending.request.project_id, unsettled, isSecondLook)
   const rows = await database.query(APPEND_ENTRIES.statement, plan.parameters, () => {
     if (state.over) throw new TooLate()
     if (performance.now() > plan.valid_until) throw new Outdated()
@@ -152,7 +153,7 @@ async function append(
   const readBacks: Promise<void>[] = []
   const lookAgain: PendingAppend[] = []
   for (const [at, { pending }] of unsettled.entries()) {
-    const settled = settle(database, pending, plan.placed[at]!, attempt)
+    const settled = settle(database, pending, plan.placed[at]!, { ...attempt, isPlain: plan.is_plain })
     if (settled === 'look again') lookAgain.push(pending)
     else if (settled) readBacks.push(settled)
   }

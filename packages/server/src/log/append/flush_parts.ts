@@ -107,6 +107,8 @@ export interface FlushPlan {
   retractions: RetractionGroup[]
   /** The sessions that store nothing unless all of them do: those of atomic requests. */
   atomic: ReadonlySet<SessionPart>
+  /** It finds no heads that take more to know, such as one with a chain. */
+  is_plain: boolean
   /** Until when, by performance.now(), the plan may be sent: see AppendRequest. */
   valid_until: number
 }

@@ -18,29 +18,32 @@ const NO_RETRACTIONS: RetractionGroup[] = []
 
 /**
  * Numbers the entries of a flush within their sessions. Sessions are ordered by id, the order in which every flush
- * locks them; requests keep their order within a session.
+ * locks them; requests keep their order within a session. `isSecondLook`: heads that the plain statement does not take
+ * are known to be there.
  */
-export function planFlush(project_id: string, open: readonly OpenAppend[]): FlushPlan {
+export function planFlush(project_id: string, open: readonly OpenAppend[], isSecondLook = false): FlushPlan {
   const sessions = new Map<string, SessionPart>()
   const placed: Place[][] = []
   const atomic = new Set<SessionPart>()
   let valid_until = Number.POSITIVE_INFINITY
   let hasKeys = false
   let hasRetractions = false
+  let chains: boolean | undefined
   for (const one of open) {
     const places = placeEntries(sessions, one)
     placed.push(places)
-    const { unmarked_until, appends, idempotency, retraction } = one.request
+    const { unmarked_until, appends, idempotency, retraction, proof } = one.request
     valid_until = Math.min(valid_until, unmarked_until)
     if (appends) for (const { part } of places) atomic.add(part)
     if (idempotency) hasKeys = true
     if (retraction) hasRetractions = true
+    if (proof !== undefined) chains = proof
   }
   const parts = [...sessions.values()].sort((a, b) => (a.session_id < b.session_id ? -1 : 1))
   const inserted: Place[] = []
   const wanted: Place[] = []
   const wantedPlaces: number[] = []
-  let isPlain = atomic.size === 0
+  let isPlain = atomic.size === 0 && chains === undefined && !isSecondLook
   let isReferring = false
   let isDated = false
   let isApplying = false
@@ -71,6 +74,7 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
     isReferring ? referenceParameter(inserted) : null,
     ...(atomic.size > 0 ? atomicParameters(parts, atomic) : NOT_ATOMIC),
     isApplying ? applyParameter(parts) : null,
+    chains ?? false,
   ]
   return {
     project_id,
@@ -80,6 +84,7 @@ export function planFlush(project_id: string, open: readonly OpenAppend[]): Flus
     wanted,
     retractions,
     atomic,
+    is_plain: isPlain,
     valid_until: isMarking ? Number.POSITIVE_INFINITY : valid_until,
   }
 }

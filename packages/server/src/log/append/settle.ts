@@ -77,7 +77,7 @@ export function settle(
   database: Database,
   pending: PendingAppend,
   places: readonly Place[],
-  attempt: { isRepeated: boolean; isSecondLook: boolean },
+  attempt: { isRepeated: boolean; isSecondLook: boolean; isPlain: boolean },
 ): Promise<void> | 'look again' | undefined {
   const { request } = pending
   const refusal = request.appends
@@ -85,6 +85,8 @@ export function settle(
     : refusalOf(request, places, undefined)
   if (refusal) {
     const isHeldBack = refusal.error === 'session_not_found'
+    // Where the head stands is not known to a plain flush: it may have a chain.
+    if (isHeldBack && attempt.isPlain) return 'look again'
     const mayBeOurs =
       (refusal.error === 'seq_conflict' || (isHeldBack && hasFence(request))) &&
       (attempt.isRepeated || request.idempotency || hasGivenIds(request))

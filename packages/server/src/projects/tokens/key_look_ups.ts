@@ -17,6 +17,8 @@ export interface Grant {
   has_consumers: boolean
   /** Until when, as performance.now() has it, an append may go without marks. */
   unmarked_until: number
+  /** Whether its sessions begin chains; undefined: they never did. */
+  proof: boolean | undefined
   /** Of a token that reaches only some sessions: access/. */
   narrow: NarrowGrant | undefined
   /** Of a person's token or session: it allows no more than the role that the person has now. */
@@ -121,6 +123,7 @@ export function grantOf(row: Row, looked_up_at: number): Grant {
     quotas: quotasOf(row),
     has_consumers,
     unmarked_until: has_consumers ? Number.NEGATIVE_INFINITY : looked_up_at + UNMARKED_MS,
+    proof: row.proof == null ? undefined : row.proof === 't',
     narrow: undefined,
     person,
   }

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""Verifies an export of Annals as docs/proof.md specifies it, with Python's standard library alone.
+
+Usage: verify.py export.ndjson [anchors.ndjson] [--key <public key in hexadecimal>]
+It prints what it found, a line each, and exits with 1 if that is anything.
+"""
+
+import hashlib
+import json
+import sys
+
+sys.setrecursionlimit(10_000)
+ZERO = "0" * 64
+
+
+class Digits(str):
+    """A number as it is written."""
+
+
+def sha256(*parts: bytes) -> bytes:
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+def parse(text: str):
+    return json.loads(text, parse_int=Digits, parse_float=Digits)
+
+
+def canonical(value) -> str:
+    if isinstance(value, Digits):
+        return str(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(map(canonical, value)) + "]"
+    if isinstance(value, dict):
+        names = sorted(value, key=lambda name: (len(name.encode()), name.encode()))
+        return "{" + ", ".join(f"{canonical(name)}: {canonical(value[name])}" for name in names) + "}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def link_after(link: bytes, entry: dict) -> bytes:
+    content = [entry.get(name) for name in ("type", "role", "format", "key", "occurred_at", "data", "meta")]
+    frame = "".join(f"{entry[name]}\n" for name in ("seq", "id", "created_at", "kind"))
+    return sha256(link, frame.encode(), sha256(canonical(content).encode()))
+
+
+def genesis(session: dict, after_seq: int) -> bytes:
+    return sha256(f"annals-proof-1\n{session['id']}\n{after_seq}\n{session.get('forked_proof') or ''}".encode())
+
+
+def leaf_hash(leaf: dict) -> bytes:
+    return sha256(b"\0", "".join(f"{leaf[name]}\n" for name in ("session_id", "seq", "head", "state")).encode())
+
+
+def merkle_root(level: list) -> bytes:
+    while len(level) > 1:
+        pairs = [sha256(b"\1", *level[at : at + 2]) for at in range(0, len(level) - 1, 2)]
+        level = pairs + level[len(pairs) * 2 :]
+    return level[0] if level else sha256()
+
+
+def statement(anchor: dict) -> bytes:
+    names = ("project", "nth", "made_at", "size", "root", "previous", "public_key")
+    return ("annals-anchor-1\n" + "".join(f"{anchor[name]}\n" for name in names)).encode()
+
+
+P = 2**255 - 19
+D = -121665 * pow(121666, P - 2, P) % P
+L = 2**252 + 27742317777372353535851937790883648493
+
+
+def add(p, q):
+    a, b = (p[1] - p[0]) * (q[1] - q[0]) % P, (p[1] + p[0]) * (q[1] + q[0]) % P
+    c, d = 2 * p[3] * q[3] * D % P, 2 * p[2] * q[2] % P
+    e, f, g, h = b - a, d - c, d + c, b + a
+    return e * f % P, g * h % P, f * g % P, e * h % P
+
+
+def times(n: int, p):
+    q = (0, 1, 1, 0)
+    while n:
+        if n & 1:
+            q = add(q, p)
+        p, n = add(p, p), n >> 1
+    return q
+
+
+def point(raw: bytes):
+    y = int.from_bytes(raw, "little")
+    sign, y = y >> 255, y & (2**255 - 1)
+    x2 = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
+    x = pow(x2, (P + 3) // 8, P)
+    if (x * x - x2) % P:
+        x = x * pow(2, (P - 1) // 4, P) % P
+    if y >= P or (x * x - x2) % P or (x == 0 and sign):
+        return None
+    x = P - x if x & 1 != sign else x
+    return x, y, 1, x * y % P
+
+
+BASE = point((4 * pow(5, P - 2, P) % P).to_bytes(32, "little"))
+
+
+def is_signed(key: bytes, message: bytes, signature: bytes) -> bool:
+    if len(key) != 32 or len(signature) != 64:
+        return False
+    a, r, s = point(key), point(signature[:32]), int.from_bytes(signature[32:], "little")
+    if a is None or r is None or s >= L:
+        return False
+    k = int.from_bytes(hashlib.sha512(signature[:32] + key + message).digest(), "little") % L
+    left, right = times(s, BASE), add(r, times(k, a))
+    return all((left[i] * right[2] - right[i] * left[2]) % P == 0 for i in (0, 1))
+
+
+def check_anchors(anchors: list, keys: set, found: list) -> None:
+    """Each is signed, and names the one before it; so the signature of the last one under a key is for all before."""
+    previous = ZERO
+    for at, anchor in enumerate(anchors):
+        name = f"anchor {anchor['nth']}"
+        if int(anchor["nth"]) != at + 1 or anchor["previous"] != previous:
+            found.append(f"{name}: it does not follow the anchor before it")
+        previous = sha256(statement(anchor)).hex()
+        if keys and anchor["public_key"] not in keys:
+            found.append(f"{name}: it is signed with another key, {anchor['public_key']}")
+        if at + 1 < len(anchors) and anchors[at + 1]["public_key"] == anchor["public_key"]:
+            continue
+        signature, key = bytes.fromhex(anchor["signature"]), bytes.fromhex(anchor["public_key"])
+        if not is_signed(key, statement(anchor), signature):
+            found.append(f"{name}: its signature is not that of its statement")
+
+
+def main(export_path: str, anchors_path, keys: set) -> list:
+    found, sessions, links, anchors, leaves, erased = [], {}, set(), [], {}, set()
+    session, link = {}, None
+
+    with open(export_path, encoding="utf-8") as lines:
+        header = json.loads(next(lines))
+        for text in lines:
+            line = parse(text)
+            kind = line["kind"]
+            if kind == "session":
+                session, link = line, None
+                sessions[line["id"]] = line
+            elif kind in ("event", "message"):
+                if "proof" not in line:
+                    if link:
+                        found.append(f"session {line['session_id']}, seq {line['seq']}: it has no link, and those before it have")
+                    continue
+                expected = link_after(link or genesis(session, int(line["seq"]) - 1), line)
+                if expected.hex() != line["proof"] or line["session_id"] != session["id"]:
+                    found.append(f"session {line['session_id']}, seq {line['seq']}: it is not what was chained")
+                link = bytes.fromhex(line["proof"])
+                links.add((line["session_id"], line["seq"], line["proof"]))
+            elif kind == "proof_anchor":
+                anchors.append(line)
+            elif kind == "proof_leaf":
+                leaves.setdefault(line["nth"], []).append(line)
+                if line["state"] == "erased":
+                    erased.add(line["session_id"])
+            elif kind == "proof_receipt":
+                erased.add(line["session_id"])
+    check_anchors(anchors, keys, found)
+    own = {(a["nth"], a["root"], a["signature"]) for a in anchors}
+    if anchors_path:
+        projects = {a["project"] for a in anchors} | {header["project_id"]}
+        with open(anchors_path, encoding="utf-8") as lines:
+            outside = [a for a in map(parse, lines) if a["project"] in projects and a["made_at"] <= header["exported_at"]]
+        check_anchors(outside, keys, found)
+        for a in outside:
+            if (a["nth"], a["root"], a["signature"]) not in own:
+                found.append(f"anchor {a['nth']}: the export does not have it as it was published")
+    for anchor in anchors:
+        of_anchor = sorted(leaves.pop(anchor["nth"], []), key=lambda leaf: int(leaf["place"]))
+        if len(of_anchor) != int(anchor["size"]) or merkle_root([*map(leaf_hash, of_anchor)]).hex() != anchor["root"]:
+            found.append(f"anchor {anchor['nth']}: its root is not that of its leaves")
+        for leaf in of_anchor:
+            name = f"anchor {anchor['nth']}, session {leaf['session_id']}, seq {leaf['seq']}"
+            if leaf["session_id"] not in sessions and leaf["session_id"] not in erased:
+                found.append(f"{name}: the session is gone, and there is no receipt of its erasure")
+            elif leaf["state"] == "live" and leaf["session_id"] in sessions and leaf["session_id"] not in erased and (
+                (leaf["session_id"], leaf["seq"], leaf["head"]) not in links
+            ):
+                found.append(f"{name}: the log does not have the anchored head")
+    found += [f"leaves of anchor {nth}, which is not there" for nth in leaves]
+    signed_with = sorted({a["public_key"] for a in anchors})
+    print(f"{len(sessions)} sessions, {len(links)} links, {len(anchors)} anchors signed with {', '.join(signed_with) or 'no key'}")
+    return found
+
+
+if __name__ == "__main__":
+    arguments = sys.argv[1:]
+    given = {arguments.pop(at + 1) for at in range(len(arguments) - 2, -1, -1) if arguments[at] == "--key"}
+    paths = [argument for argument in arguments if argument != "--key"]
+    if not 1 <= len(paths) <= 2:
+        sys.exit(__doc__)
+    problems = main(paths[0], paths[1] if len(paths) == 2 else None, given)
+    print("\n".join(problems) or "Nothing was found.")
+    sys.exit(1 if problems else 0)

@@ -1,0 +1,243 @@
+import { spawnSync } from 'node:child_process'
+import { createHash, type Hash, randomUUID } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { describe, expect, it } from 'vitest'
+import type { ApiClient } from '../harness/api_client.ts'
+import { expectOk } from '../harness/expectations.ts'
+import { useTransfers } from '../harness/exports.ts'
+import { type Project, useService } from '../harness/service.ts'
+import { newSessionLog, type SessionLog, sessionLog } from '../harness/session_log.ts'
+import { execute, queryRows } from '../harness/sql.ts'
+import { verifyDatabase } from '../harness/verification.ts'
+
+const service = useService()
+const transfers = useTransfers(service)
+const verify = (project: Project) => verifyDatabase(service.databaseUrl, '--proof', '--project', project.id)
+
+/** What the two verifiers that know nothing of Annals say of an export. */
+function judge(...args: string[]): string[] {
+  const [python, node] = [
+    ['python3', 'examples/proof/verify.py'],
+    [process.execPath, 'examples/proof/verify.mjs'],
+  ].map(([command, script]) => {
+    const { status, stdout, stderr } = spawnSync(command!, [script!, ...args], { encoding: 'utf8' })
+    expect(stderr).toBe('')
+    expect(status, stdout).toBe(stdout.endsWith('Nothing was found.\n') ? 0 : 1)
+    return stdout
+  })
+  expect(python).toBe(node)
+  return node!.trimEnd().split('\n').slice(1)
+}
+
+const SOUND = ['Nothing was found.']
+
+async function chainedProject(): Promise<{ project: Project; api: ApiClient }> {
+  const project = await service.newProject()
+  await setProof(project, true)
+  const api = await service.newClient({ token: project.token })
+  return { project, api }
+}
+
+async function setProof(project: Project, proof: boolean) {
+  const answer = await service
+    .adminClient()
+    .request('PATCH', `/admin/v1/projects/${project.id}`, { body: { proof } })
+  expect(answer.json.data).toMatchObject({ proof })
+}
+
+async function linksOf(log: SessionLog, project?: Project): Promise<Array<string | undefined>> {
+  const rows = await queryRows<{ proof: Buffer | null }>(
+    service.databaseUrl,
+    'SELECT proof FROM entries WHERE session_id = $1 AND project_id = coalesce($2, project_id) ORDER BY seq',
+    [log.id, project?.id],
+  )
+  return rows.map(({ proof }) => proof?.toString('hex'))
+}
+
+/** A log with all that a log can have. */
+async function fullLog(api: ApiClient): Promise<SessionLog> {
+  const log = await newSessionLog(api, { user: 'ada' })
+  const path = `/api/v1/session/${log.id}`
+  expectOk(await log.addEvent('note', { z: 1, aa: [1.5, 'ü\u2028"\\\n\u0001'], '😀': null, a: { b: true } }))
+  const big = '{"type":"n\\nn","data":{"id":12345678901234567890,"e":1e2,"f":0.10,"neg":-0,"t":"\\u00e9"}}'
+  expectOk(
+    await api.request('POST', `${path}/events`, {
+      rawBody: big,
+      headers: { 'Idempotency-Key': randomUUID(), 'content-type': 'application/json' },
+    }),
+  )
+  expectOk(
+    await log.add(
+      { role: 'user', content: 'hello' },
+      { meta: { a: 1 }, key: 'k', occurred_at: '2026-01-02T03:04:05.6Z' },
+    ),
+    201,
+  )
+  expectOk(
+    await log.batch([
+      { kind: 'event', type: 'a', data: {} },
+      { kind: 'message', blob: { role: 'assistant', content: 'hi' } },
+    ]),
+    201,
+  )
+  expectOk(await api.request('POST', `${path}/retractions`, { body: { last: 1 } }))
+  expectOk(await api.request('POST', `${path}/requests`, { body: { kind: 'question', text: 'Which?' } }), 201)
+  await Promise.all(Array.from({ length: 20 }, (_, index) => log.addEvent('many', { index })))
+  return log
+}
+
+describe('a chained project', () => {
+  it('is sound for `annals verify --proof` and for both verifiers, after whatever may be done to it', async () => {
+    const { project, api } = await chainedProject()
+    const log = await fullLog(api)
+    const links = await linksOf(log)
+    expect(links).toHaveLength(27)
+    expect(links).not.toContain(undefined)
+    const { new_session_id } = expectOk(await log.copy())
+    expectOk(await sessionLog(api, new_session_id).addEvent())
+    const verified = await verify(project)
+    expect(verified).toMatchObject({ sound: true, findings: [] })
+    const { path } = await transfers.export(project.id)
+    expect(judge(path)).toEqual(SOUND)
+    // In another project, a chain goes on; and one that is off goes on, too, but begins none.
+    const { project: target, api: there } = await chainedProject()
+    await transfers.import(path, target.id)
+    await setProof(target, false)
+    const again = sessionLog(there, log.id)
+    expectOk(await again.addEvent())
+    expect(await linksOf(again, target)).toEqual([...links, expect.any(String)])
+    expect(await verify(target)).toMatchObject({ sound: true })
+    expect(judge((await transfers.export(target.id)).path)).toEqual(SOUND)
+  })
+})
+
+/** What somebody does in SQL to a log of 27 entries, `$1`, beside another one, `$2`; and where it is found. */
+const ALTERATIONS: Array<[what: string, statements: string[], found: string]> = [
+  [
+    'edits what was said',
+    [`UPDATE entries SET data = data || '{"index": 99}' WHERE session_id = $1 AND seq = 20`],
+    'seq 20',
+  ],
+  [
+    'edits a digit beyond those of a double',
+    [
+      `UPDATE entries SET data = jsonb_set(data, '{id}', '12345678901234567891') WHERE session_id = $1 AND seq = 2`,
+    ],
+    'seq 2',
+  ],
+  [
+    'changes who said it',
+    [`UPDATE entries SET role = 'assistant' WHERE session_id = $1 AND seq = 3`],
+    'seq 3',
+  ],
+  [
+    'changes when',
+    [
+      `UPDATE entries SET created_at = created_at + interval '1 microsecond', updated_at = updated_at + interval '1 s' WHERE session_id = $1 AND seq = 27`,
+    ],
+    'seq 27',
+  ],
+  [
+    'swaps two',
+    [
+      `UPDATE entries SET seq = -seq WHERE session_id = $1 AND seq IN (20, 21)`,
+      `UPDATE entries SET seq = 41 + seq WHERE session_id = $1 AND seq < 0`,
+    ],
+    'seq 20',
+  ],
+  [
+    'inserts one',
+    [
+      `UPDATE entries SET seq = -1 - seq WHERE session_id = $1 AND seq > 20`,
+      `UPDATE entries SET seq = -seq WHERE session_id = $1 AND seq < 0`,
+      `INSERT INTO entries SELECT (e).* FROM (SELECT jsonb_populate_record(e, jsonb_build_object('seq', 21, 'id', gen_random_uuid())) AS e FROM entries e WHERE session_id = $1 AND seq = 20) x`,
+      `UPDATE session_heads SET last_seq = 28, counted = 28 WHERE session_id = $1`,
+    ],
+    'seq 21',
+  ],
+  [
+    'appends one past the chain',
+    [
+      `INSERT INTO entries SELECT (e).* FROM (SELECT jsonb_populate_record(e, jsonb_build_object('seq', 28, 'id', gen_random_uuid(), 'proof', null)) AS e FROM entries e WHERE session_id = $1 AND seq = 27) x`,
+      `UPDATE session_heads SET last_seq = 28, counted = 28 WHERE session_id = $1`,
+    ],
+    'seq 28',
+  ],
+  [
+    "puts in another session's entry",
+    [
+      `DELETE FROM entries WHERE session_id = $1 AND seq = 20`,
+      `UPDATE entries SET session_id = $1 WHERE session_id = $2 AND seq = 20`,
+    ],
+    'seq 20',
+  ],
+]
+
+it('alterations by SQL are each found by `annals verify --proof` and by both verifiers', async () => {
+  const { project, api } = await chainedProject()
+  const other = await fullLog(api)
+  const untouched = await fullLog(api)
+  const altered = await Promise.all(ALTERATIONS.map(() => fullLog(api)))
+  for (const [index, [, statements]] of ALTERATIONS.entries())
+    for (const statement of statements)
+      await execute(
+        service.databaseUrl,
+        statement.replaceAll('$1', `'${altered[index]!.id}'`).replaceAll('$2', `'${other.id}'`),
+      )
+  expectOk(await api.request('DELETE', `/api/v1/session/${other.id}`))
+  const { findings } = await verify(project)
+  const judged = judge((await transfers.export(project.id)).path)
+  for (const [index, [what, , place]] of ALTERATIONS.entries()) {
+    const { id } = altered[index]!
+    const proved = findings.filter(({ check, session_id }) => check.startsWith('proof_') && session_id === id)
+    expect(
+      proved.map((finding) => finding.place),
+      what,
+    ).toContain(place)
+    expect(
+      judged.find((line) => line.includes(id)),
+      what,
+    ).toContain(`session ${id}, ${place}:`)
+  }
+  expect(JSON.stringify([findings, judged])).not.toContain(untouched.id)
+})
+
+it('the vectors of docs/proof.md are what the database and both verifiers make of them', async () => {
+  const { user, chains } = JSON.parse(await readFile('docs/proof.vectors.json', 'utf8')) as Vectors
+  const sha256 = (...parts: Array<string | Buffer>) =>
+    parts.reduce<Hash>((hash, part) => hash.update(part), createHash('sha256')).digest()
+  const lines = [
+    JSON.stringify({
+      ...{ annals_export: 1, what: 'project', project_id: randomUUID(), project: 'vectors' },
+      ...{ exported_at: '2026-11-26T12:00:00.000Z', annals_version: '0.1.0', schema_version: 41 },
+    }),
+    user,
+  ]
+  for (const { session, genesis, entries } of chains) {
+    lines.push(session)
+    let link = Buffer.from(genesis, 'hex')
+    for (const { line, content, link: expected } of entries) {
+      const { seq, id, created_at, kind } = JSON.parse(line) as Record<string, string>
+      link = sha256(link, `${seq}\n${id}\n${created_at}\n${kind}\n`, sha256(content))
+      expect(link.toString('hex')).toBe(expected)
+      lines.push(line)
+    }
+  }
+  const text = `${lines.join('\n')}\n`
+  const end = JSON.stringify({ kind: 'end', lines: lines.length, sha256: sha256(text).toString('hex') })
+  const path = transfers.newPath()
+  await writeFile(path, `${text}${end}\n`)
+  expect(judge(path)).toEqual(SOUND)
+  const project = await service.newProject()
+  await transfers.import(path, project.id)
+  expect(await verify(project)).toMatchObject({ sound: true, projects: [{ links: 9 }] })
+})
+
+interface Vectors {
+  user: string
+  chains: Array<{
+    session: string
+    genesis: string
+    entries: Array<{ line: string; content: string; link: string }>
+  }>
+}
