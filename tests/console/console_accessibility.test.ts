@@ -13,7 +13,7 @@ const TEST_MS_MAX = 60_000
 const service = useService()
 const browser = useBrowser()
 /** A failed session and a learning space of the demo, and a session with a PDF. */
-const ids = { failed: '', other: '', space: '', pdf: '' }
+const ids = { failed: '', other: '', space: '', pdf: '', run: '' }
 /** Views: what each is called, its path, its heading. */
 const VIEWS: Array<[name: string, path: () => string, heading: () => string]> = [
   ['sessions', () => '/sessions', () => 'Sessions'],
@@ -23,6 +23,8 @@ const VIEWS: Array<[name: string, path: () => string, heading: () => string]> = 
   ['absent', () => '/sessions/01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d', () => 'Not found'],
   ['compare', () => `/compare?a=${ids.failed}&b=${ids.other}`, () => 'Compare'],
   ['search', () => '/search?q=refund', () => 'Search'],
+  ['runs', () => '/runs?state=waiting', () => 'Runs'],
+  ['run', () => `/sessions/${ids.run}`, () => 'A run'],
   ['users', () => '/users', () => 'Users'],
   ['user', () => '/users/omar', () => 'omar'],
   ['spaces', () => '/spaces', () => 'Learning spaces'],
@@ -57,6 +59,7 @@ beforeAll(async () => {
     expectOk(await api.request('POST', `/api/v1/session/${id}/entries`, { body: { entries } }), 201)
   }
   ids.space = await learntSpace(api, demo.learning_spaces)
+  ids.run = await waitingRun(api)
   await untilIndexed(api)
   const failed = { filter_by_configs: '{"outcome":"failed"}', limit: 1 }
   ids.other = expectOk(await api.listSessions({ limit: 1 })).items[0]!.id
@@ -65,6 +68,20 @@ beforeAll(async () => {
   expectOk(await api.createSession({ parent: ids.failed, configs: { title: 'A helper' } }), 201)
   for (const up_to_seq of [6, 7]) expectOk(await sessionLog(api, ids.failed).copy({ body: { up_to_seq } }))
 }, TEST_MS_MAX)
+
+/** A session with pending input, and a request of each kind that waits. */
+async function waitingRun(api: ApiClient): Promise<string> {
+  const { id } = expectOk(await api.createSession({ configs: { title: 'A run', status: 'submitted' } }), 201)
+  const call = { name: 'pay', arguments: { order: { id: 7 } } }
+  const stop = { kind: 'event', type: 'stop', data: {}, mode: 'interrupt' }
+  for (const [path, body] of [
+    ['requests', { kind: 'approval', text: 'Pay it?', call }],
+    ['requests', { kind: 'question', text: 'Where to?', options: ['Home', 'Office'] }],
+    ['inbox', stop],
+  ] as const)
+    expectOk(await api.request('POST', `/api/v1/session/${id}/${path}`, { body }), 201)
+  return id
+}
 
 /** A space that learnt from sessions of the demo, with a statement that waits and one that was approved. */
 async function learntSpace(api: ApiClient, spaces: Demo['learning_spaces']): Promise<string> {

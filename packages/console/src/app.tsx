@@ -22,6 +22,7 @@ const later = <Props extends object>(load: () => Promise<ComponentType<Props>>, 
 const ActivityPage = later(async () => (await import('./activity/activity_page.tsx')).ActivityPage)
 const AdminPage = later(async () => (await import('./admin/admin_page.tsx')).AdminPage)
 const ComparePage = later(async () => (await import('./compare/compare_page.tsx')).ComparePage)
+const RunsPage = later(async () => (await import('./runs/runs_page.tsx')).RunsPage)
 const SearchPage = later(async () => (await import('./search/search_page.tsx')).SearchPage)
 const SessionPage = later(
   async () => (await import('./session/session_page.tsx')).SessionPage,
@@ -96,6 +97,8 @@ function View(): ReactElement {
       return <SessionsPage />
     case 'compare':
       return <ComparePage />
+    case 'runs':
+      return <RunsPage />
     case 'search':
       return <SearchPage />
     case 'sessions':

@@ -6,6 +6,7 @@ import type { Json } from '../json/exact_json.ts'
 import { JsonTree } from '../json/json_tree.tsx'
 import { FaultBoundary } from '../parts/fault_boundary.tsx'
 import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
+import { REQUEST_TYPE, RESOLUTION_TYPE, RequestEvent, ResolutionEvent } from '../runs/request_event.tsx'
 import { CallCard, Told } from './call_card.tsx'
 import { CompactionCard } from './compaction_card.tsx'
 import { EntryActions } from './entry_actions.tsx'
@@ -89,6 +90,8 @@ function Said({ item, read, converted, onJump }: EntryParts) {
   if (item.kind === 'event' && item.type === COMPACTION_TYPE)
     return <CompactionCard item={item} read={read} onJump={onJump} />
   if (read.kind === 'message') return <MessageCard item={item} read={read} onJump={onJump} />
+  if (item.kind === 'event' && item.type === REQUEST_TYPE) return <RequestEvent item={item} />
+  if (item.kind === 'event' && item.type === RESOLUTION_TYPE) return <ResolutionEvent item={item} />
   const calls = read.blocks.filter((block) => block.kind === 'call')
   if (calls.length > 0)
     return calls.map(({ call }, index) => <CallCard key={index} call={call} onJump={onJump} />)

@@ -6,6 +6,7 @@ import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { copy } from '../parts/clipboard.ts'
 import { usePageTitle } from '../parts/page_title.ts'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
+import { SessionRun } from '../runs/session_run.tsx'
 import { FinderContext } from '../search/finder.ts'
 import { useFinder } from '../search/mark_found.ts'
 import { type SessionFigures, useFigures } from '../sessions/facts_query.ts'
@@ -107,6 +108,7 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   return (
     <div className="page is-session" ref={page}>
       <SessionHead session={session} log={log} title={title} />
+      <SessionRun session={session} />
       <SessionToolbar
         {...{ session, log, calls, search, text, format, current, shown }}
         is_converting={converted.isFetching}

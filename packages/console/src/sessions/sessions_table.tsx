@@ -5,6 +5,7 @@ import { Link } from '../address/link.tsx'
 import { type Json, shortText } from '../json/exact_json.ts'
 import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
 import { VirtualTable } from '../parts/virtual_table.tsx'
+import { type RunState, useRunStates } from '../runs/runs_query.ts'
 import { COLUMNS, type Column } from './columns.tsx'
 import { type Condition, type Filter, pathText, tellingConditions } from './conditions.ts'
 import { type SessionFacts, useFacts } from './facts_query.ts'
@@ -74,12 +75,13 @@ const SessionCells = memo(function SessionCells({
   ...actions
 }: CellsParts) {
   const facts = useFacts(session, page)
+  const run = useRunStates().get(session.id)
   return columns.map((column) => {
     switch (column) {
       case 'outcome':
         return <OutcomeCell key={column} session={session} {...actions} />
       case 'title':
-        return <TitleCell key={column} session={session} facts={facts} {...{ is_chosen, onChoose }} />
+        return <TitleCell key={column} session={session} facts={facts} {...{ run, is_chosen, onChoose }} />
       case 'user':
         return <UserCell key={column} session={session} facts={facts} {...actions} />
       case 'configs':
@@ -120,8 +122,13 @@ function OutcomeCell({ session, onCondition }: Pick<CellsParts, 'session' | 'onC
   )
 }
 
-function TitleCell(props: Pick<CellsParts, 'session' | 'is_chosen' | 'onChoose'> & { facts: SessionFacts }) {
-  const { session, facts, is_chosen, onChoose } = props
+function TitleCell(
+  props: Pick<CellsParts, 'session' | 'is_chosen' | 'onChoose'> & {
+    facts: SessionFacts
+    run: RunState | undefined
+  },
+) {
+  const { session, facts, run, is_chosen, onChoose } = props
   const { id } = session
   const title = facts.figures?.title
   return (
@@ -140,6 +147,7 @@ function TitleCell(props: Pick<CellsParts, 'session' | 'is_chosen' | 'onChoose'>
           </span>
         )}
       </Link>
+      {run && <span className={`outcome run-state is-${run}`}>{run}</span>}
     </div>
   )
 }

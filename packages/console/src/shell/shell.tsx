@@ -13,6 +13,7 @@ import { ThemeSwitch } from './theme_switch.tsx'
 
 const VIEWS = [
   { to: '/sessions', name: 'Sessions', key: 's', mark: '§' },
+  { to: '/runs', name: 'Runs', key: 'r', mark: '»' },
   { to: '/users', name: 'Users', key: 'u', mark: '@' },
   { to: '/spaces', name: 'Spaces', key: 'l', mark: '¶' },
   { to: '/activity', name: 'Activity', key: 'a', mark: '∿' },

@@ -5,6 +5,7 @@ const GROUPS: Array<{ title: string; keys: Array<[string, string]> }> = [
     title: 'Everywhere',
     keys: [
       ['g s', 'Sessions'],
+      ['g r', 'Runs and requests'],
       ['g u', 'Users'],
       ['g l', 'Learning spaces'],
       ['g a', 'Activity'],
@@ -20,6 +21,17 @@ const GROUPS: Array<{ title: string; keys: Array<[string, string]> }> = [
     keys: [
       ['j  k', 'Next and previous row'],
       ['Enter', 'Open the row'],
+    ],
+  },
+  {
+    title: 'In the queue of requests',
+    keys: [
+      ['j  k', 'Next and previous request'],
+      ['a', 'Approve it'],
+      ['d', 'Deny it'],
+      ['1  9', 'Answer with an option'],
+      ['e', 'Type an answer'],
+      ['o', 'Open its entry'],
     ],
   },
   {
