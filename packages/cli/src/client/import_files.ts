@@ -64,6 +64,8 @@ export async function importFiles(
   signal: AbortSignal,
 ): Promise<void> {
   const run = new ImportRun(options, signal)
+  // Otherwise an interrupted command would wait for what whoever writes to it says next.
+  if (input) signal.addEventListener('abort', () => process.stdin.destroy(signal.reason), { once: true })
   const find = () => (input ? [stdinSource(input)] : sourcesIn(path, options.since))
   await run.connect()
   await run.importAll(await find(), !input && !(await isFolder(path)))
@@ -76,8 +78,9 @@ class ImportRun {
   /** Sessions that a dry run has seen. */
   private readonly found = new Set<string>()
   private annals: Awaited<ReturnType<typeof connect>>['annals'] | undefined
-  /** While a folder is watched: entries of each file that were sent, and the file as it was read last. */
-  private readonly seen = new Map<string, { state: string; sent: Set<string> }>()
+  /** While a folder is watched: the files as they were read last, and the entries that were sent. */
+  private readonly seen = new Map<string, string>()
+  private sent: Set<string> | undefined
 
   constructor(
     private readonly options: ImportFilesOptions,
@@ -96,32 +99,35 @@ class ImportRun {
     const task = this.options.dryRun ? 'Reading' : 'Importing'
     await withProgress(task, 'bytes', bytes, async (progress) => {
       let done = 0
-      for (const source of sources) {
-        const counted = (chunk: number) => {
-          done += chunk
-          progress.update(done, done)
-        }
-        await this.importOne({ ...source, open: () => counting(source.open(), counted) }, is_single, progress)
+      const counted = (chunk: number) => {
+        done += chunk
+        progress.update(done, done)
       }
+      const records = this.recordsOf(sources, is_single, counted)
+      if (this.annals) {
+        const { user } = this.options
+        const { signal, sent } = this
+        const onNote = (note: ImportNote) => this.note(note, progress)
+        addTotals(this.report.stored, await sendImport(this.annals, records, { user, sent, signal, onNote }))
+      } else for await (const record of records) if (record.kind !== 'entry') this.noteRead(record, progress)
     })
   }
 
-  private async importOne(source: Source, is_single: boolean, progress: Progress): Promise<void> {
-    const { format, since, user } = this.options
-    const records = readImport({ name: source.name, bytes: source.open() }, { format, since })
-    const noted = this.noted(records)
-    try {
-      if (this.annals) {
-        const { sent } = this.seen.get(source.name) ?? {}
-        const onNote = (note: ImportNote) => this.note(note, progress)
-        const totals = await sendImport(this.annals, noted, { user, sent, signal: this.signal, onNote })
-        addTotals(this.report.stored, totals)
-      } else for await (const record of noted) if (record.kind !== 'entry') this.noteRead(record, progress)
-    } catch (error) {
-      if (!(error instanceof UnknownFormat)) throw error
-      if (is_single) throw new StartError(error.message)
-      this.report.left_out += 1
-    }
+  /** One file after the other: while the last entries of one are sent, the next is read. */
+  private async *recordsOf(
+    sources: Source[],
+    is_single: boolean,
+    counted: (bytes: number) => void,
+  ): AsyncGenerator<ImportRecord> {
+    const { format, since } = this.options
+    for (const { name, open } of sources)
+      try {
+        yield* this.noted(readImport({ name, bytes: counting(open(), counted) }, { format, since }))
+      } catch (error) {
+        if (!(error instanceof UnknownFormat)) throw error
+        if (is_single) throw new StartError(error.message)
+        this.report.left_out += 1
+      }
   }
 
   /** Counts what passes by. */
@@ -187,19 +193,18 @@ class ImportRun {
   /** Imports what changes in a folder, until interrupted. */
   async watch(find: () => Source[] | Promise<Source[]>): Promise<void> {
     process.stderr.write('Watching for changes. Ctrl-C ends.\n')
-    for (const source of await find()) this.seen.set(source.name, { state: stateOf(source), sent: new Set() })
+    for (const source of await find()) this.seen.set(source.name, stateOf(source))
+    this.sent = new Set()
     while (!this.signal.aborted) {
       await pause(WATCH_EVERY_MS, this.signal)
-      const changed = (await find()).filter((one) => this.seen.get(one.name)?.state !== stateOf(one))
+      const changed = (await find()).filter((one) => this.seen.get(one.name) !== stateOf(one))
       if (this.signal.aborted || changed.length === 0) continue
-      for (const source of changed)
-        this.seen.set(source.name, {
-          state: stateOf(source),
-          sent: this.seen.get(source.name)?.sent ?? new Set(),
-        })
+      for (const source of changed) this.seen.set(source.name, stateOf(source))
       this.report = newReport()
       await this.importAll(changed, false).catch((error: unknown) => {
         if (!(error instanceof AnnalsError)) throw error
+        // Not all of it was sent; what was is known by its ids.
+        this.sent = new Set()
         process.stderr.write(`annals: ${visible(error.message)} It is tried again with the next change.\n`)
       })
       const { entries } = this.report.stored

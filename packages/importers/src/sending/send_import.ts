@@ -7,6 +7,8 @@ const ENTRIES_AT_ONCE_MAX = 500
 const LENGTH_AT_ONCE_MAX = 512 * 1024
 const SESSIONS_AT_ONCE_MAX = 20
 const CREATED_AT_ONCE_MAX = 8
+/** Appends that are on their way or wait for an earlier one to their session. Reading goes no further ahead. */
+const APPENDS_AHEAD_MAX = 8
 const IDS_MAX = 200
 /** Which entry the service refuses, at the beginning of what it says. */
 const REFUSED_ENTRY = /^(?:.{0,80}: )?\/appends\/(\d+)\/entries\/(\d+)(\/\w+)?/
@@ -43,16 +45,19 @@ interface Sent {
   is_new: boolean
   is_complete: boolean
   configs: JsonObject
+  /** How often it was begun: a session may have several files. */
+  begun: number
 }
 
 interface Waiting {
+  sent: Sent
   entries: NewEntry[]
   places: Place[]
-  /** Nothing else of the session follows. */
+  /** Nothing else of the session follows, unless another file begins it again. */
   is_last: boolean
+  /** How often the session was begun by then. */
+  begun: number
 }
-
-type Group = Waiting & { sent: Sent }
 
 /**
  * Sends an import to a project. What the project has already is recognized by its id and stays as it is. A session says in
@@ -84,7 +89,9 @@ class Sender {
   private waiting = new Map<string, Waiting>()
   private waiting_entries = 0
   private waiting_length = 0
-  private sending: Promise<void> = Promise.resolve()
+  /** Appends on their way. Those to one session follow each other: the last one of each is known. */
+  private readonly ahead = new Set<Promise<void>>()
+  private readonly last_of = new Map<string, Promise<void>>()
   private found = { format: '', file: '' }
   private failure: unknown
 
@@ -133,8 +140,12 @@ class Sender {
 
   private async open(session: ImportedSession, make: (sent: Sent) => Promise<void>): Promise<void> {
     // A session may have several files.
-    if (this.sessions.has(session.id))
-      return void Object.assign(this.sessions.get(session.id)!.configs, session.configs)
+    const known = this.sessions.get(session.id)
+    if (known) {
+      known.begun += 1
+      Object.assign(known.configs, session.configs)
+      return
+    }
     while (this.creating.size >= CREATED_AT_ONCE_MAX) await Promise.race(this.creating)
     const sent: Sent = {
       id: session.id,
@@ -143,6 +154,7 @@ class Sender {
       is_new: true,
       is_complete: false,
       configs: {},
+      begun: 1,
       ready: Promise.resolve(),
     }
     sent.ready = make(sent)
@@ -225,50 +237,70 @@ class Sender {
   }
 
   private waitingFor(session_id: string): Waiting {
-    const waiting = this.waiting.get(session_id) ?? { entries: [], places: [], is_last: false }
+    const sent = this.sessions.get(session_id)!
+    const waiting = this.waiting.get(session_id) ?? {
+      sent,
+      entries: [],
+      places: [],
+      is_last: false,
+      begun: 0,
+    }
     this.waiting.set(session_id, waiting)
     return waiting
   }
 
   private async end(session_id: string): Promise<void> {
     if (this.waiting.size >= SESSIONS_AT_ONCE_MAX && !this.waiting.has(session_id)) await this.send()
-    this.waitingFor(session_id).is_last = true
+    const waiting = this.waitingFor(session_id)
+    waiting.is_last = true
+    waiting.begun = waiting.sent.begun
   }
 
-  /** Sends what waits once what was sent before is stored, and goes on meanwhile. */
+  /** Sends what waits, once what was sent before to the same sessions is stored, and goes on meanwhile. */
   private async send(): Promise<void> {
-    const waiting = this.waiting
+    const { waiting } = this
     this.waiting = new Map()
     this.waiting_entries = 0
     this.waiting_length = 0
-    await this.sending
+    while (this.ahead.size >= APPENDS_AHEAD_MAX) await Promise.race(this.ahead)
     if (this.failure !== undefined) throw this.failure
-    this.sending = this.store(waiting).catch((error: unknown) => {
-      this.failure ??= error
-    })
+    const earlier = [...waiting.keys()].map((id) => this.last_of.get(id))
+    const sending = Promise.all(earlier)
+      .then(() => (this.failure === undefined ? this.store([...waiting.values()]) : undefined))
+      .catch((error: unknown) => {
+        this.failure ??= error
+      })
+      .finally(() => {
+        this.ahead.delete(sending)
+        for (const id of waiting.keys()) if (this.last_of.get(id) === sending) this.last_of.delete(id)
+      })
+    this.ahead.add(sending)
+    for (const id of waiting.keys()) this.last_of.set(id, sending)
   }
 
   private async flush(): Promise<void> {
     await this.send()
-    await this.sending
+    await Promise.all(this.ahead)
     if (this.failure !== undefined) throw this.failure
   }
 
-  private async store(waiting: typeof this.waiting): Promise<void> {
-    const groups = [...waiting].map(([id, group]) => ({ sent: this.sessions.get(id)!, ...group }))
+  private async store(groups: Waiting[]): Promise<void> {
     await Promise.all(groups.map(({ sent }) => sent.ready))
     await this.append(
       groups.filter(({ entries }) => entries.length > 0),
       true,
     )
-    for (const { sent, is_last } of groups) if (is_last) await this.complete(sent)
+    for (const { sent, is_last, begun } of groups) {
+      if (is_last) await this.complete(sent)
+      if (is_last && begun === sent.begun) this.sessions.delete(sent.id)
+    }
   }
 
   /**
    * Appends to several sessions at once. If the service refuses an entry, all others are stored and that one is named.
    * `is_whole`: nothing of what waited is sent apart, so that a session may be completed with it.
    */
-  private async append(groups: Group[], is_whole = false): Promise<void> {
+  private async append(groups: Waiting[], is_whole = false): Promise<void> {
     if (groups.length === 0) return
     const completed = groups.filter(({ sent, is_last }) => is_whole && is_last && sent.is_new)
     const appends: SessionAppend[] = groups.map(({ sent, entries }) => ({ session_id: sent.id, entries }))
@@ -282,7 +314,12 @@ class Sender {
       await this.appendOthers(groups, error)
       return
     }
-    for (const { sent } of completed) Object.assign(sent, { is_complete: true, configs: {} })
+    for (const { sent } of completed) {
+      sent.is_complete = true
+      const patch = appends.find(({ session_id }) => session_id === sent.id)!.configs_patch as JsonObject
+      for (const [name, value] of Object.entries(patch))
+        if (sent.configs[name] === value) delete sent.configs[name]
+    }
     // What is there already is as it was sent: the service refuses an id with other content.
     for (const [index, { items }] of answer.appends.entries())
       for (const { seq } of items)
@@ -290,7 +327,7 @@ class Sender {
   }
 
   /** Appends what the service does not refuse, and tells what it does. */
-  private async appendOthers(groups: Group[], error: AnnalsError): Promise<void> {
+  private async appendOthers(groups: Waiting[], error: AnnalsError): Promise<void> {
     const [, group_index, entry_index, what] = REFUSED_ENTRY.exec(error.message) ?? []
     const group = groups[Number(group_index)]
     if (group === undefined) {
@@ -328,7 +365,6 @@ class Sender {
     const changed = sent.is_new ? configs : await this.changesOf(sent)
     if (!is_complete || Object.keys(changed).length > 0)
       await this.annals.sessions.configs.merge(id, this.patchOf({ ...sent, configs: changed }), this.call)
-    this.sessions.delete(id)
   }
 
   /** What an earlier import did not know of a session. What somebody has changed since stays. */
@@ -350,7 +386,7 @@ class Sender {
   }
 }
 
-function halves(group: Group): Group[] {
+function halves(group: Waiting): Waiting[] {
   const middle = group.entries.length >> 1
   const part = (from: number, to?: number) => ({
     ...group,
