@@ -52,6 +52,7 @@ const CALLS: Record<string, unknown[][]> = {
   ),
   restoreStatements: exported.filter((table) => !ownOf(table).restore).map((table) => [table, undefined]),
   backedUp: [],
+  passStatements: [],
   readCatalogue: backedUp(all_tables).map((table) => [table]),
   findCatalogue: backedUp(all_tables).map((table) => [table]),
   restoreCatalogue: backedUp(all_tables).map((table) => [table, [table.backed_up.key]]),

@@ -7,6 +7,7 @@ import type { MemoryBudget } from './fairness/memory_budget.js'
 import type { AppServer } from './http/app_server.js'
 import type { Described } from './http/openapi/openapi.js'
 import type { Operation } from './http/operation.js'
+import type { Background } from './lifecycle/background.js'
 import type { Erasure } from './lifecycle/erase/erasure.js'
 import type { TableRegistry } from './lifecycle/registry.js'
 import type { TableOwner } from './lifecycle/table.js'
@@ -54,8 +55,7 @@ export interface Kits {
   appends: SharedPool
   /** For short queries that must always get through: looking up keys, and readiness. */
   reserved: DatabasePool
-  /** For background work: connections of its own, so that it takes none from requests, until the signal goes off. */
-  background: { database: DatabasePool; signal: AbortSignal }
+  background: Background
   /** Where notifications of the database can be heard; undefined behind a pooler that has none. */
   listening: ConnectionTarget | undefined
   /** For work that would hold the event loop too long. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { insist } from '../lifecycle/background.js'
 import type { Database, Queryable } from '../postgres/database.js'
 import {
   FINISH_CHANGES,
@@ -9,7 +10,6 @@ import {
   RETURN_MARKS,
 } from './change_queries.js'
 import type { ChangedEntry, ChangedSession, ChangedSessions, Consumer } from './consumer.js'
-import { insist } from './repeat.js'
 
 /** How long a session is one process's: many times what a piece of work may take. */
 const LEASE_S = 60

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Logger } from 'pino'
 import { AnnalsError } from '../errors.js'
+import { type Background, each, Loop, pausesForRequests } from '../lifecycle/background.js'
 import type { Database, Tenant } from '../postgres/database.js'
 import { describeError } from '../postgres/database_errors.js'
 import { carryOut } from './carry_out.js'
@@ -8,7 +8,6 @@ import { FIND_MARKS } from './change_queries.js'
 import type { Consumer } from './consumer.js'
 import { FIND_SCANS, HAS_CONSUMERS } from './project_consumer_queries.js'
 import { retire, scanSome, useConsumer } from './project_consumers.js'
-import { each, pausesForRequests, repeat } from './repeat.js'
 
 const ROUNDS_MAX = 2
 /** A session that is written all the time is looked at no more often: so long lies between two rounds of a project. */
@@ -22,12 +21,10 @@ const READY_MS = 60_000
 /** How long rounds under way may take to end by themselves when the service stops. */
 const STOP_MS_MAX = 1_000
 
-export interface ChangesOptions {
-  /** Connections of its own, which `abort` cuts off. */
-  database: Database
+export interface ChangesOptions extends Omit<Background, 'signal'> {
+  /** Cuts off the connections. */
   abort: AbortController
   consumers: readonly Consumer[]
-  logger: Logger
   /** How long a node may send statements that write no marks after a consumer was switched on, and these may take, in seconds. */
   settle_s: number
   poll_ms?: number
@@ -46,12 +43,10 @@ export interface ConsumerLoad {
 interface Task {
   project_id: string
   consumer: Consumer
-  /** performance.now() before which it does not run. */
-  at: number
 }
 
 /**
- * Runs the consumers of changes at one node. Any number of nodes may: who leases a session has it.
+ * Runs the consumers of changes at one node. Any number of nodes may: a session belongs to the node that leased it.
  *
  *   a write at this node, or the poll ──▶ waiting until its time ──▶ a round ──▶ waiting again while there is more
  *
@@ -61,19 +56,14 @@ interface Task {
  * has written it and is gone, the poll finds.
  */
 export class Changes {
-  private readonly tasks = new Map<string, Task>()
-  private readonly running = new Map<string, Promise<void>>()
+  private readonly rounds: Loop<Task>
   /** Consumers that were ready, and performance.now() until which they are taken for it. */
   private readonly ready = new Map<string, number>()
   /** Whose sessions are to be looked through, also while there always are some that have changed. */
   private readonly scans = new Set<string>()
   private readonly byName: ReadonlyMap<string, Consumer>
   private readonly loads: ReadonlyMap<string, ConsumerLoad>
-  /** When the next task that is not running is due. */
-  private next = Number.POSITIVE_INFINITY
-  private timer: NodeJS.Timeout | undefined
   private readonly pauseAfter = pausesForRequests()
-  private readonly polling: Promise<void>
   private stopping: Promise<void> | undefined
 
   constructor(private readonly options: ChangesOptions) {
@@ -82,9 +72,16 @@ export class Changes {
     const none = () => ({ waiting: 0, lag_s: 0, consumed: 0, failures: 0 })
     this.loads = new Map(consumers.map(({ name }) => [name, none()]))
     const { abort, logger, poll_ms = POLL_MS } = options
-    const onError = (error: unknown) =>
-      logger.warn({ err: describeError(error) }, 'changes could not be looked for; will try again')
-    this.polling = repeat(() => this.poll(), poll_ms, abort.signal, onError, 0)
+    this.rounds = new Loop<Task>({
+      signal: abort.signal,
+      logger,
+      failure: 'changes could not be looked for; will try again',
+      poll: () => this.poll(),
+      poll_ms,
+      first_ms: 0,
+      run: (task) => this.round(task),
+      running_max: ROUNDS_MAX,
+    })
   }
 
   /** Something in a project that has consumers may have changed. */
@@ -137,14 +134,12 @@ export class Changes {
   }
 
   private async end(): Promise<void> {
-    clearTimeout(this.timer)
-    this.tasks.clear()
-    const ended = Promise.all(this.running.values())
-    const timer = setTimeout(() => this.options.abort.abort(), this.running.size > 0 ? STOP_MS_MAX : 0)
-    await ended
+    const { abort } = this.options
+    const timer = setTimeout(() => abort.abort(), STOP_MS_MAX)
+    await this.rounds.stop()
     clearTimeout(timer)
-    this.options.abort.abort()
-    await this.polling
+    abort.abort()
+    await this.rounds.ended()
   }
 
   private get roundMs(): number {
@@ -152,43 +147,7 @@ export class Changes {
   }
 
   private plan(project_id: string, consumer: Consumer, wait_ms: number): void {
-    if (this.stopping) return
-    const key = keyOf(project_id, consumer.name)
-    const at = performance.now() + wait_ms
-    const planned = this.tasks.get(key)
-    if (planned) planned.at = Math.min(planned.at, at)
-    else this.tasks.set(key, { project_id, consumer, at })
-    if (at < this.next) this.wakeAt(at)
-  }
-
-  private wakeAt(at: number): void {
-    clearTimeout(this.timer)
-    this.next = at
-    if (at === Number.POSITIVE_INFINITY) return
-    this.timer = setTimeout(() => this.startRounds(), Math.max(at - performance.now(), 0))
-    this.timer.unref()
-  }
-
-  private startRounds(): void {
-    if (this.stopping) return
-    const now = performance.now()
-    let next = Number.POSITIVE_INFINITY
-    for (const [key, task] of this.tasks) {
-      // The end of one of them comes back here.
-      if (this.running.size >= ROUNDS_MAX) break
-      if (this.running.has(key)) continue
-      if (task.at > now) {
-        next = Math.min(next, task.at)
-        continue
-      }
-      this.tasks.delete(key)
-      const round = this.round(task).finally(() => {
-        this.running.delete(key)
-        this.startRounds()
-      })
-      this.running.set(key, round)
-    }
-    this.wakeAt(next)
+    this.rounds.plan(keyOf(project_id, consumer.name), { project_id, consumer }, wait_ms)
   }
 
   private async round({ project_id, consumer }: Task): Promise<void> {

@@ -21,7 +21,7 @@ import * as statements from './statements/statement_queries.js'
 export const LEARNING_MODULE: Module = {
   name: 'learning',
   open: (kits, opened) => {
-    const { config, thread, background, logger } = kits
+    const { config, thread, background } = kits
     const { usage } = opened(PROJECTS_MODULE)
     const { urls } = opened(BLOBS_MODULE)
     return {
@@ -31,7 +31,6 @@ export const LEARNING_MODULE: Module = {
       background: () =>
         new Learner({
           ...background,
-          logger,
           ask: openAiModel(config.model_ms_max),
           nearest: (project_id, ...texts) => thread.run(project_id, 'nearestStatements', ...texts),
           ms_max: config.model_ms_max,

@@ -1,4 +1,4 @@
-import { repeat } from '../changes/repeat.js'
+import { Loop } from '../lifecycle/background.js'
 import type { Module, OpenModule } from '../module.js'
 import { describeError } from '../postgres/database_errors.js'
 import { AdminSessions } from './tokens/admin_sessions.js'
@@ -24,29 +24,21 @@ export interface Projects extends OpenModule {
 export const PROJECTS_MODULE: Module<Projects> = {
   name: 'projects',
   open: (kits) => {
-    const { config, database, reserved, logger } = kits
+    const { config, database, reserved, background } = kits
     const { token_cache_ms, admin_token } = config
     const usage = new UsageDirectory(database)
-    const abort = new AbortController()
-    const warn = (error: unknown) =>
-      logger.warn({ err: describeError(error) }, 'usage by day could not be written')
-    let written: Promise<void> | undefined
+    const writeUsage = () => usage.days.write()
+    const failure = 'usage by day could not be written'
     return {
       tokens: new TokenDirectory(reserved, token_cache_ms),
       adminSessions:
         admin_token === undefined ? undefined : new AdminSessions(database.of('sign_in'), admin_token),
       usage,
       routes: async () => (await import('./project_routes.js')).projectRoutes({ ...kits, usage }),
-      background: () => {
-        written = repeat(() => usage.days.write(), USAGE_MS, abort.signal, warn)
-        return { ended: async () => {} }
-      },
+      background: () => new Loop({ ...background, failure, poll: writeUsage, poll_ms: USAGE_MS }),
       // After all that is counted, and before the connections are closed.
-      close: async () => {
-        abort.abort()
-        await written
-        await usage.days.write().catch(warn)
-      },
+      close: () =>
+        writeUsage().catch((error) => background.logger.warn({ err: describeError(error) }, failure)),
     }
   },
   tables: [

@@ -14,7 +14,7 @@ export const SEARCH_MODULE: Module = {
   open: (kits) => ({
     routes: async () => (await import('./search_routes.js')).searchRoutes(kits),
     consumers: [searchConsumer(wordsOnThread(kits.thread))],
-    background: () => new Refill({ ...kits.background, logger: kits.logger }, wordsOnThread(kits.thread)),
+    background: () => new Refill(kits.background, wordsOnThread(kits.thread)),
   }),
   functions: [FIND_ENTRIES, FIND_RUNS_TO_RECALL],
   tables: [

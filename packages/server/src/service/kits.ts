@@ -174,7 +174,7 @@ export async function openKits(
     database: pools.requests,
     appends: pools.appends,
     reserved: pools.reserved,
-    background: { database: pools.changes.database, signal: pools.changes.abort.signal },
+    background: { database: pools.changes.database, signal: pools.changes.abort.signal, logger },
     listening: target.listening,
     thread,
     memory,

@@ -2,10 +2,10 @@ import { performance } from 'node:perf_hooks'
 import { type Logger, pino } from 'pino'
 import { ACCESS_MODULE } from '../access/module.js'
 import { Changes } from '../changes/changes.js'
-import { repeat } from '../changes/repeat.js'
 import type { Config } from '../configuration/config.js'
 import { exposureWarnings } from '../configuration/exposure.js'
 import { closeWithin, listen, turnAway } from '../http/listen.js'
+import { Loop } from '../lifecycle/background.js'
 import { mendAfterClock } from '../lifecycle/stepped_clock.js'
 import { LOG_MODULE } from '../log/module.js'
 import { Metrics, watchChanges } from '../metrics/metrics.js'
@@ -129,17 +129,17 @@ export async function openApp(
 function startBackgroundWork(
   { config, logger, metrics, undo }: Opening,
   { changes }: Pools,
-  { registry }: Kits,
+  { registry, background }: Kits,
   modules: readonly OpenModule[],
 ): Changes {
   const { database, abort } = changes
-  const mended = repeat(
-    () => mendAfterClock(database, registry.all_tables),
-    CLOCK_MS,
-    abort.signal,
-    (error) => logger.warn({ err: describeError(error) }, 'waits were not looked at; will try again'),
-  )
-  undo.push(() => mended)
+  const mended = new Loop({
+    ...background,
+    failure: 'waits were not looked at; will try again',
+    poll: () => mendAfterClock(database, registry.all_tables),
+    poll_ms: CLOCK_MS,
+  })
+  undo.push(() => mended.ended())
   for (const { background } of modules) {
     const work = background?.()
     undo.push(() => work?.ended())

@@ -73,7 +73,7 @@ export const SESSIONS_MODULE: Module = {
       background: () => {
         const recount = recountTokens(kits)
         const retention = retain(kits)
-        return { ended: () => Promise.all([recount.ended(), retention.stop()]) }
+        return { ended: () => Promise.all([recount.ended(), retention.ended()]) }
       },
     }
   },
@@ -108,18 +108,22 @@ export const SESSIONS_MODULE: Module = {
   ],
 }
 
-function recountTokens({ background, logger, thread }: Kits): TokenRecount {
+function recountTokens({ background, thread }: Kits): TokenRecount {
   const { database } = background
   return new TokenRecount({
     ...background,
-    logger,
     tokensOf: (project_id, messages, facts) => thread.run(project_id, 'storedTokens', messages, facts),
     factsOf: (project_id, hashes) =>
       readBlobFacts({ database, project_id }, hashes, (bytes) => thread.run(project_id, 'mediaFacts', bytes)),
   })
 }
 
-function retain({ database, erasure, logger, config }: Kits): { stop(): Promise<void> } {
+function retain({ database, background, erasure, config }: Kits) {
   const sweeps = [collectBlobs, discardAllObjects]
-  return applyRetention(database.of('housekeeping'), erasure, logger, config.retention_ms, sweeps)
+  return applyRetention(
+    { ...background, database: database.of('housekeeping') },
+    erasure,
+    config.retention_ms,
+    sweeps,
+  )
 }

@@ -1,15 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { MediaFacts, MessageFormat } from '@annals/messages'
-import type { Logger } from 'pino'
 import { READ_CHANGED_ENTRIES } from '../changes/change_queries.js'
-import { each, insist, pausesForRequests, repeat } from '../changes/repeat.js'
-import type { Database } from '../postgres/database.js'
-import { describeError } from '../postgres/database_errors.js'
+import { type PassPlace, passThroughProjects } from '../changes/project_pass.js'
+import type { Background, Loop } from '../lifecycle/background.js'
 import { call } from '../postgres/stored_function.js'
-import { FIND_RECOUNTS, NEXT_SESSIONS_TO_RECOUNT, RECOUNT, RECOUNT_TOKENS } from './recount_queries.js'
+import { NEXT_SESSIONS_TO_RECOUNT, RECOUNT_PASS, RECOUNT_TOKENS } from './recount_queries.js'
 
-const POLL_MS = 10_000
-const LEASE_S = 60
 /** What is read at once: sessions, entries of one of them, and bytes. */
 const PIECE = { sessions: 100, entries: 500, bytes: 512 * 1024 }
 
@@ -20,86 +15,35 @@ export interface RecountedMessage {
   data: string
 }
 
-export interface TokenRecountOptions {
-  database: Database
-  /** Ends everything; what is under way is done again by whoever comes next. */
-  signal: AbortSignal
-  logger: Logger
+export interface TokenRecountOptions extends Background {
   /** It takes the work elsewhere: messages are of any size. */
   tokensOf(project_id: string, messages: RecountedMessage[], facts: Facts): Promise<number[]>
   /** What the bytes of blobs, by their hashes, say. */
   factsOf(project_id: string, hashes: readonly string[]): Promise<Facts>
-  poll_ms?: number
 }
 
 type Facts = Array<[sha256: string, facts: MediaFacts]>
 
-interface Place {
-  session_id: string
-  seq: number
-}
-
-/**
- * Recounts the tokens of messages that were stored before all that is sent was counted, at each node.
- *
- *   the poll ──▶ a project that has some ──▶ this node takes its lease ──▶ a piece of its sessions is read, counted and
- *   written, and the place is moved behind it ──▶ … ──▶ the project's row is deleted
- *
- * A lease ends by the database's clock, so a node that was killed leaves its work to others. Writing a piece twice changes
- * nothing.
- */
+/** Recounts the tokens of messages that were stored before all that is sent was counted. */
 export class TokenRecount {
-  private readonly polling: Promise<void>
-  private readonly pauseAfter = pausesForRequests()
+  private readonly loop: Loop
 
   constructor(private readonly options: TokenRecountOptions) {
-    const { signal, logger, poll_ms = POLL_MS } = options
-    this.polling = repeat(
-      () => this.look(),
-      poll_ms,
-      signal,
-      (error) => logger.warn({ err: describeError(error) }, 'tokens will be recounted later'),
+    this.loop = passThroughProjects(
+      options,
+      RECOUNT_PASS,
+      'tokens will be recounted later',
+      (project_id, place) => this.recountPiece(project_id, place),
     )
   }
 
   /** Resolves when nothing is under way any more, which `signal` brings about. */
   ended(): Promise<void> {
-    return this.polling
+    return this.loop.ended()
   }
 
-  private async look(): Promise<void> {
-    const { database, signal } = this.options
-    const projects = await database.query(FIND_RECOUNTS, [])
-    await each(projects, signal, ({ project_id }) => this.recountProject(project_id!))
-  }
-
-  private async recountProject(project_id: string): Promise<void> {
-    const { database, signal } = this.options
-    const [taken] = await database.query(RECOUNT.take, [project_id, LEASE_S])
-    if (!taken) return
-    let leased_until = taken.leased_until!
-    let place: Place | undefined = { session_id: taken.session_id!, seq: Number(taken.seq) }
-    try {
-      while (!signal.aborted) {
-        const began = performance.now()
-        place = await this.recountPiece(project_id, place)
-        if (!place) {
-          await database.query(RECOUNT.finish, [project_id, leased_until])
-          return
-        }
-        const moved = [project_id, leased_until, place.session_id, place.seq, LEASE_S]
-        const [kept] = await database.query(RECOUNT.advance, moved)
-        if (!kept) return
-        leased_until = kept.leased_until!
-        await pause(this.pauseAfter(performance.now() - began), signal)
-      }
-    } finally {
-      await insist(() => database.query(RECOUNT.leave, [project_id, leased_until]), LEASE_S * 1_000, signal)
-    }
-  }
-
-  /** Recounts what follows a place, and gives up to where; undefined if nothing does. */
-  private async recountPiece(project_id: string, place: Place): Promise<Place | undefined> {
+  /** Recounts what follows a place, and returns up to where; undefined if nothing does. */
+  private async recountPiece(project_id: string, place: PassPlace): Promise<PassPlace | undefined> {
     const { database } = this.options
     const heads = await database.query(NEXT_SESSIONS_TO_RECOUNT, [
       project_id,
@@ -166,8 +110,4 @@ interface StoredRow extends RecountedMessage {
   session_id: string
   seq: string
   kind: string
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal, ref: false }).catch(() => undefined)
 }

@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Logger } from 'pino'
 import { Webhook } from 'standardwebhooks'
-import { repeat } from '../changes/repeat.js'
 import { FairSemaphore } from '../fairness/fair_queue.js'
+import { type Background, Loop } from '../lifecycle/background.js'
 import { LogReader } from '../log/read/read_log.js'
-import type { Database, Row } from '../postgres/database.js'
-import { describeError } from '../postgres/database_errors.js'
+import type { Row } from '../postgres/database.js'
 import { READ_REQUEST } from '../runs/request_queries.js'
 import { DeliveryFailed, postDelivery } from './post_delivery.js'
 import {
@@ -33,11 +30,7 @@ const ENTRIES_A_TURN = 50
 const ENTRY_BYTES_MAX = 256 * 1024
 const RETRY_S = { first: 5, max: 3_600 }
 
-export interface DeliveriesOptions {
-  database: Database
-  /** Ends everything; what is under way is done again by whoever comes next. */
-  signal: AbortSignal
-  logger: Logger
+export interface DeliveriesOptions extends Background {
   /** Whether deliveries may go to any address. */
   to_private: boolean
   poll_ms?: number
@@ -70,62 +63,37 @@ interface Turn extends Target {
  * away, delays only its own deliveries. An attempt holds no connection to the database.
  */
 export class Deliveries {
-  private readonly running = new Map<string, { again: boolean; ended: Promise<void> }>()
-  private readonly polling: Promise<void>
+  private readonly loop: Loop<Target>
   private readonly places: FairSemaphore
 
   constructor(private readonly options: DeliveriesOptions) {
-    const { signal, poll_ms = POLL_MS, attempts_max = ATTEMPTS_MAX, place_ms_max = PLACE_MS_MAX } = options
+    const { poll_ms = POLL_MS, attempts_max = ATTEMPTS_MAX, place_ms_max = PLACE_MS_MAX } = options
     const refusal = () => new NoPlace()
     this.places = new FairSemaphore({ places_max: attempts_max, wait_ms_max: place_ms_max, refusal })
-    this.polling = repeat(
-      () => this.poll(),
+    this.loop = new Loop<Target>({
+      ...options,
+      failure: 'webhooks will be tried again',
+      poll: () => this.poll(),
       poll_ms,
-      signal,
-      (error) => this.warn(error, {}),
-    )
+      run: (target) =>
+        Promise.all(Array.from({ length: ATTEMPTS_OF_WEBHOOK_MAX }, () => this.takeTurns(target))),
+    })
   }
 
   /** Something may be due for webhooks of a project as soon as the transaction under way is committed. */
   added(project_id: string, webhook_ids: Iterable<string>): void {
-    for (const webhook_id of webhook_ids) this.start({ project_id, webhook_id }, WAKE_MS)
+    for (const webhook_id of webhook_ids) this.loop.plan(webhook_id, { project_id, webhook_id }, WAKE_MS)
   }
 
   /** Resolves when nothing is under way any more, which `signal` brings about. */
-  async ended(): Promise<void> {
-    await this.polling
-    await Promise.all([...this.running.values()].map(({ ended }) => ended))
+  ended(): Promise<void> {
+    return this.loop.ended()
   }
 
   private async poll(): Promise<void> {
-    for (const { project_id, webhook_id } of await this.options.database.query(FIND_DUE_WEBHOOKS, []))
-      this.start({ project_id: project_id!, webhook_id: webhook_id! }, 0)
-  }
-
-  private start(target: Target, wait_ms: number): void {
-    if (this.options.signal.aborted) return
-    const running = this.running.get(target.webhook_id)
-    if (running) {
-      running.again = true
-      return
-    }
-    const state = { again: true, ended: Promise.resolve() }
-    this.running.set(target.webhook_id, state)
-    const work = async () => {
-      await sleep(wait_ms)
-      while (state.again && !this.options.signal.aborted) {
-        state.again = false
-        await Promise.all(Array.from({ length: ATTEMPTS_OF_WEBHOOK_MAX }, () => this.takeTurns(target)))
-      }
-    }
-    state.ended = work()
-      .catch((error) => this.warn(error, target))
-      .finally(() => this.running.delete(target.webhook_id))
-  }
-
-  private warn(error: unknown, target: Partial<Target>): void {
-    if (this.options.signal.aborted) return
-    this.options.logger.warn({ err: describeError(error), ...target }, 'webhooks will be tried again')
+    const due = await this.options.database.query(FIND_DUE_WEBHOOKS, [])
+    for (const { project_id, webhook_id } of due)
+      this.loop.plan(webhook_id!, { project_id: project_id!, webhook_id: webhook_id! }, 0)
   }
 
   private async takeTurns(target: Target): Promise<void> {
@@ -192,7 +160,7 @@ export class Deliveries {
     await this.options.database.query(AFTER_ATTEMPT.release, [...owned, pause_s])
   }
 
-  /** Posts an entry. Gives whether it was delivered; else the session is released until the next attempt. */
+  /** Posts an entry. Returns whether it was delivered; else the session is released until the next attempt. */
   private async attempt(
     turn: Turn,
     seq: string | null,
@@ -212,7 +180,7 @@ export class Deliveries {
         return false
       }
       if (!(error instanceof DeliveryFailed)) {
-        this.warn(error, { project_id: turn.project_id, webhook_id: turn.webhook_id })
+        this.loop.warn(error, { project_id: turn.project_id, webhook_id: turn.webhook_id })
         return false
       }
       const pause_s = Math.min(RETRY_S.first * 2 ** Math.min(turn.attempts, 20), RETRY_S.max)

@@ -8,7 +8,7 @@ import { webhookConsumer } from './webhooks.js'
 export const WEBHOOKS_MODULE: Module = {
   name: 'webhooks',
   open: (kits, opened) => {
-    const { config, background, logger } = kits
+    const { config, background } = kits
     let deliveries: Deliveries | undefined
     opened(RUNS_MODULE).tellOfInput((...added) => deliveries?.added(...added))
     return {
@@ -16,7 +16,7 @@ export const WEBHOOKS_MODULE: Module = {
       consumers: [webhookConsumer((...added) => deliveries?.added(...added))],
       background: () => {
         const to_private = config.webhooks_to_private === 'true'
-        deliveries = new Deliveries({ ...background, logger, to_private })
+        deliveries = new Deliveries({ ...background, to_private })
         return deliveries
       },
     }

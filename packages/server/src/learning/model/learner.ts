@@ -1,8 +1,5 @@
-import type { Logger } from 'pino'
-import { insist, repeat } from '../../changes/repeat.js'
 import { FairSemaphore } from '../../fairness/fair_queue.js'
-import type { Database } from '../../postgres/database.js'
-import { describeError } from '../../postgres/database_errors.js'
+import { type Background, insist, Loop } from '../../lifecycle/background.js'
 import {
   BEGIN_SESSION,
   FIND_DUE_SPACES,
@@ -30,11 +27,7 @@ const ATTEMPTS_MAX = 3
 const RETRY_S = { first: 4, max: 600 }
 const BUDGET_S = 60
 
-export interface LearnerOptions {
-  database: Database
-  /** Ends everything; what is under way is done again by whoever comes next. */
-  signal: AbortSignal
-  logger: Logger
+export interface LearnerOptions extends Background {
   ask: AskModel
   nearest: FindNearest
   ms_max: number
@@ -59,9 +52,7 @@ interface Space {
  * a model thinks, and no place for long. If it is away, the space waits, longer each time.
  */
 export class Learner {
-  private readonly running = new Map<string, Promise<void>>()
-  /** Of each project, how many of its spaces are running. */
-  private readonly under_way = new Map<string, number>()
+  private readonly loop: Loop<Space>
   /** Spaces whose model was away: how often in a row, and performance.now() until which they wait. */
   private readonly waits = new Map<string, { times: number; until: number }>()
   private readonly places = new FairSemaphore({
@@ -69,22 +60,21 @@ export class Learner {
     wait_ms_max: POLL_MS,
     refusal: () => new SourceGone(),
   })
-  private readonly polling: Promise<void>
 
   constructor(private readonly options: LearnerOptions) {
-    const { signal, poll_ms = POLL_MS } = options
-    this.polling = repeat(
-      () => this.look(),
+    const { poll_ms = POLL_MS } = options
+    this.loop = new Loop<Space>({
+      ...options,
+      failure: 'learning will be tried again',
+      poll: () => this.look(),
       poll_ms,
-      signal,
-      (error) => this.warn(error, {}),
-    )
+      run: (space) => this.work(space),
+    })
   }
 
   /** Resolves when nothing is under way any more, which `signal` brings about. */
-  async ended(): Promise<void> {
-    await this.polling
-    await Promise.all(this.running.values())
+  ended(): Promise<void> {
+    return this.loop.ended()
   }
 
   private async look(): Promise<void> {
@@ -92,35 +82,40 @@ export class Learner {
     const own = await database.query(FIND_PROJECTS_WITH_MODEL, [])
     if (!address && own.length === 0) return
     const projects = address ? null : own.map(({ id }) => id!)
-    const due = [projects, this.spacesUnderWay(), RUNNING_OF_PROJECT_MAX, RUNNING_MAX]
+    const under_way = new Map<string, number>()
+    const count = (project_id: string) => {
+      const spaces = (under_way.get(project_id) ?? 0) + 1
+      under_way.set(project_id, spaces)
+      return spaces
+    }
+    const { tasks } = this.loop
+    for (const { project_id } of tasks.values()) count(project_id)
+    const known = [...tasks.keys(), ...this.waitingSpaces()]
+    const due = [projects, known, RUNNING_OF_PROJECT_MAX, RUNNING_MAX]
+    let room = RUNNING_MAX - tasks.size
     for (const { project_id, learning_space_id } of await database.query(FIND_DUE_SPACES, due)) {
+      if (room <= 0) break
       const space = { project_id: project_id!, space_id: learning_space_id! }
-      if (this.running.size >= RUNNING_MAX) break
-      const under_way = this.under_way.get(space.project_id) ?? 0
-      if (under_way >= RUNNING_OF_PROJECT_MAX) continue
-      this.under_way.set(space.project_id, under_way + 1)
-      const work = this.places
-        .run(space.project_id, () => this.takeLane(space))
-        .catch((error) => this.warn(error, space))
-        .finally(() => this.ends(space))
-      this.running.set(space.space_id, work)
+      if (count(space.project_id) > RUNNING_OF_PROJECT_MAX) continue
+      room -= 1
+      this.loop.plan(space.space_id, space, 0)
     }
   }
 
-  /** Spaces that need not be found: they are worked on, or wait for their model. */
-  private spacesUnderWay(): string[] {
+  /** Those whose model is away. */
+  private waitingSpaces(): string[] {
     const now = performance.now()
     for (const [space_id, { until }] of this.waits)
       if (until + RETRY_S.max * 1_000 < now) this.waits.delete(space_id)
-    const waiting = [...this.waits].filter(([, { until }]) => until > now).map(([space_id]) => space_id)
-    return [...this.running.keys(), ...waiting]
+    return [...this.waits].filter(([, { until }]) => until > now).map(([space_id]) => space_id)
   }
 
-  private ends({ project_id, space_id }: Space): void {
-    this.running.delete(space_id)
-    const left = this.under_way.get(project_id)! - 1
-    if (left > 0) this.under_way.set(project_id, left)
-    else this.under_way.delete(project_id)
+  private async work(space: Space): Promise<void> {
+    try {
+      await this.places.run(space.project_id, () => this.takeLane(space))
+    } catch (error) {
+      if (!(error instanceof SourceGone)) throw error
+    }
   }
 
   /** Asks for a project that has a place, which it loses while a model hangs. */
@@ -139,11 +134,6 @@ export class Learner {
         if (!has_place) this.places.take(project_id, 1)
       }
     }
-  }
-
-  private warn(error: unknown, space: Partial<Space>): void {
-    if (this.options.signal.aborted || error instanceof SourceGone) return
-    this.options.logger.warn({ err: describeError(error), ...space }, 'learning will be tried again')
   }
 
   private async takeLane(space: Space): Promise<void> {

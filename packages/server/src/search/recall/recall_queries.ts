@@ -1,5 +1,6 @@
+import { passStatements } from '../../changes/project_pass.js'
 import { timestampText } from '../../lists/resource_json.js'
-import { planned, prepared } from '../../postgres/statement.js'
+import { prepared } from '../../postgres/statement.js'
 import { storedFunction } from '../../postgres/stored_function.js'
 import { SCOPES } from '../find_entries_queries.js'
 
@@ -222,43 +223,15 @@ LEFT JOIN LATERAL (
 WHERE s.project_id = $1 AND s.id = ANY ($2)`,
 )
 
-/** Projects whose lines are not all written anew and that nobody is at. Rows: project_id. */
-export const FIND_REFILLS = planned(
-  'find_search_refills',
-  'SELECT r.project_id FROM search_refills r WHERE r.leased_until <= now() LIMIT 100',
-)
+/** Writes lines anew: projects of which an older version wrote some. */
+export const REFILL_PASS = passStatements({
+  table: 'search_refills',
+  name: 'search_refill',
+  counts: 'entries_done',
+})
 
-/** A row that an update returns, with its lease as text: Citus allows no function of times in RETURNING. */
-function leased(update: string, columns = ''): string {
-  return `WITH l AS (${update}) SELECT ${columns}${timestampText('l.leased_until')} AS leased_until FROM l`
-}
-
-const HELD = 'r.project_id = $1 AND r.leased_until = $2::timestamptz'
-
-/** Writes lines anew, a project at a time, by one process until `leased_until`. Parameters of each: $1 project. */
+/** Parameters of each: $1 project. */
 export const REFILL = {
-  /** $2 seconds. Row: session_id, seq, leased_until, if it is free. */
-  take: prepared(
-    'take_search_refill',
-    leased(
-      `UPDATE search_refills AS r SET leased_until = now() + make_interval(secs => $2)
-WHERE r.project_id = $1 AND r.leased_until <= now() RETURNING r.session_id, r.seq, r.leased_until`,
-      'l.session_id, l.seq, ',
-    ),
-  ),
-  /** $2 leased_until, $3 session and $4 seq up to which all is done, $5 entries more, $6 seconds. Row: leased_until. */
-  advance: prepared(
-    'advance_search_refill',
-    leased(`UPDATE search_refills AS r SET session_id = $3, seq = $4, entries_done = r.entries_done + $5,
-  leased_until = now() + make_interval(secs => $6) WHERE ${HELD} RETURNING r.leased_until`),
-  ),
-  /** $2 leased_until. */
-  finish: prepared('finish_search_refill', `DELETE FROM search_refills AS r WHERE ${HELD}`),
-  /** $2 leased_until. */
-  leave: {
-    ...prepared('leave_search_refill', `UPDATE search_refills AS r SET leased_until = now() WHERE ${HELD}`),
-    outlivesAbort: true,
-  },
   /** The next runs. $2 session and $3 seq to begin after, $4 how many. Rows: session_id, seq, last_seq. */
   runs: prepared(
     'read_runs_to_refill',

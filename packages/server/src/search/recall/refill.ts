@@ -1,91 +1,43 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { SearchedEntry } from '@annals/messages/search'
 import { READ_CHANGED_ENTRIES } from '../../changes/change_queries.js'
 import type { WordsOf } from '../../changes/consumer.js'
-import { each, insist, pausesForRequests, repeat } from '../../changes/repeat.js'
-import type { Kits } from '../../module.js'
+import { type PassPlace, passThroughProjects } from '../../changes/project_pass.js'
+import type { Background, Loop } from '../../lifecycle/background.js'
 import { plainArray, textArray } from '../../postgres/array_literal.js'
-import { describeError } from '../../postgres/database_errors.js'
 import { indexedLine } from '../search_consumer.js'
 import { INDEX_ENTRIES } from '../search_queries.js'
-import { FIND_REFILLS, REFILL } from './recall_queries.js'
+import { REFILL, REFILL_PASS } from './recall_queries.js'
 
-const POLL_MS = 10_000
-const LEASE_S = 60
 /** What is read at once: runs of entries, and bytes. One run is read whole. */
 const PIECE = { runs: 32, bytes: 1024 * 1024 }
 /** A run that its consumer wrote meanwhile is read again; one that is written all the time is left as it is. */
 const TRIES = 5
 
-interface Place {
-  session_id: string
-  seq: number
-}
-
-/**
- * Writes the lines of an index anew that an older version wrote, at each node: a project's lease is taken, and its runs
- * are read, written and passed piece by piece, until none is left. Whoever is killed leaves the rest to others.
- */
+/** Writes the lines of an index anew that an older version wrote. */
 export class Refill {
-  private readonly polling: Promise<void>
-  private readonly pauseAfter = pausesForRequests()
+  private readonly loop: Loop
 
   constructor(
-    private readonly parts: Kits['background'] & Pick<Kits, 'logger'>,
+    private readonly background: Background,
     private readonly wordsOf: WordsOf,
-    poll_ms = POLL_MS,
   ) {
-    const { signal, logger } = parts
-    this.polling = repeat(
-      () => this.look(),
-      poll_ms,
-      signal,
-      (error) => logger.warn({ err: describeError(error) }, 'the index of words will be refilled later'),
+    this.loop = passThroughProjects(
+      background,
+      REFILL_PASS,
+      'the index of words will be refilled later',
+      (project_id, after) => this.refillPiece(project_id, after),
     )
   }
 
   ended(): Promise<void> {
-    return this.polling
-  }
-
-  private async look(): Promise<void> {
-    const { database, signal } = this.parts
-    const projects = await database.query(FIND_REFILLS, [])
-    await each(projects, signal, ({ project_id }) => this.refillProject(project_id!))
-  }
-
-  private async refillProject(project_id: string): Promise<void> {
-    const { database, signal } = this.parts
-    const [taken] = await database.query(REFILL.take, [project_id, LEASE_S])
-    if (!taken) return
-    let leased_until = taken.leased_until!
-    let place: Place = { session_id: taken.session_id!, seq: Number(taken.seq) }
-    try {
-      while (!signal.aborted) {
-        const began = performance.now()
-        const piece = await this.refillPiece(project_id, place)
-        if (!piece) {
-          await database.query(REFILL.finish, [project_id, leased_until])
-          return
-        }
-        place = piece.last
-        const moved = [project_id, leased_until, place.session_id, place.seq, piece.entries, LEASE_S]
-        const [kept] = await database.query(REFILL.advance, moved)
-        if (!kept) return
-        leased_until = kept.leased_until!
-        const pause_ms = this.pauseAfter(performance.now() - began)
-        await sleep(pause_ms, undefined, { signal, ref: false }).catch(() => undefined)
-      }
-    } finally {
-      await insist(() => database.query(REFILL.leave, [project_id, leased_until]), LEASE_S * 1_000, signal)
-    }
+    return this.loop.ended()
   }
 
   /** Writes the runs after a place anew; undefined if there are none. */
   private async refillPiece(
     project_id: string,
-    after: Place,
-  ): Promise<{ last: Place; entries: number } | undefined> {
+    after: PassPlace,
+  ): Promise<(PassPlace & { entries: number }) | undefined> {
     for (let tried = 1; ; tried++) {
       const owned = [project_id, after.session_id, after.seq]
       let runs = await this.readRuns([...owned, PIECE.runs])
@@ -101,7 +53,7 @@ export class Refill {
       const written = read.flatMap((run, index) =>
         lines[index]!.length === entriesOf(run) ? [{ ...run, words: lines[index]!.join('\n') }] : [],
       )
-      const count = await this.parts.database.transaction(async (connection) => {
+      const count = await this.background.database.transaction(async (connection) => {
         await connection.query(INDEX_ENTRIES.lock, [project_id])
         const rows = await connection.query(REFILL.write, [
           project_id,
@@ -114,12 +66,13 @@ export class Refill {
       })
       const entries = read.reduce((sum, run) => sum + entriesOf(run), 0)
       const last = read.at(-1)!
-      if (count === read.length || tried === TRIES) return { last, entries }
+      if (count === read.length || tried === TRIES)
+        return { session_id: last.session_id, seq: last.seq, entries }
     }
   }
 
   private async readRuns(values: (string | number)[]): Promise<RunPlace[]> {
-    const rows = await this.parts.database.query(REFILL.runs, values)
+    const rows = await this.background.database.query(REFILL.runs, values)
     return rows.map(({ session_id, seq, last_seq }) => ({
       session_id: session_id!,
       seq: Number(seq),
@@ -129,7 +82,7 @@ export class Refill {
 
   /** The lines of runs, up to the last one that was read. */
   private async linesOf(project_id: string, runs: readonly RunPlace[], bytes: number): Promise<string[][]> {
-    const rows = await this.parts.database.query(READ_CHANGED_ENTRIES, [
+    const rows = await this.background.database.query(READ_CHANGED_ENTRIES, [
       project_id,
       runs.map(({ session_id }) => session_id),
       runs.map(({ seq }) => seq - 1),
@@ -145,7 +98,7 @@ export class Refill {
   }
 }
 
-interface RunPlace extends Place {
+interface RunPlace extends PassPlace {
   last_seq: number
 }
 

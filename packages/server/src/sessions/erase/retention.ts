@@ -1,11 +1,9 @@
-import type { Logger } from 'pino'
-import { each, repeat } from '../../changes/repeat.js'
+import { type Background, each, Loop } from '../../lifecycle/background.js'
 import type { Erasure } from '../../lifecycle/erase/erasure.js'
 import type { Counts } from '../../lifecycle/table.js'
 import { IDEMPOTENCY_KEPT_HOURS } from '../../limits.js'
 import { FORGET_IDEMPOTENCY_KEYS } from '../../log/append/idempotency_queries.js'
 import type { Database } from '../../postgres/database.js'
-import { describeError } from '../../postgres/database_errors.js'
 import { FIND_PROJECTS_WITH_RETENTION, LIST_PROJECTS } from '../../projects/project_queries.js'
 import { FIND_DUE, MOVE_DUE } from '../expiry_queries.js'
 import { findProjectsWithRemains } from './erase_sessions.js'
@@ -30,14 +28,12 @@ export type Sweep = (database: Database, signal: AbortSignal) => Promise<void>
  * session. If there is nothing to do, it costs two short statements, and one more every half minute.
  */
 export function applyRetention(
-  database: Database,
+  background: Background,
   erasure: Erasure,
-  logger: Logger,
   every_ms: number,
   sweeps: readonly Sweep[],
-): { stop(): Promise<void> } {
-  const abort = new AbortController()
-  const { signal } = abort
+): { ended(): Promise<unknown> } {
+  const { database, signal, logger } = background
   const positions = new Map<string, PrunePosition>()
   const onErased = (project_id: string, { sessions = 0, entries = 0 }: Counts) => {
     if (sessions > 0) logger.info({ project_id, sessions, entries }, 'deleted expired sessions')
@@ -47,11 +43,9 @@ export function applyRetention(
     () => pruneProjects(database, erasure, positions, signal, onErased),
     ...sweeps,
   ]
-  const repeated = (work: () => Promise<void>, pause_ms: number, what: string) =>
-    repeat(work, pause_ms, signal, (error) =>
-      logger.warn({ err: describeError(error) }, `${what} could not be deleted; will retry`),
-    )
-  const running = Promise.all([
+  const repeated = (poll: () => Promise<void>, poll_ms: number, what: string) =>
+    new Loop({ signal, logger, failure: `${what} could not be deleted; will retry`, poll, poll_ms })
+  const loops = [
     repeated(() => each(round, signal, (sweep) => sweep(database, signal)), every_ms, 'expired sessions'),
     repeated(
       () => eraseExpired(database, erasure, signal, onErased),
@@ -59,13 +53,8 @@ export function applyRetention(
       'expired sessions',
     ),
     repeated(() => forgetOldKeys(database, signal), KEYS_MS, 'old idempotency keys'),
-  ])
-  return {
-    stop: async () => {
-      abort.abort()
-      await running
-    },
-  }
+  ]
+  return { ended: () => Promise.all(loops.map((loop) => loop.ended())) }
 }
 
 type OnErased = (project_id: string, erased: Counts) => void

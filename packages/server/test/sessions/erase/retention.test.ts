@@ -31,8 +31,10 @@ it('a project whose sessions cannot be deleted keeps no other’s from being del
   const erasure = { erase, eraseAllRemains: erase } as unknown as Erasure
   const sweep = async () => void done.add('sweep')
   const database = { query } as unknown as Database
+  const abort = new AbortController()
   const logger = pino({ enabled: false })
-  const retention = applyRetention(database, erasure, logger, EVERY_MS, [sweep])
+  const retention = applyRetention({ database, signal: abort.signal, logger }, erasure, EVERY_MS, [sweep])
   await vi.waitFor(() => expect([...done].sort()).toEqual(['expiry', 'remains', 'retention', 'sweep']))
-  await retention.stop()
+  abort.abort()
+  await retention.ended()
 })

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { pausesForRequests } from '../../src/changes/repeat.ts'
+import { pausesForRequests } from '../../src/lifecycle/background.ts'
 
 const MS = 60
 
