@@ -6,7 +6,7 @@ import { learnByRules } from '../../packages/server/src/learning/rules/learn_by_
 import { registryOf } from '../../packages/server/src/lifecycle/registry.ts'
 import { tablesThatWait } from '../../packages/server/src/lifecycle/stepped_clock.ts'
 import { isOwner, type Table } from '../../packages/server/src/lifecycle/table.ts'
-import type { ListPosition } from '../../packages/server/src/lists/keyset_queries.ts'
+import type { ListPosition } from '../../packages/server/src/lists/listed.ts'
 import type { Statement } from '../../packages/server/src/postgres/statement.ts'
 import { MODULES } from '../../packages/server/src/service/modules.ts'
 import { LAST_ACTIVITY } from '../../packages/server/src/sessions/last_activity.ts'

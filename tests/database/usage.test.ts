@@ -1,6 +1,6 @@
 import { describe, expect, inject, it } from 'vitest'
 import { openDatabase } from '../../packages/server/src/postgres/database.ts'
-import { countUsage } from '../../packages/server/src/projects/count_usage.ts'
+import { countUsage } from '../../packages/server/src/projects/usage.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 import { batchRequest, eventRequest, useLog } from './log_fixture.ts'
 

@@ -204,6 +204,16 @@ export function mergedTooLarge(field: string): AnnalsError {
   )
 }
 
+/** Characters of a message: a sentence has far fewer, unless it quotes what a caller sent. */
+const MESSAGE_LENGTH_MAX = 4_000
+
+/** The status and the body of an error's answer. */
+export function errorText({ error, message }: AnnalsError): { status: number; text: string } {
+  const status = statusOf(error)
+  const msg = message.length > MESSAGE_LENGTH_MAX ? `${message.slice(0, MESSAGE_LENGTH_MAX)}…` : message
+  return { status, text: JSON.stringify({ code: status, error, msg }) }
+}
+
 /**
  * A reason why the process cannot start or a command cannot run. `message` is a sentence that tells the operator what
  * to do; it is printed without a stack.

@@ -1,7 +1,7 @@
 import { COMPACTION_TYPE } from '@annals/messages/context'
 import { markChanges } from 'annals/dist/changes/mark_changes.js'
+import { insertTerms } from 'annals/dist/lists/listed.js'
 import { timestampText } from 'annals/dist/lists/resource_json.js'
-import { insertTerms } from 'annals/dist/lists/term_queries.js'
 import { SESSION_LIST } from 'annals/dist/log/append/configs_queries.js'
 import { digestText, seqText } from 'annals/dist/log/read/compaction_queries.js'
 import { byId } from 'annals/dist/log/read/read_queries.js'

@@ -1,6 +1,6 @@
 import { COMPACTION_TYPE } from '@annals/messages/context'
 import { BLOBS_OF_ENTRY, notErased } from 'annals/dist/lifecycle/table.js'
-import { indexTermsText } from 'annals/dist/lists/term_queries.js'
+import { indexTermsText } from 'annals/dist/lists/listed.js'
 import { RETRACTION_TYPE } from 'annals/dist/log/append/append_request.js'
 import { SESSION_LIST } from 'annals/dist/log/append/configs_queries.js'
 import { seqText } from 'annals/dist/log/read/compaction_queries.js'

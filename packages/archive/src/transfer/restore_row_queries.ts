@@ -1,5 +1,5 @@
 import { castOf, columnText, type Table } from 'annals/dist/lifecycle/table.js'
-import { insertTerms } from 'annals/dist/lists/term_queries.js'
+import { insertTerms } from 'annals/dist/lists/listed.js'
 import { planned, type Statement } from 'annals/dist/postgres/statement.js'
 import { hasUser, readColumn, userJoinText } from '../columns.js'
 import { ownOf } from '../tables.js'

@@ -13,7 +13,7 @@ import {
   ownerColumn,
   type Table,
 } from 'annals/dist/lifecycle/table.js'
-import { indexTermsText } from 'annals/dist/lists/term_queries.js'
+import { indexTermsText } from 'annals/dist/lists/listed.js'
 import { planned, type Statement } from 'annals/dist/postgres/statement.js'
 import { ownOf } from '../tables.js'
 import { findingsSql, UNLISTED, unlisted } from './findings.js'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { FORMAT_VERSION } from '@annals/archive'
-import { messageEntry } from 'annals/dist/log/append/message_entry.js'
+import { messageEntry } from 'annals/dist/log/append_bodies.js'
 import { type DemoDocument, type DemoSession, startOf, timeOf } from './demo_document.js'
 
 /** The demo as an export made now, with sessions of the last days: docs/export-format.md. */

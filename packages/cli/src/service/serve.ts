@@ -44,7 +44,7 @@ export function serveCommand(): Command {
       }
       // A person who meant another port has no database to clean up then.
       if (config.database_url === undefined && !existsSync(join(config.data_dir, 'postgres')))
-        await (await import('annals/dist/http/listen.js')).refuseTakenPort(config)
+        await (await import('annals/dist/http/app_server.js')).refuseTakenPort(config)
       const running = options.workers
         ? await (await import('annals/dist/cluster/serve_workers.js')).serveByWorkers(
             config,

@@ -1,7 +1,7 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag'
 import { CONSOLE_IDLE_HOURS_MAX, CONSOLE_SESSION_DAYS_MAX } from '../limits.js'
-import { composed } from '../lists/keyset_queries.js'
 import type { Composed } from '../lists/listed.js'
+import { composed } from '../lists/listed.js'
 import { timestampText } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
 import { CALLS_CONSUMER } from '../tools/tool_queries.js'

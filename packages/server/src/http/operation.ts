@@ -5,7 +5,7 @@ import { Empty, NameInPath, Sha256, Strict, UserIdentifier, Uuid } from '../cont
 import { ERROR_NAMES, type ErrorName } from '../errors.js'
 import { inEnvelope } from './answer/answer.js'
 import type { AppServer } from './app_server.js'
-import { type BodyParts, type TakeBody, takeBody } from './request/taken_body.js'
+import { type BodyParts, type TakeBody, takeBody } from './request/read_body.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,7 +1,13 @@
-import type { FilteredList } from '../lists/filtered_list_queries.js'
-import { idText, PLACE } from '../lists/listed.js'
+import type { FilteredList } from '../lists/listed.js'
+import {
+  idText,
+  insertTerms,
+  MOVE_TERMS_VARIABLES,
+  moveTerms,
+  PLACE,
+  type TermedList,
+} from '../lists/listed.js'
 import { mergedJson, timestampText } from '../lists/resource_json.js'
-import { insertTerms, MOVE_TERMS_VARIABLES, moveTerms, type TermedList } from '../lists/term_queries.js'
 import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'

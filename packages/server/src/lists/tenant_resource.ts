@@ -1,10 +1,9 @@
 import { notFound } from '../errors.js'
-import { jsonList } from '../json/json_list.js'
+import { jsonList } from '../json/read_json.js'
 import type { Database, Parameter, Tenant } from '../postgres/database.js'
 import type { Statement } from '../postgres/statement.js'
 import { call, type StoredFunction } from '../postgres/stored_function.js'
-import { BEFORE_ALL } from './keyset_queries.js'
-import { type Listed, pagesOf } from './listed.js'
+import { BEFORE_ALL, type Listed, pagesOf } from './listed.js'
 
 type Resource = Parameters<typeof notFound>[0]
 

@@ -1,7 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { answerEntries } from '../blobs/blob_bytes.js'
-import type { PageQuery } from '../http/answer/page_answer.js'
-import type { Cursors } from '../http/request/cursor.js'
+import type { Cursors, PageQuery } from '../http/answer/page_answer.js'
 import { ENTRY_PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { type LogPosition, readPosition, writePosition } from '../lists/log_position.js'
 import type { ReadEntry } from './read/entry_columns.js'

@@ -1,11 +1,35 @@
-import { type FactsOf, type MessageFormat, mayReferToBlobs } from '@annals/messages'
+import { readFileSync } from 'node:fs'
+import {
+  blobReferences,
+  type CountedContent,
+  countedContent,
+  type FactsOf,
+  InvalidMessage,
+  type MessageFormat,
+  mayReferToBlobs,
+  type Part,
+  parseStored,
+  readMessage,
+  showReferences,
+} from '@annals/messages'
 import { COMPACTION_TYPE } from '@annals/messages/context'
-import { elementSlices, memberObjects, memberSlice, memberTexts, type Slice } from '@annals/messages/json'
+import {
+  elementSlices,
+  exactly,
+  memberObjects,
+  memberSlice,
+  memberTexts,
+  parseJson,
+  type Slice,
+  writeJson,
+} from '@annals/messages/json'
+import { countTokens as countIn, type TokenTable, tokenTable } from '@annals/messages/tokens'
 import { invalidRequest } from '../errors.js'
-import { checkMeta, checkObjectBytes, timeInUtc } from '../http/request/json_parameters.js'
-import type { TakeBody } from '../http/request/taken_body.js'
+import type { TakeBody } from '../http/request/read_body.js'
+import { checkMeta, checkObjectBytes, timeInUtc } from '../http/request/validate.js'
 import { newId } from '../ids.js'
 import { BATCH_ENTRIES_MAX } from '../limits.js'
+import { packagedFile } from '../version.js'
 import {
   type AppendedEntry,
   type BlobPlace,
@@ -13,7 +37,6 @@ import {
   type SessionAppend,
 } from './append/append_request.js'
 import { referencesIn } from './append/blob_places.js'
-import { type MessageEntry, messageEntry, partsJson } from './append/message_entry.js'
 import { CompactSessionBody } from './compaction_schema.js'
 import { AppendEntriesBody, AppendToSessionsBody, RetractEntriesBody } from './entry_schema.js'
 import { AddEventBody } from './event_schema.js'
@@ -295,3 +318,75 @@ export const LOG_BODIES = {
   compactSession: [CompactSessionBody, takeCompaction],
   mergeMessageMeta: [PatchMetaBody, checkMeta],
 } as const
+
+/** What is stored and answered with a message, in addition to its blob. */
+export interface MessageEntry {
+  role: 'user' | 'assistant'
+  parts: Part[]
+  tokens: number
+  references: BlobPlace[] | undefined
+}
+
+/**
+ * Checks a message, as JSON text and as `JSON.parse` reads it, against its provider's format and derives what is stored
+ * with it. `id` is the message's; `pointer` is the blob's place in the request. Where it refers to blobs, the parts have
+ * marks of them.
+ * @throws AnnalsError invalid_request, naming the field
+ */
+export function messageEntry(
+  format: MessageFormat,
+  text: string,
+  parsed: unknown,
+  id: string,
+  pointer: string,
+  factsOf?: FactsOf,
+): MessageEntry {
+  try {
+    const references = mayReferToBlobs(text) ? referencesIn(parsed, pointer) : undefined
+    const blob = references ? parseStored(format, text) : exactly(parsed, text)
+    const message = readMessage(format, blob, { id })
+    const { role, parts } = message
+    return { role, parts, tokens: countTokens(countedContent(format, message, blob, factsOf)), references }
+  } catch (error) {
+    if (!(error instanceof InvalidMessage)) throw error
+    throw invalidRequest(
+      `${pointer}${error.pointer} is invalid in a message of ${format} format: it ${error.reason}.`,
+    )
+  }
+}
+
+/** The tokens of a stored message. One that is no message of its format any more has none. */
+export function storedTokens(format: MessageFormat, text: string, factsOf: FactsOf): number {
+  const blob = parseStored(format, text)
+  try {
+    return countTokens(countedContent(format, readMessage(format, blob), blob, factsOf))
+  } catch (error) {
+    if (!(error instanceof InvalidMessage)) throw error
+    return 0
+  }
+}
+
+/** The parts of a message, whose blob is `text`, as JSON: with references to blobs in place of the marks. */
+export function partsJson(parts: Part[], text: string, mayRefer = mayReferToBlobs(text)): string {
+  if (!mayRefer) return writeJson(parts)
+  const references = blobReferences(parseJson(text)).map(({ reference }) => reference)
+  return writeJson(showReferences(parts, references))
+}
+
+/** The same for a stored message. */
+export function storedPartsJson(format: MessageFormat, text: string, id: string): string {
+  return partsJson(readMessage(format, parseStored(format, text), { id }).parts, text)
+}
+
+let table: TokenTable | undefined
+
+/**
+ * Tokens of all that is sent with a message: its text in o200k_base, and what images, documents and recordings have by the
+ * formulas of their provider. Runs of more than 128 characters without a break are counted in pieces, so their count may be
+ * a few tokens too high.
+ */
+export function countTokens({ text, tokens }: CountedContent): number {
+  if (text === '') return tokens
+  table ??= tokenTable(readFileSync(packagedFile('dist/o200k_base.bin')))
+  return tokens + countIn(table, text)
+}

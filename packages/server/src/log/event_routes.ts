@@ -1,7 +1,7 @@
 import Type from '#typebox'
 import { PageOf } from '../contract/schema.js'
+import { Cursors } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
-import { Cursors } from '../http/request/cursor.js'
 import { answerLogPage } from './answer_log.js'
 import { LOG_BODIES } from './append_bodies.js'
 import { type AppendParts, appendWithinQuota, markReplayed } from './append_within_quota.js'

@@ -7,7 +7,7 @@ import {
 } from '@annals/messages'
 import { type ContextMessage, contextMessage, joinedMessage, type StoredSeq } from '@annals/messages/context'
 import { type FitMessage, type FitOptions, FitToSend } from '@annals/messages/fit'
-import { storedPartsJson, storedTokens } from './append/message_entry.js'
+import { storedPartsJson, storedTokens } from './append_bodies.js'
 import { type FittedList, inStep } from './render/message_walk.js'
 
 const lists = new Map<number, FitToSend>()

@@ -9,9 +9,8 @@ import {
 } from 'prom-client'
 import type { Changes, ConsumerLoad } from '../changes/changes.js'
 import type { MemoryBudget } from '../fairness/memory_budget.js'
-import type { DatabasePool } from '../postgres/database.js'
+import type { DatabasePool, SharedPool } from '../postgres/database.js'
 import { sqlStateOf } from '../postgres/database_errors.js'
-import type { SharedPool } from '../postgres/shared_pool.js'
 import { planned } from '../postgres/statement.js'
 import { VERSION } from '../version.js'
 

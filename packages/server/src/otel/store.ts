@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { AnnalsError } from '../errors.js'
 import { type AppendParts, appendWithinQuota } from '../log/append_within_quota.js'
-import { plainArray, textArray } from '../postgres/array_literal.js'
+import { plainArray, textArray } from '../postgres/statement.js'
 import { roomFor } from '../projects/within_quotas.js'
 import { createSession, mergeConfigs } from '../sessions/sessions.js'
 import type { AskedSession, KnownSession, StoreAnswers, StoreCall } from './otel_on_thread.js'

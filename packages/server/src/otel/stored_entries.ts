@@ -13,7 +13,7 @@ import {
 } from '@annals/otel'
 import { readJson } from '../json/read_json.js'
 import type { AppendedEntry } from '../log/append/append_request.js'
-import { messageEntry } from '../log/append/message_entry.js'
+import { messageEntry } from '../log/append_bodies.js'
 
 export const SPAN_TYPE = 'otel.span'
 export const LOG_TYPE = 'otel.log'

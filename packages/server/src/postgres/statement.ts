@@ -1,7 +1,7 @@
 /**
  * One SQL statement of the product. `name` appears in logs and metrics. `prepared` statements are parsed and planned
  * once per connection, for all parameters, so one plan must be good for all of them: most are so by nature, lists by
- * their structure (see lists/keyset_queries.ts and lists/term_queries.ts). A statement whose best plan depends on its
+ * their structure (see lists/listed.ts and lists/listed.ts). A statement whose best plan depends on its
  * parameters, or on the size of a table, stays unprepared.
  */
 export interface Statement {
@@ -51,4 +51,28 @@ export function isRead(statement: Statement): boolean {
     reads.set(statement, known)
   }
   return known
+}
+
+/**
+ * PostgreSQL's arrays as text. The driver would quote every element with a regular expression; ids and numbers, most
+ * of a flush, need no quotes.
+ */
+
+/** For values that need no quotes: uuids, numbers, booleans. */
+export function plainArray(values: ReadonlyArray<string | number | boolean | null>): string {
+  // join writes null as an empty string, which an array literal does not accept.
+  return `{${(values.includes(null) ? values.map((value) => value ?? 'NULL') : values).join(',')}}`
+}
+
+const PLAIN_TEXT = /^[\w.:/-]+$/
+
+/** For any texts. */
+export function textArray(values: ReadonlyArray<string | null>): string {
+  return `{${values.map(textElement).join(',')}}`
+}
+
+function textElement(value: string | null): string {
+  if (value === null) return 'NULL'
+  if (PLAIN_TEXT.test(value) && (value.length !== 4 || value.toUpperCase() !== 'NULL')) return value
+  return `"${value.replaceAll(/["\\]/g, '\\$&')}"`
 }

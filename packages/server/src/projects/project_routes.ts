@@ -3,15 +3,15 @@ import Type from '#typebox'
 import type { Config } from '../configuration/config.js'
 import { JsonObject, PageOf, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import { itemsOf } from '../http/answer/answer.js'
+import { Cursors } from '../http/answer/page_answer.js'
 import { DATA_ID } from '../http/openapi/openapi_links.js'
 import { allOf, operationsOf } from '../http/operation.js'
-import { Cursors } from '../http/request/cursor.js'
-import { timeInUtc } from '../http/request/json_parameters.js'
+import { timeInUtc } from '../http/request/validate.js'
 import type { Erasure } from '../lifecycle/erase/erasure.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { readPosition, writePosition } from '../lists/log_position.js'
 import type { ModuleRoutes } from '../module.js'
-import type { SharedDatabase } from '../postgres/shared_pool.js'
+import type { SharedDatabase } from '../postgres/database.js'
 import { listActs } from './audit.js'
 import {
   NewToken,
@@ -37,7 +37,7 @@ import {
 } from './projects.js'
 import { ALL_SCOPES } from './tokens/token.js'
 import type { UsageDirectory } from './usage.js'
-import { readDays, readModelTokens } from './usage_days.js'
+import { readDays, readModelTokens } from './usage.js'
 import { usageJson } from './within_quotas.js'
 
 interface ProjectParts {

@@ -10,7 +10,7 @@ import {
   Timestamp,
   Uuid,
 } from '../contract/schema.js'
-import { whole } from '../http/request/taken_body.js'
+import { whole } from '../http/request/read_body.js'
 import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
 import { SCOPES } from './tokens/token.js'
 

@@ -1,9 +1,19 @@
 import { LRUCache } from 'lru-cache'
-import type { Tenant } from '../postgres/database.js'
-import type { SharedDatabase } from '../postgres/shared_pool.js'
-import { type Counts, countUsage } from './count_usage.js'
+import { DatabaseAway, type Row, type SharedDatabase, type Tenant } from '../postgres/database.js'
+import { isForeignKeyViolation } from '../postgres/database_errors.js'
+import type { Statement } from '../postgres/statement.js'
 import { quotaExceeded } from './quotas.js'
-import { type Stored, UsageDays } from './usage_days.js'
+import {
+  ADD_USAGE,
+  COUNT_BLOBS,
+  COUNT_BYTES,
+  COUNT_SESSIONS,
+  COUNT_STATEMENTS,
+  READ_MODEL_TOKENS,
+  READ_SIZE,
+  READ_SIZE_UP_TO,
+  READ_USAGE_DAYS,
+} from './usage_queries.js'
 
 const PROJECTS_REMEMBERED_MAX = 10_000
 /** Largest age of a count in normal use, and if it would refuse a request or is requested itself. */
@@ -155,5 +165,187 @@ class ProjectUsage {
     for (const what of ['sessions', 'bytes', 'blob_bytes'] as const) this.added[what] -= before[what]
     this.counted_at_ms = performance.now()
     this.count_ms = this.counted_at_ms - began
+  }
+}
+
+const DAY_MS = 86_400_000
+const KINDS = ['sessions', 'entries', 'bytes', 'blobs', 'blob_bytes'] as const
+
+const NOTHING = { sessions: 0, entries: 0, bytes: 0, blobs: 0, blob_bytes: 0 }
+const NO_USE = { ...NOTHING, statements: 0, model_tokens: 0 }
+
+/** `day`: such as 2026-11-21, in UTC. */
+export type UsageDay = typeof NO_USE & { day: string }
+
+/** What was stored. */
+export type Stored = Partial<Record<(typeof KINDS)[number], number>>
+
+type Imported = Readonly<Record<string, { stored: number; bytes?: number } | undefined>>
+
+/**
+ * What this node has stored for each project and is not yet in usage_days. It is counted in memory, behind the commit,
+ * and written every few seconds by `write`, so that it costs an append nothing in the database. What is lost with the
+ * process, or with the answer to a write, is not counted: figures may be too low by that, and are never too high.
+ */
+export class UsageDays {
+  /** By day since 1970, in UTC, and project. */
+  private readonly days = new Map<number, Map<string, Required<Stored>>>()
+
+  constructor(private readonly database: SharedDatabase) {}
+
+  add(
+    project_id: string,
+    { sessions = 0, entries = 0, bytes = 0, blobs = 0, blob_bytes = 0 }: Stored,
+    day = Math.floor(Date.now() / DAY_MS),
+  ): void {
+    const counts = this.days.get(day)?.get(project_id) ?? this.begin(project_id, day)
+    counts.sessions += sessions
+    counts.entries += entries
+    counts.bytes += bytes
+    counts.blobs += blobs
+    counts.blob_bytes += blob_bytes
+  }
+
+  private begin(project_id: string, day: number): Required<Stored> {
+    const counts = { ...NOTHING }
+    this.days.set(day, (this.days.get(day) ?? new Map()).set(project_id, counts))
+    return counts
+  }
+
+  /** Counts what an import stored, by the names of tables. */
+  addImported(project_id: string, { sessions, entries, blobs }: Imported): void {
+    this.add(project_id, {
+      sessions: sessions?.stored ?? 0,
+      entries: entries?.stored ?? 0,
+      bytes: entries?.bytes ?? 0,
+      blobs: blobs?.stored ?? 0,
+      blob_bytes: blobs?.bytes ?? 0,
+    })
+  }
+
+  /** Writes what was counted, of all projects or one. Throws what went wrong; what surely was not written is kept. */
+  async write(only_id?: string): Promise<void> {
+    let failure: unknown
+    for (const [day, projects] of this.days) {
+      for (const project_id of only_id === undefined ? [...projects.keys()] : [only_id]) {
+        const counts = projects.get(project_id)
+        if (!counts) continue
+        projects.delete(project_id)
+        const row = [project_id, dayText(day)]
+        try {
+          await this.database.of('usage').query(ADD_USAGE, [...row, ...KINDS.map((kind) => counts[kind])])
+        } catch (error) {
+          if (isForeignKeyViolation(error)) continue // The project was erased.
+          const is_away = error instanceof DatabaseAway
+          if (!(is_away && error.in_doubt)) this.add(project_id, counts, day)
+          if (is_away) throw error
+          failure = error
+        }
+      }
+      // Another write may have ended the day meanwhile, and what came then has begun it anew.
+      if (projects.size === 0 && this.days.get(day) === projects) this.days.delete(day)
+    }
+    if (failure) throw failure
+  }
+}
+
+/**
+ * What a project stored and used on each of the last days with any use, newest first. `made`: how many statements were
+ * made on which day.
+ */
+export async function readDays(
+  { database, project_id }: Tenant,
+  days: number,
+  made: ReadonlyMap<string, number>,
+): Promise<UsageDay[]> {
+  const first = dayText(Math.floor(Date.now() / DAY_MS) - days + 1)
+  const found = new Map<string, UsageDay>()
+  for (const [day, statements] of made) if (day >= first) found.set(day, { ...NO_USE, day, statements })
+  for (const { day, ...figures } of await database.query(READ_USAGE_DAYS, [project_id, days])) {
+    const numbers = Object.fromEntries(Object.entries(figures).map(([name, value]) => [name, Number(value)]))
+    found.set(day!, { ...NO_USE, ...found.get(day!), ...numbers, day: day! })
+  }
+  return [...found.values()].sort((one, other) => (one.day < other.day ? 1 : -1))
+}
+
+/** Such as 2026-11-21, of a day since 1970. */
+function dayText(day: number): string {
+  return new Date(day * DAY_MS).toISOString().slice(0, 10)
+}
+
+/** A project's quota of model tokens a day, in UTC, and what it has used of it today. */
+export async function readModelTokens(
+  { database, project_id }: Tenant,
+  default_max: number,
+): Promise<{ used: number; max: number }> {
+  const [row] = await database.query(READ_MODEL_TOKENS, [project_id])
+  return { used: Number(row?.used ?? 0), max: Number(row?.max ?? default_max) }
+}
+
+/** Most sessions that one statement adds up: some ten milliseconds of work. */
+const SESSIONS_AT_ONCE = 20_000
+
+/** What a project has. */
+export interface Counts {
+  sessions: number
+  entries: number
+  bytes: number
+  blobs: number
+  blob_bytes: number
+  statements: number
+  /** Of them, by the day on which they were made, such as 2026-11-21, in UTC. */
+  statement_days: ReadonlyMap<string, number>
+}
+
+/** A session's entries and their bytes, from its head or of those up to a seq; 0 if there is no such session. */
+export async function readSize(
+  { database, project_id }: Tenant,
+  session_id: string,
+  up_to_seq?: number,
+): Promise<{ entries: number; bytes: number }> {
+  const [row] =
+    up_to_seq === undefined
+      ? await database.query(READ_SIZE, [project_id, session_id])
+      : await database.query(READ_SIZE_UP_TO, [project_id, session_id, up_to_seq])
+  return { entries: Number(row?.entries ?? 0), bytes: Number(row?.bytes ?? 0) }
+}
+
+/** Adds up the heads of a project, after the logs of those that do not know their bytes. */
+export async function countUsage(tenant: Tenant, at_once = SESSIONS_AT_ONCE): Promise<Counts> {
+  const { database, project_id } = tenant
+  const usage = { sessions: 0, entries: 0, bytes: 0, blobs: 0, blob_bytes: 0, statements: 0 }
+  for await (const row of slicesOf(tenant, COUNT_BLOBS, at_once)) {
+    usage.blobs += Number(row.blobs)
+    usage.blob_bytes += Number(row.blob_bytes)
+  }
+  const statement_days = new Map<string, number>()
+  for await (const row of slicesOf(tenant, COUNT_STATEMENTS, at_once)) {
+    usage.statements += Number(row.found)
+    for (const [day, count] of Object.entries(JSON.parse(row.days ?? '{}') as Record<string, number>))
+      statement_days.set(day, (statement_days.get(day) ?? 0) + count)
+  }
+  for await (const row of slicesOf(tenant, COUNT_SESSIONS, at_once)) {
+    usage.sessions += Number(row.found)
+    usage.entries += Number(row.entries)
+    usage.bytes += Number(row.bytes)
+    for (const session_id of row.uncounted?.split(',') ?? []) {
+      const [counted] = await database.query(COUNT_BYTES, [project_id, session_id])
+      usage.bytes += Number(counted?.bytes ?? 0)
+    }
+  }
+  return { ...usage, statement_days }
+}
+
+/** What a statement counts, in slices of so many rows: each row has how many it found, and the last of them. */
+async function* slicesOf(
+  { database, project_id }: Tenant,
+  statement: Statement,
+  at_once: number,
+): AsyncGenerator<Row> {
+  for (let last: string | null = null; ; ) {
+    const [row]: Row[] = await database.query(statement, [project_id, at_once, last])
+    yield row!
+    if (Number(row!.found) < at_once) return
+    last = row!.last!
   }
 }

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type Quotas, quotaExceeded } from './quotas.js'
 import type { Room, Usage, UsageDirectory } from './usage.js'
-import { readModelTokens, type UsageDay } from './usage_days.js'
+import { readModelTokens, type UsageDay } from './usage.js'
 
 /** The quota that new sessions of the request's project must fit into. */
 export function roomFor(usage: UsageDirectory, request: FastifyRequest): Room {

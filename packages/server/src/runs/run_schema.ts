@@ -15,12 +15,11 @@ import {
   Uuid,
 } from '../contract/schema.js'
 import { AnnalsError, invalidRequest } from '../errors.js'
-import { checkObjectBytes } from '../http/request/json_parameters.js'
-import { type TakeBody, whole } from '../http/request/taken_body.js'
+import { type TakeBody, whole } from '../http/request/read_body.js'
+import { checkObjectBytes } from '../http/request/validate.js'
 import { newId } from '../ids.js'
 import { OBJECT_BYTES_MAX } from '../limits.js'
-import { messageEntry } from '../log/append/message_entry.js'
-import { refuseReservedType } from '../log/append_bodies.js'
+import { messageEntry, refuseReservedType } from '../log/append_bodies.js'
 import { EntryKey, EventData, EventType, Fence, Seq } from '../log/event_schema.js'
 import { MessageFormat as Format, MessageBlob, MessageMeta } from '../log/message_schema.js'
 

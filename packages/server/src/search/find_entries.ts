@@ -6,8 +6,8 @@ import {
   searchCondition,
   type Told,
 } from '@annals/messages/search'
-import { plainArray, textArray } from '../postgres/array_literal.js'
 import type { Queryable } from '../postgres/database.js'
+import { plainArray, textArray } from '../postgres/statement.js'
 import { FIND_ENTRIES } from './find_entries_queries.js'
 import { FIND_SESSIONS, READ_FOUND } from './search_queries.js'
 import type { SearchState } from './search_state.js'

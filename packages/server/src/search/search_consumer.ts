@@ -1,7 +1,7 @@
 import { indexedLabel, type SearchedEntry } from '@annals/messages/search'
 import type { ChangedEntry, ChangedSessions, Consumer, WordsOf } from '../changes/consumer.js'
-import { plainArray, textArray } from '../postgres/array_literal.js'
 import type { Queryable } from '../postgres/database.js'
+import { plainArray, textArray } from '../postgres/statement.js'
 import { joinRuns, type Run, rebuiltFrom } from './runs.js'
 import { ERASE_INDEX, INDEX_ENTRIES } from './search_queries.js'
 

@@ -1,7 +1,6 @@
 import { HEARD_S } from '../changes/project_consumers.js'
-import { beside } from '../lists/keyset_queries.js'
+import { armsText, beside } from '../lists/listed.js'
 import { timestampText } from '../lists/resource_json.js'
-import { armsText } from '../lists/term_queries.js'
 import { prepared } from '../postgres/statement.js'
 
 /** The tables of words: see migrations/0019_search.sql and 0025_search_index_of_runs.sql. */

@@ -10,10 +10,15 @@ import type { Metrics } from '../metrics/metrics.js'
 import type { Kits, Module } from '../module.js'
 import { AvailabilityProbe, DOES_IT_COMMIT } from '../postgres/availability_probe.js'
 import { straightToWorkers } from '../postgres/citus/worker_pools.js'
-import { type ConnectionTarget, DatabaseAway, type DatabasePool, openDatabase } from '../postgres/database.js'
+import {
+  type ConnectionTarget,
+  DatabaseAway,
+  type DatabasePool,
+  openDatabase,
+  SharedPool,
+} from '../postgres/database.js'
 import { describeError } from '../postgres/database_errors.js'
 import { CHANGES_CONNECTIONS, RESERVED_CONNECTIONS, requestSettings } from '../postgres/pool_settings.js'
-import { SharedPool } from '../postgres/shared_pool.js'
 import { bodyThread } from '../threads/work_thread.js'
 import { findTracing } from '../tracing/find_tracing.js'
 import { BODIES, THREAD_WORK } from './thread_work.js'

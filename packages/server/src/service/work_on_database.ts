@@ -4,7 +4,7 @@ import { Appender } from '../log/append/appender.js'
 import { locateDatabase } from '../postgres/connection_target.js'
 import { type DatabasePool, openDatabase } from '../postgres/database.js'
 import { checkSchema } from '../postgres/migrator.js'
-import { UsageDays } from '../projects/usage_days.js'
+import { UsageDays } from '../projects/usage.js'
 import { migrateDatabase } from './migrate_database.js'
 
 /** How a command's use of the database differs from a request's. */

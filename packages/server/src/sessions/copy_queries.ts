@@ -1,6 +1,6 @@
 import { markChanges } from '../changes/mark_changes.js'
+import { insertTerms } from '../lists/listed.js'
 import { timestampText } from '../lists/resource_json.js'
-import { insertTerms } from '../lists/term_queries.js'
 import { SESSION_LIST } from '../log/append/configs_queries.js'
 import { rememberAnswer } from '../log/append/idempotency_queries.js'
 import { prepared } from '../postgres/statement.js'

@@ -1,18 +1,18 @@
-import {
-  type FilteredList,
-  type ListFilter,
-  parentFilterOf,
-  termsParameters,
-} from '../lists/filtered_list_queries.js'
+import type { Listing, ListStatement } from '../lists/listed.js'
 import {
   beside,
   directionOf,
+  type FilteredList,
+  hasParentText,
+  indexTermsText,
+  type ListFilter,
   type ListPosition,
   listParameters,
   PAGE_ROWS_MAX,
-} from '../lists/keyset_queries.js'
-import type { Listing, ListStatement } from '../lists/listed.js'
-import { hasParentText, indexTermsText, termsStatement } from '../lists/term_queries.js'
+  parentFilterOf,
+  termsParameters,
+  termsStatement,
+} from '../lists/listed.js'
 import { SESSION_LIST } from '../log/append/configs_queries.js'
 import { aggregated } from '../postgres/column_aggregates.js'
 import { composedOnce, prepared, type Statement } from '../postgres/statement.js'

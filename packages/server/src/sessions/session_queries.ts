@@ -1,15 +1,17 @@
 import { markChanges } from '../changes/mark_changes.js'
-import type { FilteredList, ListFilter } from '../lists/filtered_list_queries.js'
+import type { FilteredList, ListFilter } from '../lists/listed.js'
 import {
   BEFORE_ALL,
   directionOf,
+  idText,
+  insertTerms,
   type ListPosition,
+  type ListStatement,
   listParameters,
   PAGE_ROWS_MAX,
-} from '../lists/keyset_queries.js'
-import { idText, type ListStatement, PLACE } from '../lists/listed.js'
+  PLACE,
+} from '../lists/listed.js'
 import { sessionJson } from '../lists/resource_json.js'
-import { insertTerms } from '../lists/term_queries.js'
 import {
   CONFIGS_VARIABLES,
   mergeConfigs,

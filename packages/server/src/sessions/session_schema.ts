@@ -10,8 +10,8 @@ import {
   UserIdentifier,
   Uuid,
 } from '../contract/schema.js'
-import { checkObjectBytes } from '../http/request/json_parameters.js'
-import { type TakeBody, whole } from '../http/request/taken_body.js'
+import { type TakeBody, whole } from '../http/request/read_body.js'
+import { checkObjectBytes } from '../http/request/validate.js'
 
 const EXPIRES_IN_S_MAX = 3_650 * 86_400
 

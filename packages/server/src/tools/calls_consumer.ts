@@ -1,7 +1,7 @@
 import type { IndexState } from '@annals/messages/session'
 import type { Consumer } from '../changes/consumer.js'
-import { plainArray } from '../postgres/array_literal.js'
 import type { Queryable } from '../postgres/database.js'
+import { plainArray } from '../postgres/statement.js'
 import { CALLS_CONSUMER, ERASE_CALLS, INDEX_CALLS, READ_INDEX_STATE } from './tool_queries.js'
 import type { IndexCalls } from './tool_work.js'
 

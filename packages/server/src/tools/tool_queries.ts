@@ -1,7 +1,7 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag'
 import { HEARD_S } from '../changes/project_consumers.js'
-import { beside, composed } from '../lists/keyset_queries.js'
 import type { Composed } from '../lists/listed.js'
+import { beside, composed } from '../lists/listed.js'
 import { timestampText } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
 

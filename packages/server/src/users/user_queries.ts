@@ -1,6 +1,5 @@
 import { castOf, columnText, orderOf, ownerColumn, type Table } from '../lifecycle/table.js'
-import { type ListPosition, listStatement } from '../lists/keyset_queries.js'
-import { type Listing, type ListStatement, PLACE } from '../lists/listed.js'
+import { type Listing, type ListPosition, type ListStatement, listStatement, PLACE } from '../lists/listed.js'
 import { prepared, type Statement } from '../postgres/statement.js'
 
 /**

@@ -1,8 +1,13 @@
 import Type from '#typebox'
 import { Between, PageOf, pageQuery, Strict, Timestamp, UserIdentifier, Uuid } from '../contract/schema.js'
-import { answerPage, answerWholeList, type PagePosition, readListCursor } from '../http/answer/page_answer.js'
+import {
+  answerPage,
+  answerWholeList,
+  Cursors,
+  type PagePosition,
+  readListCursor,
+} from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
-import { Cursors } from '../http/request/cursor.js'
 import { PAGE_LIMIT_MAX } from '../limits.js'
 import type { Kits, ModuleRoutes } from '../module.js'
 import { countedOfUser, countResources, findUsers } from './users.js'

@@ -1,6 +1,6 @@
 import { notFound } from '../errors.js'
 import { type Counts, orderOf, type Table } from '../lifecycle/table.js'
-import type { ListPosition } from '../lists/keyset_queries.js'
+import type { ListPosition } from '../lists/listed.js'
 import { type Listed, readList } from '../lists/listed.js'
 import type { Queryable, Tenant } from '../postgres/database.js'
 import { COUNTED_AT_ONCE_MAX, countSome, FIND_USER, listUsers } from './user_queries.js'

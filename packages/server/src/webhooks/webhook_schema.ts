@@ -1,6 +1,6 @@
 import Type from '#typebox'
 import { Count, Nullable, Strict, Timestamp, Uuid } from '../contract/schema.js'
-import { whole } from '../http/request/taken_body.js'
+import { whole } from '../http/request/read_body.js'
 import { EVENT_TYPE_LENGTH_MAX } from '../limits.js'
 
 const EVENT_PREFIX = 'event.'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
-import { plainArray, textArray } from '../../src/postgres/array_literal.ts'
+import { plainArray, textArray } from '../../src/postgres/statement.ts'
 
 // The type's oid in PostgreSQL's catalogue.
 const TEXT_ARRAY = 1009 as number as Parameters<typeof pg.types.getTypeParser>[0]

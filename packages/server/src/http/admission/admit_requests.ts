@@ -1,15 +1,14 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
-import { AnnalsError } from '../../errors.js'
+import { AnnalsError, errorText } from '../../errors.js'
 import { FairQueue, Quota } from '../../fairness/fair_queue.js'
 import type { MemoryBudget } from '../../fairness/memory_budget.js'
-import { errorText } from '../answer/answer.js'
+import { holdSentAhead } from '../answer/answer.js'
 import { SECURITY_HEADERS } from '../answer/security_headers.js'
 import type { AppServer } from '../app_server.js'
 import { requestIdOf } from '../request/log_requests.js'
 import type { AddressOf } from './caller_address.js'
 import { closeConnection } from './connections.js'
-import { holdSentAhead } from './request_memory.js'
 
 /**
  * Requests accepted per turn of the event loop. Everything else that arrived, such as the ends of flushes, waits for

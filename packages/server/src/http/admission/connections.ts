@@ -2,9 +2,8 @@ import { IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { Config } from '../../configuration/config.js'
-import { AnnalsError, type ErrorName, exampleOf } from '../../errors.js'
+import { AnnalsError, type ErrorName, errorText, exampleOf } from '../../errors.js'
 import { newId } from '../../ids.js'
-import { errorText } from '../answer/answer.js'
 import { SECURITY_HEADERS } from '../answer/security_headers.js'
 
 /** Number of checks before a connection is closed: a process that stood still for a while closes none. */
@@ -19,7 +18,7 @@ interface Progress {
 
 /**
  * Closes connections whose clients do not read what they asked for, whatever kind of answer it is: what waits for
- * them is held in memory. Answers are written in small pieces (http/answer/answer_pieces.ts), so that progress shows.
+ * them is held in memory. Answers are written in small pieces (http/answer/answer.ts), so that progress shows.
  */
 export function cutStalledReaders(server: Server, stall_ms_max: number, logger: Logger): void {
   const open = new Set<Socket>()

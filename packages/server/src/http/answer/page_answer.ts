@@ -1,13 +1,18 @@
+import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { jsonList } from '../../json/json_list.js'
+import { AnnalsError } from '../../errors.js'
+import { jsonList } from '../../json/read_json.js'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../limits.js'
-import { type FilteredList, filteredList } from '../../lists/filtered_list_queries.js'
-import type { ListPosition } from '../../lists/keyset_queries.js'
-import { type Listed, PIECE_READ_BYTES, pagesOf, readList } from '../../lists/listed.js'
-import { listReadBytes } from '../admission/request_memory.js'
-import { Cursors } from '../request/cursor.js'
-import { answer } from './answer.js'
-import { sendChunks } from './answer_pieces.js'
+import type { ListPosition } from '../../lists/listed.js'
+import {
+  type FilteredList,
+  filteredList,
+  type Listed,
+  PIECE_READ_BYTES,
+  pagesOf,
+  readList,
+} from '../../lists/listed.js'
+import { answer, listReadBytes, sendChunks } from './answer.js'
 
 const SEPARATOR = '|'
 /** Characters of items that are joined at once. */
@@ -110,4 +115,41 @@ export async function answerWholeList(
   const next = (after: PagePosition['after']) => find({ after, limit: PAGE_LIMIT_MAX })
   const pages = pagesOf(next, PAGE_LIMIT_MAX + 1, after)
   return sendChunks(reply, jsonList('{"items":[', pages, '],"has_more":false,"next_cursor":""}'))
+}
+
+const DIGEST_BYTES = 12
+
+/**
+ * A cursor is the position after a page, and a digest of that position and everything else that defined the page:
+ * project, list, order, filters. So a cursor that is damaged, or used with another query, does not match its digest.
+ * It is not secret: a forged one would only choose a position in the caller's own list.
+ */
+export class Cursors {
+  private readonly query: ReadonlyArray<string | boolean | undefined>
+
+  constructor(...query: ReadonlyArray<string | boolean | undefined>) {
+    this.query = query
+  }
+
+  /** Writes a position (any text) as a cursor: URL-safe characters only. */
+  write(position: string): string {
+    return Buffer.concat([this.digest(position), Buffer.from(position)]).toString('base64url')
+  }
+
+  /** The position in a cursor. @throws AnnalsError invalid_cursor */
+  read(cursor: string): string {
+    const bytes = Buffer.from(cursor, 'base64url')
+    const position = bytes.subarray(DIGEST_BYTES).toString()
+    // Decoding ignores invalid characters; a cursor must be spelt exactly as it was written.
+    if (
+      bytes.toString('base64url') === cursor &&
+      this.digest(position).equals(bytes.subarray(0, DIGEST_BYTES))
+    )
+      return position
+    throw new AnnalsError('invalid_cursor')
+  }
+
+  private digest(position: string): Buffer {
+    return hash('sha256', `${JSON.stringify(this.query)}\n${position}`, 'buffer').subarray(0, DIGEST_BYTES)
+  }
 }

@@ -1,18 +1,14 @@
 import type { IncomingMessage } from 'node:http'
+import type { FactsOf } from '@annals/messages'
+import { isRefusal } from '@annals/messages/json'
 import type { FastifyRequest } from 'fastify'
+import type { Static, TSchema } from '#typebox'
 import { AnnalsError, invalidRequest } from '../../errors.js'
+import { readJson } from '../../json/read_json.js'
 import type { WorkThread } from '../../threads/work_thread.js'
-import { SMALL_BYTES } from '../admission/request_memory.js'
+import { SMALL_BYTES } from '../answer/answer.js'
 import type { AppServer } from '../app_server.js'
 import type { TakenBytes } from './take_out_bytes.js'
-import {
-  type AttachmentLimits,
-  type BodyOutcome,
-  bodyTooLarge,
-  readBodyJson,
-  revived,
-  TakenBody,
-} from './taken_body.js'
 
 /** Longer bodies are processed on the work thread: the worst of this length takes a few ms on the event loop. */
 const INLINE_BYTES_MAX = 32 * 1024
@@ -234,4 +230,113 @@ function receiveBody(
     )
   if (length !== undefined && length > bytes_max) return done(bodyTooLarge(bytes_max))
   payload.on('data', take).on('end', end).on('error', fail)
+}
+
+/**
+ * The result for a body: what its operation takes from it, or why it is refused and at which stage of the request.
+ */
+export type BodyOutcome =
+  | { stage: 'taken'; text: string; taken: unknown; attachments: TakenBytes[] }
+  | { stage: 'reading' | 'validation' | 'taking'; error: AnnalsError }
+
+/** Bytes of a body beside its attachments, and of each of these. */
+export interface AttachmentLimits {
+  rest_bytes_max: number
+  blob_bytes_max: number
+}
+
+/** Stands for a body that was read, checked and processed on the work thread. */
+export class TakenBody {
+  constructor(readonly outcome: Exclude<BodyOutcome, { stage: 'reading' }>) {}
+}
+
+/** An error from the work thread, which lost its class on the way. */
+export function revived({ error, message }: Pick<AnnalsError, 'error' | 'message'>): AnnalsError {
+  return new AnnalsError(error, message)
+}
+
+/** A body's text as it was sent, and its value. `bytes`: of the text as PostgreSQL will write it. */
+interface BodyJson {
+  text: string
+  value: unknown
+  bytes: number
+}
+
+/** Reads a body that must be storable JSON, or returns why it is refused. */
+export function readBodyJson(body: Buffer): BodyJson | AnnalsError {
+  const json = readJson(body)
+  if (!isRefusal(json)) return { text: json.text, value: json.value, bytes: body.length + json.expansion }
+  if (json.refused === 'not_json')
+    return new AnnalsError('invalid_json', `The body is not JSON: ${json.reason}.`)
+  return invalidRequest(`The body cannot be stored: at ${json.pointer || '/'} ${json.reason}.`)
+}
+
+export function bodyTooLarge(bytes_max: number): AnnalsError {
+  return new AnnalsError(
+    'payload_too_large',
+    `The body has more than ${bytes_max} bytes, apart from attachments in base64 where messages have them. Send less per request.`,
+  )
+}
+
+/**
+ * What each operation takes from its body, from the checked value and the text. All work that grows with a body is in
+ * here, and the result holds texts and numbers, no trees, so it can run on another thread (threads/). `bytes`: of
+ * the text as PostgreSQL will write it. `factsOf`: of the attachments that were taken out of it.
+ */
+export type TakeBody<Body, Taken> = (body: Body, text: string, bytes: number, factsOf?: FactsOf) => Taken
+
+/**
+ * What an operation takes from its body: computed here, or the work thread's result for a large one. The body is dropped:
+ * each garbage collection copies what waits for its commit, and the tree of a large body would be most of that.
+ */
+export function takeBody<Body, Taken>(
+  request: { body: unknown; bodyText: string; bodyBytes: number },
+  take: TakeBody<Body, Taken>,
+): Taken {
+  const { body } = request
+  request.body = undefined
+  if (!(body instanceof TakenBody)) return take(body as Body, request.bodyText, request.bodyBytes)
+  if (body.outcome.stage === 'taken') return body.outcome.taken as Taken
+  throw revived(body.outcome.error)
+}
+
+/** How the body of an operation is checked, and what is taken from it. */
+export type BodyParts = readonly [schema: TSchema, take: TakeBody<never, unknown>]
+
+/** For a body whose schema limits all of its content. */
+export function whole<Schema extends TSchema>(schema: Schema) {
+  return [schema, (body: Static<Schema>) => body] as const
+}
+
+/** A body of bytes as it arrives, and how long it says it is. */
+interface ReceivedBytes {
+  source: AsyncIterable<Buffer>
+  length: number | undefined
+}
+
+/**
+ * The body of a route that takes bytes, piece by piece: the connection is not read while nobody takes the next one. What is
+ * left when the reader stops is discarded, so that the caller reads the answer.
+ */
+export function receiveBytes(request: FastifyRequest): ReceivedBytes {
+  const encoding = request.headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity')
+    throw new AnnalsError(
+      'unsupported_media_type',
+      `Content-Encoding ${encoding} is not supported. Send the bytes as they are.`,
+    )
+  const announced = request.headers['content-length']
+  const length = announced === undefined ? undefined : Number(announced)
+  return { source: pieces(request.body as IncomingMessage | undefined), length }
+}
+
+async function* pieces(body: IncomingMessage | undefined): AsyncGenerator<Buffer> {
+  if (!body) return
+  try {
+    yield* body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
+  } catch (error) {
+    throw invalidRequest('The body ended before it was complete.', { cause: error })
+  } finally {
+    body.resume()
+  }
 }

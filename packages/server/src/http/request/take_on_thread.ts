@@ -1,6 +1,5 @@
 import { type FactsOf, mediaFacts } from '@annals/messages'
 import { AnnalsError } from '../../errors.js'
-import { type TakenBytes, takeOutBytes } from './take_out_bytes.js'
 import {
   type AttachmentLimits,
   type BodyOutcome,
@@ -8,7 +7,8 @@ import {
   bodyTooLarge,
   readBodyJson,
   type TakeBody,
-} from './taken_body.js'
+} from './read_body.js'
+import { type TakenBytes, takeOutBytes } from './take_out_bytes.js'
 import { bodyValidator, type Validate } from './validate.js'
 
 /** The JSON of a request that was sent as a form, and its files. */

@@ -1,5 +1,5 @@
 import Type from '#typebox'
-import { answerChunks } from '../../http/answer/answer_pieces.js'
+import { answerChunks } from '../../http/answer/answer.js'
 import { allOf, operationsOf } from '../../http/operation.js'
 import type { Kits } from '../../module.js'
 import { refuseWithoutTokens } from '../../projects/within_quotas.js'

@@ -1,5 +1,4 @@
-import { type ListPosition, listStatement } from '../../lists/keyset_queries.js'
-import { type ListStatement, writtenInSql } from '../../lists/listed.js'
+import { type ListPosition, type ListStatement, listStatement, writtenInSql } from '../../lists/listed.js'
 import { timestamps, timestampText } from '../../lists/resource_json.js'
 import type { Parameter } from '../../postgres/database.js'
 import { prepared } from '../../postgres/statement.js'

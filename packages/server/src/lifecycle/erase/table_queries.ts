@@ -1,4 +1,4 @@
-import { dropTerms } from '../../lists/term_queries.js'
+import { dropTerms } from '../../lists/listed.js'
 import { prepared, type Statement } from '../../postgres/statement.js'
 import { orderOf, ownerColumn, type Table } from '../table.js'
 

@@ -1,5 +1,5 @@
+import { MOVE_TERMS_VARIABLES, moveTerms } from '../../lists/listed.js'
 import { mergedJson } from '../../lists/resource_json.js'
-import { MOVE_TERMS_VARIABLES, moveTerms } from '../../lists/term_queries.js'
 import { joinedText } from '../../postgres/column_aggregates.js'
 import { storedFunctionIn } from '../../postgres/stored_function.js'
 import { CHAIN_ENTRIES, CHAIN_STORED } from '../../proof/chain_queries.js'

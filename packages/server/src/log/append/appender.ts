@@ -1,6 +1,6 @@
 import { AnnalsError } from '../../errors.js'
 import { FairQueue, Quota } from '../../fairness/fair_queue.js'
-import type { SharedDatabase } from '../../postgres/shared_pool.js'
+import type { SharedDatabase } from '../../postgres/database.js'
 import { type AppendOutcome, type AppendRequest, type PendingAppend, storedOf } from './append_request.js'
 import { flush, type OnTrouble } from './flush.js'
 import { type Flight, FlushTurns, Lane, type MachineOf, type Turn } from './lane.js'

@@ -1,5 +1,5 @@
+import { MOVE_TERMS_VARIABLES, moveTerms, type TermedList } from '../../lists/listed.js'
 import { mergedJson } from '../../lists/resource_json.js'
-import { MOVE_TERMS_VARIABLES, moveTerms, type TermedList } from '../../lists/term_queries.js'
 
 export const SESSION_LIST: TermedList = { table: 'sessions', document: 'configs', has_parents: true }
 

@@ -1,4 +1,4 @@
-import { plainArray, textArray } from '../../postgres/array_literal.js'
+import { plainArray, textArray } from '../../postgres/statement.js'
 import { type AppendedEntry, appendsOf, RETRACTION_TYPE } from './append_request.js'
 import type { FlushPlan, OpenAppend, Place, RetractionGroup, SessionPart } from './flush_parts.js'
 import {

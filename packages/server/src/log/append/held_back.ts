@@ -1,6 +1,6 @@
 import { AnnalsError, notFound } from '../../errors.js'
-import { plainArray } from '../../postgres/array_literal.js'
 import type { Database } from '../../postgres/database.js'
+import { plainArray } from '../../postgres/statement.js'
 import { appendsOf, fail, type PendingAppend, type SessionAppend } from './append_request.js'
 import { FIND_FENCES, FIND_INPUT_STATES } from './input_queries.js'
 

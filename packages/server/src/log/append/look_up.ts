@@ -1,6 +1,6 @@
 import { AnnalsError } from '../../errors.js'
-import { plainArray, textArray } from '../../postgres/array_literal.js'
 import type { Database } from '../../postgres/database.js'
+import { plainArray, textArray } from '../../postgres/statement.js'
 import { appendsOf, fail, type PendingAppend } from './append_request.js'
 import { NONE_KNOWN, type Unsettled } from './flush_parts.js'
 import { FIND_APPEND_KEYS, FIND_KNOWN_APPENDS } from './known_append_queries.js'

@@ -1,5 +1,5 @@
 import { MERGED_BYTES_MAX } from '../../limits.js'
-import { plainArray, textArray } from '../../postgres/array_literal.js'
+import { plainArray, textArray } from '../../postgres/statement.js'
 import type { IdempotencyKey, Retraction } from './append_request.js'
 import type { OpenAppend, Place, RetractionGroup, SessionPart } from './flush_parts.js'
 

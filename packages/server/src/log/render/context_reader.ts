@@ -14,7 +14,7 @@ import {
 } from '@annals/messages/context'
 import type { FitMessage } from '@annals/messages/fit'
 import type { MemoryShare } from '../../fairness/memory_budget.js'
-import { TEXT_FACTOR } from '../../http/admission/request_memory.js'
+import { TEXT_FACTOR } from '../../http/answer/answer.js'
 import { parseId } from '../../ids.js'
 import type { LogPosition } from '../../lists/log_position.js'
 import type { Queryable } from '../../postgres/database.js'

@@ -1,6 +1,6 @@
 import type { PublicUrls } from '../../blobs/public_urls.js'
-import type { Cursors } from '../../http/request/cursor.js'
-import { jsonList } from '../../json/json_list.js'
+import type { Cursors } from '../../http/answer/page_answer.js'
+import { jsonList } from '../../json/read_json.js'
 import { writePosition } from '../../lists/log_position.js'
 import type { WorkThread } from '../../threads/work_thread.js'
 import type { LogReader } from '../read/read_log.js'

@@ -2,7 +2,7 @@ import { MESSAGE_FORMATS, type MessageFormat, StoredRenderer, type StoredText } 
 import { type ContextMessage, type StoredSeq, textMessage } from '@annals/messages/context'
 import { AnnalsError } from '../../errors.js'
 import { inOrders, type WorkThread, workInOrders } from '../../threads/work_thread.js'
-import { storedPartsJson } from '../append/message_entry.js'
+import { storedPartsJson } from '../append_bodies.js'
 
 /** Characters of a page's blobs that are converted on the event loop; larger pages go to the work thread. */
 const INLINE_LENGTH_MAX = 32 * 1024

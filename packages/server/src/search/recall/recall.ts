@@ -1,6 +1,6 @@
 import { indexedLabel, type SearchedEntry, type Snippet, type Told } from '@annals/messages/search'
 import { formsOf, type Question, SCORE, type TextOfEntry } from '@annals/recall'
-import { plainArray, textArray } from '../../postgres/array_literal.js'
+import { plainArray, textArray } from '../../postgres/statement.js'
 import { type Finding, type Search, scopesOf } from '../find_entries.js'
 import { FIND_RUNS_TO_RECALL, READ_RECALLED } from './recall_queries.js'
 import type { ScoredRuns } from './score_runs.js'

@@ -1,4 +1,4 @@
-import { dropTerms } from '../../lists/term_queries.js'
+import { dropTerms } from '../../lists/listed.js'
 import { SESSION_LIST } from '../../log/append/configs_queries.js'
 import { prepared } from '../../postgres/statement.js'
 import { storedFunction } from '../../postgres/stored_function.js'

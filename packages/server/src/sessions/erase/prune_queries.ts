@@ -1,5 +1,5 @@
-import { BEFORE_ALL } from '../../lists/keyset_queries.js'
 import type { Composed } from '../../lists/listed.js'
+import { BEFORE_ALL } from '../../lists/listed.js'
 import { timestampText } from '../../lists/resource_json.js'
 import { planned, prepared } from '../../postgres/statement.js'
 

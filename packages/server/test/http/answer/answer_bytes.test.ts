@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { expect, it } from 'vitest'
-import { AnswerBytes } from '../../../src/http/answer/answer_pieces.ts'
+import { AnswerBytes } from '../../../src/http/answer/answer.ts'
 
 const newResponse = () => new EventEmitter() as ServerResponse
 const textOf = (bytes: AnswerBytes) => bytes.parts.join('')

@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { Readable } from 'node:stream'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { sendInPieces } from '../../../src/http/answer/answer_pieces.ts'
+import { sendInPieces } from '../../../src/http/answer/answer.ts'
 import type { AppServer } from '../../../src/http/app_server.ts'
 
 /** What is sent under a length of ten bytes, by path. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AnnalsError } from '../../../src/errors.ts'
-import { Cursors } from '../../../src/http/request/cursor.ts'
+import { Cursors } from '../../../src/http/answer/page_answer.ts'
 
 type QueryPart = string | boolean | undefined
 

@@ -2,7 +2,7 @@ import { countedContent, readMessage } from '@annals/messages'
 import fc from 'fast-check'
 import { countTokens as countWithLibrary } from 'gpt-tokenizer/encoding/o200k_base'
 import { describe, expect, it } from 'vitest'
-import { countTokens } from '../../../src/log/append/count_tokens.ts'
+import { countTokens } from '../../../src/log/append_bodies.ts'
 
 const count = (content: string) =>
   countTokens(countedContent('openai', readMessage('openai', { role: 'user', content })))
