@@ -1,6 +1,6 @@
 import Type from '#typebox'
 import { Between, Name, Nullable, OneOf, Strict, Timestamp, Uuid } from '../contract/schema.js'
-import { whole } from '../http/request/taken_body.js'
+import { whole } from '../http/request/read_body.js'
 import { ROLES, SCOPES } from '../projects/tokens/token.js'
 
 const DAYS_MAX = 366
