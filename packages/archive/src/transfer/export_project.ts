@@ -3,7 +3,7 @@ import { AnnalsError, invalidRequest, notFound, StartError } from 'annals/dist/e
 import { parseId } from 'annals/dist/ids.js'
 import { addCounts } from 'annals/dist/lifecycle/erase/erasure.js'
 import type { Counts, Table } from 'annals/dist/lifecycle/table.js'
-import { BEFORE_ALL } from 'annals/dist/lists/keyset_queries.js'
+import { BEFORE_ALL } from 'annals/dist/lists/listed.js'
 import type { DatabasePool, Queryable } from 'annals/dist/postgres/database.js'
 import { VERSION } from 'annals/dist/version.js'
 import { SESSIONS_BETWEEN } from '../sessions/export_session_queries.js'
