@@ -21,6 +21,7 @@ import { lists } from './parts/lists.ts'
 import { memory } from './parts/memory.ts'
 import { reads } from './parts/reads.ts'
 import { recall } from './parts/recall.ts'
+import { runs } from './parts/runs.ts'
 import { search } from './parts/search.ts'
 import { start } from './parts/start.ts'
 import { tail } from './parts/tail.ts'
@@ -50,6 +51,7 @@ const PARTS: Part[] = [
   learning,
   search,
   recall,
+  runs,
 ]
 
 const USAGE = `Measures Annals on real PostgreSQL, over real HTTP, and prints each figure beside its yardstick.

@@ -30,6 +30,7 @@ _NAMES = {
     "async_run": "sync_run",
     "async_sleep": "sleep",
     "async_together": "together",
+    "async_waited": "waited",
     # Of LangGraph's savers and graphs.
     "acopy_thread": "copy_thread",
     "adelete_for_runs": "delete_for_runs",

@@ -82,6 +82,7 @@ async function run(
     consumed,
     lessons,
     edits,
+    runs: { tenant: await newTenant(world, 'torture-runs'), sessions: [] },
     sessions,
     journal,
     traffic,

@@ -2,9 +2,12 @@ import { createHash, randomUUID } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Annals } from '../../packages/client/dist/index.js'
 import type { ApiClient } from '../harness/api_client.ts'
+import { newBytes, putBlob, sha256Of } from '../harness/blobs.ts'
 import { expectError, expectOk, NOBODYS_ID, UUID } from '../harness/expectations.ts'
 import type { Answer } from '../harness/http_client.ts'
 import { useSharedService } from '../harness/service.ts'
+import { queryRows } from '../harness/sql.ts'
+import { issueToken } from '../harness/tokens.ts'
 
 const service = useSharedService()
 let api: ApiClient
@@ -12,10 +15,12 @@ let stranger: ApiClient
 let second: ApiClient
 let session: string
 let token: string
+let project_id: string
 
 beforeAll(async () => {
   const project = await service.newProject()
   token = project.token
+  project_id = project.id
   api = await service.newClient({ token: project.token })
   second = await service.newClient({ token: project.token, node: service.secondNode })
   stranger = await service.newClient()
@@ -24,6 +29,9 @@ beforeAll(async () => {
 beforeEach(async () => {
   session = expectOk(await api.createSession({}), 201).id
 })
+
+const adminKey = () =>
+  issueToken(service.adminClient(), project_id, { name: 'thief', scopes: ['write', 'admin'] })
 
 interface Lease {
   fence: number
@@ -160,6 +168,25 @@ describe('the inbox', () => {
     expect(expectOk(await send({ id }), 201)).toMatchObject({ state: 'withdrawn' })
     expect(await run()).toMatchObject({ state: 'idle', pending: 0 })
     expectError(await api.request('DELETE', at(`/inbox/${NOBODYS_ID}`)), 404, 'input_not_found')
+  })
+
+  it('keeps the attachments of what is pending, and counts in the usage of its project', async () => {
+    const bytes = newBytes(100)
+    const input = (sha256: string) =>
+      send({ data: { file: { annals_blob: sha256, media_type: 'text/plain' } } })
+    expectError(await input('a'.repeat(64)), 409, 'blob_missing', '/data/file')
+    await putBlob(service.node.url, token, bytes)
+    const { id } = expectOk(await input(sha256Of(bytes)), 201)
+    const references = () =>
+      queryRows(service.databaseUrl, 'SELECT seq FROM blob_references WHERE owner_id = $1', [session])
+    expect(await references()).toHaveLength(1)
+    expectOk(await api.request('POST', at('/entries'), { body: { apply: [id] } }), 201)
+    expect(await references()).toHaveLength(2)
+    const own = await service.newClient()
+    const { id: other } = expectOk(await own.createSession({}), 201)
+    expectOk(await send({ data: { text: 'x'.repeat(5_000) } }, other, own), 201)
+    const usage = expectOk(await own.request<{ bytes: { used: number } }>('GET', '/api/v1/usage'))
+    expect(usage.bytes.used).toBeGreaterThan(5_000)
   })
 
   const list = async (query: Record<string, string | number>) =>
@@ -340,6 +367,24 @@ describe('the client', () => {
     await follow(heard[2]!.place, 5)
     expect(kinds().at(-1)).toBe('lease released')
     end.abort()
+  })
+
+  it('hears at once that its lease was stolen, and that nobody has work when the session is gone', async () => {
+    const agent = randomUUID()
+    const { id } = expectOk(await api.createSession({ configs: { agent } }), 201)
+    const { fence } = expectOk(await take('a', {}, api))
+    const annals = new Annals({ url: service.secondNode.url, token })
+    const stolen = (async () => {
+      for await (const { event, data } of annals.runs.follow(session))
+        if (event === 'lease' && data.fence !== fence) return data
+    })()
+    const admin = await service.newClient({ token: (await adminKey()).token })
+    const taken = expectOk(await take('b', { steal: true }, admin))
+    expect(await stolen).toMatchObject({ state: 'taken', owner: 'b', fence: taken.fence })
+    expectOk(await send({ not_before: new Date(Date.now() + 1_000).toISOString() }, id), 201)
+    const waiting = claim('w', { filter_by_configs: { agent }, wait_ms: 2_000 }, second)
+    expectOk(await api.deleteSession(id))
+    expect(expectOk(await waiting).items).toEqual([])
   })
 
   it('stops work whose lease was lost, and releases one that it still holds', async () => {

@@ -1,4 +1,7 @@
+import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
@@ -102,3 +105,61 @@ it('another runner holds the lease of one that is gone when its time is over, wh
   expect(late_ms).toBeGreaterThanOrEqual(0)
   expect(late_ms).toBeLessThan(1_000)
 })
+
+/** Writes under a fence until so many writes were refused, and prints how many were accepted before and after the first of these. */
+const HOLDER = `
+import { Annals } from '@annals/client'
+const [url, token, session, fence, late] = process.argv.slice(1)
+const annals = new Annals({ url, token, retries: 0 })
+let [before, after, refused] = [0, 0, 0]
+const write = async () => {
+  while (refused < Number(late))
+    try {
+      await annals.sessions.append(session, { type: 'write', data: { fence: Number(fence) } }, { fence: Number(fence) })
+      refused === 0 ? (before += 1) : (after += 1)
+      if (before === 20) process.stderr.write('writes')
+    } catch (error) {
+      if (error.error === 'fenced') refused += 1
+      else if (error.status !== 0 && error.status !== undefined) throw error
+    }
+}
+await Promise.all(Array.from({ length: 8 }, write))
+console.log(JSON.stringify({ before, after, refused }))
+`
+
+it('a holder that was stopped beyond its time and goes on gets nothing more into the log', async () => {
+  const { token } = await service.newProject()
+  const api = await service.newClient({ token })
+  const { id } = expectOk(await api.createSession({}), 201)
+  const at = `/api/v1/session/${id}`
+  const take = async (owner: string) => {
+    const body = { owner, ttl_ms: 1_000, wait_ms: 30_000 }
+    return expectOk(await api.request<{ fence: number }>('POST', `${at}/lease`, { body })).fence
+  }
+  const late = IS_THOROUGH ? 10_000 : 300
+  const first = await take('a')
+  const asked = [service.node.url, token, id, String(first), String(late)]
+  const holder = spawn(process.execPath, ['--input-type=module', '-e', HOLDER, ...asked])
+  const printed = text(holder.stdout)
+  try {
+    await once(holder.stderr, 'data')
+    holder.kill('SIGSTOP')
+    const second = await take('b')
+    const write = () =>
+      api.request('POST', `${at}/events`, {
+        body: { type: 'write', data: { fence: second } },
+        headers: { 'Annals-Fence': String(second) },
+      })
+    expectOk(await write())
+    holder.kill('SIGCONT')
+    for (let n = 0; n < 50; n += 1) expectOk(await write())
+    // What it had sent when it was stopped was accepted before the lease was taken, or not at all.
+    expect(JSON.parse(await printed)).toMatchObject({ after: 0, refused: expect.any(Number) })
+    const log = await walkPages((cursor) => api.listEvents(id, { limit: 200, cursor }))
+    const fences = log.map(({ data }) => (data as { fence: number }).fence)
+    const changes = fences.filter((fence, n) => fence !== fences[n - 1])
+    expect(changes).toEqual([first, second])
+  } finally {
+    holder.kill('SIGKILL')
+  }
+}, 240_000)

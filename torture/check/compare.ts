@@ -12,6 +12,8 @@ export interface StoredEntry {
   is_retraction: boolean
   /** The seq of the retraction that named it. */
   retracted_by: number | null
+  /** Of a runner's write: the fence under which it was sent. */
+  fence?: number
 }
 
 /** A session as the database has it, its entries in the order of seq. */
@@ -58,8 +60,12 @@ export function compare(journal: Journal, stored: StoredSession[]): Findings {
     journal.appends.flatMap((append) => append.markers.map((marker) => [marker, append])),
   )
   for (const append of journal.appends) compareAppend(append, places, findings)
+  for (const { session_id, markers } of journal.inputs)
+    for (const marker of markers)
+      if (!places.has(marker)) findings.lost.push(`${marker} was taken for ${session_id} and is nowhere`)
   for (const session of stored) {
     checkLog(session, findings)
+    checkFences(session, findings)
     checkHead(session, findings)
   }
   for (const session of written) {
@@ -154,6 +160,16 @@ function checkLog({ session_id, entries }: StoredSession, findings: Findings): v
     if (before && before.created_at > entry.created_at)
       findings.broken.push(`${session_id}/${entry.seq} has an earlier created_at than the entry before it`)
   })
+}
+
+/** A fence only grows: what was written under it is one run of the log, and nothing comes late. */
+function checkFences({ session_id, entries }: StoredSession, findings: Findings): void {
+  let newest = 0
+  for (const { seq, fence = newest } of entries) {
+    if (fence < newest)
+      findings.broken.push(`${session_id}/${seq} was written under ${fence}, after ${newest}`)
+    newest = fence
+  }
 }
 
 function checkHead({ session_id, head, entries }: StoredSession, findings: Findings): void {

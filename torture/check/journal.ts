@@ -64,6 +64,8 @@ export interface Sighting extends Place {
 export class Journal {
   readonly appends: SentAppend[] = []
   readonly sessions: SentSession[] = []
+  /** Input, requests and answers that were acknowledged: each is in the log once, wherever. */
+  readonly inputs: SentAppend[] = []
   readonly retractions: SentRetraction[] = []
   readonly forks: SentFork[] = []
   /** By session and seq: what was read there first. Everything read there later must be the same. */

@@ -9,9 +9,11 @@ FROM sessions s LEFT JOIN session_heads h ON h.project_id = s.project_id AND h.s
 const ENTRIES = `
 SELECT e.session_id, e.seq, e.id, e.tokens, e.retracted_by,
   CASE WHEN e.type = 'annals.retraction' THEN 'retraction ' || e.session_id || '/' || e.seq
+    WHEN e.type = 'annals.request' THEN e.data ->> 'text' WHEN e.type = 'annals.resolution' THEN e.data ->> 'by'
     ELSE coalesce(e.data ->> 'marker', e.data #>> '{content,0,text}', e.data ->> 'content') END AS marker,
   (extract(epoch FROM e.created_at) * 1000000)::bigint AS created_at, e.kind = 'message' AS is_message,
-  e.type IS NOT DISTINCT FROM 'annals.retraction' AS is_retraction
+  e.type IS NOT DISTINCT FROM 'annals.retraction' AS is_retraction,
+  CASE WHEN e.type = 'write' THEN (e.data ->> 'fence')::bigint END AS fence
 FROM entries e WHERE (e.session_id, e.seq) > ($1, $2) ORDER BY e.session_id, e.seq LIMIT 20000`
 
 type Row = Record<string, string | null>
@@ -70,6 +72,7 @@ function entryOf(row: EntryRow): StoredEntry {
     tokens: Number(row.tokens),
     is_message: row.is_message,
     is_retraction: row.is_retraction,
+    ...(row.fence && { fence: Number(row.fence) }),
     retracted_by: row.retracted_by === null ? null : Number(row.retracted_by),
   }
 }

@@ -2,16 +2,18 @@ import type { Random } from '../../lab/random.ts'
 import { Editor } from './editor.ts'
 import { LearningVisitor } from './learning_visitor.ts'
 import { Reader } from './reader.ts'
+import { Runner } from './runner.ts'
 import type { Surroundings } from './surroundings.ts'
 import { Tailer } from './tailer.ts'
 import { Visitor } from './visitor.ts'
 import { Writer } from './writer.ts'
 
-/** Of each kind, how many: 70 in all. */
+/** Of each kind, how many: 78 in all. */
 const WRITERS = 30
 const VISITORS = 16
 const LEARNING_VISITORS = 2
 const EDITORS = 4
+const RUNNERS = 8
 const READERS = 6
 const TAILERS = 12
 
@@ -30,6 +32,7 @@ export class Crowd {
       ...make(VISITORS, 'v', (name, own) => new Visitor(name, surroundings, own)),
       ...make(LEARNING_VISITORS, 'l', (name, own) => new LearningVisitor(name, surroundings, own)),
       ...make(EDITORS, 'e', (name, own) => new Editor(name, surroundings, own)),
+      ...make(RUNNERS, 'n', (name, own) => new Runner(name, surroundings, own)),
     ]
     this.readers = make(READERS, 'r', (name, own) => new Reader(name, surroundings, own))
     this.tailers = make(TAILERS, 't', (name, own) => new Tailer(name, surroundings, own))

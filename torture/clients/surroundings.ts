@@ -47,6 +47,8 @@ export interface Surroundings {
   /** What learning spaces are given. */
   lessons: Lessons
   edits: Edits
+  /** Sessions that runners work on, and nobody else writes to. */
+  runs: { tenant: Tenant; sessions: OpenSession[] }
   /** Sessions that were acknowledged, the newest last. */
   sessions: OpenSession[]
   journal: Journal

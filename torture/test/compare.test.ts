@@ -54,6 +54,19 @@ describe('the comparison of journals with the database', () => {
     expect(lost).toEqual([`m3 was acknowledged at ${SESSION}/3 and is nowhere`])
   })
 
+  it('finds input that was taken and is nowhere, and a write under a fence that came late', () => {
+    const { lost, broken } = disturbed(({ entries }, journal) => {
+      const input = journal.send(SESSION, ['i1'])
+      input.fate = 'acknowledged'
+      journal.inputs.push(input)
+      entries.slice(0, 3).forEach((entry, index) => {
+        entry.fence = [1, 2, 1][index]!
+      })
+    })
+    expect(lost).toEqual([`i1 was taken for ${SESSION} and is nowhere`])
+    expect(broken).toEqual([`${SESSION}/3 was written under 1, after 2`])
+  })
+
   it('finds a request to two sessions of which only one has its part', () => {
     const { lost } = disturbed(({ entries, head }, journal) => {
       journal.sendTogether([

@@ -3072,7 +3072,7 @@ export interface components {
                 max: number | null;
             };
             bytes: {
-                /** @description Of all entries, as the JSON in which they were sent. */
+                /** @description Of all entries, and of input that waits for a runner, as the JSON in which they were sent. */
                 used: number;
                 max: number | null;
             };
@@ -3306,6 +3306,16 @@ export interface components {
         };
         /** @description It conflicts with the current state. */
         fenced: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        "fenced-or-blob_missing": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -4729,7 +4739,7 @@ export interface operations {
             401: components["responses"]["unauthorized"];
             403: components["responses"]["insufficient_scope-or-quota_exceeded"];
             404: components["responses"]["session_not_found"];
-            409: components["responses"]["fenced"];
+            409: components["responses"]["fenced-or-blob_missing"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             422: components["responses"]["idempotency_key_reused"];

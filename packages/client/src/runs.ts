@@ -94,6 +94,8 @@ export class Runs {
     const { signal, ttl_ms = TTL_MS_DEFAULT, ...more } = options
     let asked_at = performance.now()
     const lease = await this.takeLease(session_id, { ...more, ttl_ms }, { signal })
+    // A lease that was waited for began at an unknown time of the wait, and most likely at its end.
+    if (more.wait_ms) asked_at = performance.now()
     const lost = new AbortController()
     const unfollow = onAbort(signal, (reason) => lost.abort(reason))
     const done = new AbortController()

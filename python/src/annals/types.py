@@ -1627,7 +1627,7 @@ class UsageBlobs(TypedDict):
 
 class UsageBytes(TypedDict):
     used: int
-    """Of all entries, as the JSON in which they were sent."""
+    """Of all entries, and of input that waits for a runner, as the JSON in which they were sent."""
     max: int | None
 
 

@@ -14,7 +14,7 @@ from zipfile import ZipFile
 import pytest
 
 from annals import AnnalsError, AsyncAnnals
-from annals._waiting import async_sleep
+from annals._waiting import async_sleep, async_waited
 from annals.types import NewEntry
 
 from ..service import Service, bytes_at, new_name
@@ -288,3 +288,24 @@ async def test_a_question_in_plain_words_is_answered_with_the_session_that_it_is
         ]
         assert [entry["seq"] for entry in answer["items"][0]["entries"]] == [2]
         assert answer.get("terms") == ["anybody", "complain", "refund"]
+
+
+async def test_a_lease_is_renewed_while_its_block_runs_and_tells_when_it_is_lost(
+    annals: AsyncAnnals, session_id: str
+) -> None:
+    async with annals.runs.with_lease(session_id, owner="a", ttl_ms=1_000) as lease:
+        await async_sleep(1.6)
+        with pytest.raises(AnnalsError) as caught:
+            await annals.runs.take_lease(session_id, owner="b", ttl_ms=1_000)
+        assert caught.value.error == "leased"
+        await annals.sessions.append(session_id, type="note", data={}, fence=lease.fence)
+        lease.check()
+        taken = await annals.runs.take_lease(session_id, owner="a", ttl_ms=60_000)
+        assert await async_waited(lease.lost, 20)
+        with pytest.raises(AnnalsError) as caught:
+            lease.check()
+        assert caught.value.error == "fenced"
+    await annals.runs.release_lease(session_id, taken["fence"])
+    async with annals.runs.with_lease(session_id, owner="b", wait_ms=100):
+        pass
+    await annals.runs.take_lease(session_id, owner="c", ttl_ms=1_000)

@@ -14,7 +14,7 @@ from zipfile import ZipFile
 import pytest
 
 from annals import Annals, AnnalsError
-from annals._waiting import sleep
+from annals._waiting import sleep, waited
 from annals.types import NewEntry
 
 from ..service import Service, bytes_at, new_name
@@ -286,3 +286,22 @@ def test_a_question_in_plain_words_is_answered_with_the_session_that_it_is_about
         ]
         assert [entry["seq"] for entry in answer["items"][0]["entries"]] == [2]
         assert answer.get("terms") == ["anybody", "complain", "refund"]
+
+
+def test_a_lease_is_renewed_while_its_block_runs_and_tells_when_it_is_lost(annals: Annals, session_id: str) -> None:
+    with annals.runs.with_lease(session_id, owner="a", ttl_ms=1_000) as lease:
+        sleep(1.6)
+        with pytest.raises(AnnalsError) as caught:
+            annals.runs.take_lease(session_id, owner="b", ttl_ms=1_000)
+        assert caught.value.error == "leased"
+        annals.sessions.append(session_id, type="note", data={}, fence=lease.fence)
+        lease.check()
+        taken = annals.runs.take_lease(session_id, owner="a", ttl_ms=60_000)
+        assert waited(lease.lost, 20)
+        with pytest.raises(AnnalsError) as caught:
+            lease.check()
+        assert caught.value.error == "fenced"
+    annals.runs.release_lease(session_id, taken["fence"])
+    with annals.runs.with_lease(session_id, owner="b", wait_ms=100):
+        pass
+    annals.runs.take_lease(session_id, owner="c", ttl_ms=1_000)

@@ -188,7 +188,7 @@ export const Usage = Type.Object(
     counted_at: Timestamp('When sessions, entries and bytes were counted.'),
     sessions: used('How many there are.'),
     entries: used('Messages and events in the logs of all sessions.'),
-    bytes: used('Of all entries, as the JSON in which they were sent.'),
+    bytes: used('Of all entries, and of input that waits for a runner, as the JSON in which they were sent.'),
     blobs: Type.Object({ used: Count('How many there are.') }),
     blob_bytes: used('Of all blobs.'),
     statements: Type.Object({ used: Count('Of all learning spaces, in every state.') }),

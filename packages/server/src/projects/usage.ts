@@ -7,6 +7,7 @@ import {
   ADD_USAGE,
   COUNT_BLOBS,
   COUNT_BYTES,
+  COUNT_INPUTS,
   COUNT_SESSIONS,
   COUNT_STATEMENTS,
   READ_MODEL_TOKENS,
@@ -310,7 +311,7 @@ export async function readSize(
   return { entries: Number(row?.entries ?? 0), bytes: Number(row?.bytes ?? 0) }
 }
 
-/** Adds up the heads of a project, after the logs of those that do not know their bytes. */
+/** Adds up the heads of a project, with the logs of those that do not know their bytes, and input that is no entry yet. */
 export async function countUsage(tenant: Tenant, at_once = SESSIONS_AT_ONCE): Promise<Counts> {
   const { database, project_id } = tenant
   const usage = { sessions: 0, entries: 0, bytes: 0, blobs: 0, blob_bytes: 0, statements: 0 }
@@ -324,6 +325,7 @@ export async function countUsage(tenant: Tenant, at_once = SESSIONS_AT_ONCE): Pr
     for (const [day, count] of Object.entries(JSON.parse(row.days ?? '{}') as Record<string, number>))
       statement_days.set(day, (statement_days.get(day) ?? 0) + count)
   }
+  for await (const row of slicesOf(tenant, COUNT_INPUTS, at_once)) usage.bytes += Number(row.bytes)
   for await (const row of slicesOf(tenant, COUNT_SESSIONS, at_once)) {
     usage.sessions += Number(row.found)
     usage.entries += Number(row.entries)

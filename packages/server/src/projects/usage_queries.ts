@@ -64,6 +64,22 @@ FROM (
 )
 
 /**
+ * Some inputs that wait for runners, in order of their sessions. Row: found, bytes, last. Parameters: $1 project, $2 how many,
+ * $3 the session and input to start after, or null.
+ */
+export const COUNT_INPUTS = prepared(
+  'count_inputs',
+  `
+SELECT count(*) AS found, coalesce(sum(i.bytes), 0) AS bytes, max(concat(i.session_id, '/', i.id)) AS last
+FROM (
+  SELECT i.session_id, i.id, i.bytes FROM session_inbox i
+  WHERE i.project_id = $1 AND (i.session_id, i.id) >
+    (coalesce(split_part($3::text, '/', 1), '${NO_ID}')::uuid, coalesce(split_part($3::text, '/', 2), '${NO_ID}')::uuid)
+  ORDER BY i.session_id, i.id LIMIT $2
+) i`,
+)
+
+/**
  * Some statements of a project, in the order in which they were made, all of one time together. Row: found, last,
  * days (how many were made on which, in UTC, as JSON; null if none). Parameters: $1 project, $2 how many, $3 the time to
  * start after, or null.

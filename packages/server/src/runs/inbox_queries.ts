@@ -37,7 +37,8 @@ const WAKE = `
 
 /**
  * Adds an input, unless its id is known. Answer: `{ state, input }`, where state is new with the `hooks` that are to hear
- * of it, known, or applied with its `seq`; or `refused`: fenced, differs, full; null if there is no such session. The session changed, but its log did not.
+ * of it, known, or applied with its `seq`; or `refused`: fenced, differs, full, blob; null if there is no such session. The
+ * session changed, but its log did not. The session refers to the blobs of its input, under seq 0, for as long as it is there.
  */
 export const ADD_INPUT = storedFunction(
   'add_input',
@@ -46,6 +47,7 @@ export const ADD_INPUT = storedFunction(
   known record;
   added record;
   hooks uuid[];
+  missing text;
   own_id uuid := (p_input ->> 'id')::uuid;
 BEGIN${LOCK_RUN}${checkFenceText(false)}
   SELECT i.* INTO known FROM session_inbox i WHERE i.project_id = p_project AND i.session_id = p_session AND i.id = own_id;
@@ -65,6 +67,18 @@ BEGIN${LOCK_RUN}${checkFenceText(false)}
   END IF;
   IF (SELECT count(*) FROM (SELECT FROM session_inbox i WHERE i.project_id = p_project AND i.session_id = p_session AND ${PENDING} LIMIT p_pending_max) i) = p_pending_max THEN
     RETURN '{"refused":"full"}';
+  END IF;
+  IF p_input -> 'blobs' <> '[]' THEN
+    PERFORM FROM blobs b
+    WHERE b.project_id = p_project AND b.sha256 = ANY (ARRAY(SELECT jsonb_array_elements_text(p_input -> 'blobs'))) ORDER BY b.sha256 FOR KEY SHARE;
+    SELECT min(x.sha256) INTO missing FROM jsonb_array_elements_text(p_input -> 'blobs') AS x (sha256)
+    WHERE NOT EXISTS (SELECT FROM blobs b WHERE b.project_id = p_project AND b.sha256 = x.sha256);
+    IF missing IS NOT NULL THEN
+      RETURN json_build_object('refused', 'blob', 'sha256', missing);
+    END IF;
+    INSERT INTO blob_references AS r (project_id, owner_id, seq, sha256)
+    SELECT p_project, p_session, 0, x.sha256 FROM jsonb_array_elements_text(p_input -> 'blobs') AS x (sha256) ORDER BY x.sha256
+    ON CONFLICT DO NOTHING;
   END IF;
   DELETE FROM session_inbox AS i WHERE i.project_id = p_project AND i.session_id = p_session AND i.expires_at < at - interval '1 day';
   INSERT INTO session_inbox AS i (project_id, session_id, id, place, mode, entry_kind, type, key, role, format, bytes, tokens, data,

@@ -1,4 +1,3 @@
-import { mayReferToBlobs } from '@annals/messages'
 import type { FastifyReply } from 'fastify'
 import Type from '#typebox'
 import { streamResponse } from '../contract/responses.js'
@@ -8,6 +7,7 @@ import { answer, logReadBytes, withFields } from '../http/answer/answer.js'
 import { Cursors } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { PAGE_LIMIT_DEFAULT } from '../limits.js'
+import { blobMissing } from '../log/append/blob_places.js'
 import { FenceHeaders, fenceOf } from '../log/event_schema.js'
 import { acceptsStream, drained, openStream } from '../log/follow/event_stream.js'
 import { runOf, type Subscription } from '../log/follow/feed.js'
@@ -40,12 +40,12 @@ export const inboxRoutes = (parts: RunParts) =>
       status: 201,
       returns: 'It was added, or it was known.',
       data: AddedInput,
-      errors: ['fenced', 'quota_exceeded', 'idempotency_key_reused'],
-      json: async (request, _reply, { id, json, bytes }) => {
+      errors: ['fenced', 'quota_exceeded', 'idempotency_key_reused', 'blob_missing'],
+      json: async (request, _reply, { id, json, bytes, blobs }) => {
         const { database, project_id, grant } = request
         const { session_id } = request.params
         // The runner that stores it may refer to any attachment of the project.
-        if (grant!.narrow && mayReferToBlobs(json))
+        if (grant!.narrow && blobs.length > 0)
           throw invalidRequest(
             'An input that is sent with a token cannot refer to attachments. Append the entry instead.',
           )
@@ -57,7 +57,11 @@ export const inboxRoutes = (parts: RunParts) =>
           ),
         )
         if (added === undefined) throw notFound('session')
-        if (added.startsWith('{"refused"')) throw refusedInput(JSON.parse(added), fence)
+        if (added.startsWith('{"refused"')) {
+          const refusal = JSON.parse(added) as RefusedInput
+          const missing = blobs.find(({ sha256 }) => sha256 === refusal.sha256)
+          throw missing ? blobMissing(missing) : refusedInput(refusal, fence)
+        }
         if (added.startsWith('{"state":"applied"')) return `{"id":"${id}",${added.slice(1)}`
         told(parts, project_id, [session_id], { isWork: true })
         const at = added.indexOf('"hooks":[')
@@ -153,10 +157,14 @@ export const inboxRoutes = (parts: RunParts) =>
     }),
   )
 
-function refusedInput(
-  { refused, fence }: { refused: string; fence: number },
-  sent: number | undefined,
-): AnnalsError {
+interface RefusedInput {
+  refused: string
+  fence: number
+  /** A blob that is not there. */
+  sha256?: string
+}
+
+function refusedInput({ refused, fence }: RefusedInput, sent: number | undefined): AnnalsError {
   if (refused === 'fenced') return fencedError(fence, sent)
   if (refused === 'differs')
     return new AnnalsError(

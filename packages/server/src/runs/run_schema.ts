@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { FactsOf, MessageFormat } from '@annals/messages'
+import { type FactsOf, type MessageFormat, mayReferToBlobs } from '@annals/messages'
 import { ExactNumber, memberObjects, memberSlice, memberTexts, parseJson } from '@annals/messages/json'
 import Type, { type Static } from '#typebox'
 import {
@@ -19,6 +19,8 @@ import { type TakeBody, whole } from '../http/request/read_body.js'
 import { checkObjectBytes } from '../http/request/validate.js'
 import { newId } from '../ids.js'
 import { OBJECT_BYTES_MAX } from '../limits.js'
+import type { BlobPlace } from '../log/append/append_request.js'
+import { referencesIn } from '../log/append/blob_places.js'
 import { messageEntry, refuseReservedType } from '../log/append_bodies.js'
 import { EntryKey, EventData, EventType, Fence, Seq } from '../log/event_schema.js'
 import { MessageFormat as Format, MessageBlob, MessageMeta } from '../log/message_schema.js'
@@ -322,24 +324,31 @@ function timeOf(place: string, text: string | undefined): string | null {
   return text
 }
 
-/** What is stored for an input: an entry to be, with its id. The JSON that ADD_INPUT takes. */
-const takeInput: TakeBody<AddInputBody, { id: string; json: string; bytes: number }> = (
-  body,
-  text,
-  bytes,
-  factsOf?: FactsOf,
-) => {
+interface TakenInput {
+  id: string
+  /** What ADD_INPUT takes. */
+  json: string
+  bytes: number
+  /** Blobs that it refers to. */
+  blobs: BlobPlace[]
+}
+
+/** What is stored for an input: an entry to be, with its id. */
+const takeInput: TakeBody<AddInputBody, TakenInput> = (body, text, bytes, factsOf?: FactsOf) => {
   const members = memberTexts(text)
   const id = body.id?.toLowerCase() ?? newId()
   const times = {
     not_before: timeOf('/not_before', body.not_before),
     expires_at: timeOf('/expires_at', body.expires_at),
   }
-  const same = { id, mode: body.mode, kind: body.kind, key: body.key ?? null, bytes, ...times }
+  const [place, value] = body.kind === 'event' ? ['/data', body.data] : ['/blob', body.blob]
+  const blobs = (mayReferToBlobs(text) && referencesIn(value, place)) || []
+  const hashes = [...new Set(blobs.map(({ sha256 }) => sha256))].sort()
+  const same = { id, mode: body.mode, kind: body.kind, key: body.key ?? null, bytes, blobs: hashes, ...times }
   if (body.kind === 'event') {
     refuseReservedType(body.type, '')
     const json = JSON.stringify({ ...same, type: body.type, tokens: 0 })
-    return { id, bytes, json: `${json.slice(0, -1)},"data":${members.get('data')}}` }
+    return { id, bytes, blobs, json: `${json.slice(0, -1)},"data":${members.get('data')}}` }
   }
   checkObjectBytes('/meta', body.meta, text)
   const { format = 'openai' } = body
@@ -350,6 +359,7 @@ const takeInput: TakeBody<AddInputBody, { id: string; json: string; bytes: numbe
   return {
     id,
     bytes,
+    blobs,
     json: `${json.slice(0, -1)},"data":${blob},"meta":${meta === undefined || meta === 'null' ? '{}' : meta}}`,
   }
 }

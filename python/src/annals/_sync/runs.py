@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import cast
 from uuid import uuid4
 
 from typing_extensions import Unpack
 
 from .._call import Call
+from .._errors import AnnalsError
+from .._retry import outcome_of
+from .._waiting import Beside, Event, Stream, waited
 from ..types import (
     AddedInput,
     ClaimedSession,
@@ -31,6 +36,27 @@ from .transport import Transport
 
 # Beyond the wait that a call asks for.
 _ANSWER_S = 10.0
+
+
+_TTL_MS_DEFAULT = 30_000
+# A lease is renewed after so much of its time.
+_RENEWED_AFTER = 1 / 3
+
+
+@dataclass
+class HeldLease:
+    """A lease that is held. `lost` is set when it no longer is, and `reason` says why: stop then."""
+
+    session_id: str
+    fence: int
+    owner: str
+    lost: Event = field(default_factory=Event)
+    reason: AnnalsError | None = None
+
+    def check(self) -> None:
+        """Raises the reason if the lease is lost."""
+        if self.reason is not None:
+            raise self.reason
 
 
 class Runs:
@@ -59,6 +85,49 @@ class Runs:
     def release_lease(self, session_id: str, fence: int) -> None:
         path = ("session", session_id, "lease")
         self._transport.call(Call("DELETE", path, query={"fence": fence}, done_when="session_not_found"))
+
+    @contextmanager
+    def with_lease(
+        self, session_id: str, *, owner: str, ttl_ms: int = _TTL_MS_DEFAULT, wait_ms: int = 0, progress: bool = False
+    ) -> Stream[HeldLease]:
+        """Holds a session's lease for a `with` block: takes it, renews it, and releases it in the end.
+
+        When it is lost, or nobody can say for its whole time whether it is still held, `lease.lost` is set: stop then.
+        Writes with `fence=lease.fence` are refused from that moment on in any case. Raises AnnalsError with `leased`
+        if somebody else holds it after `wait_ms`.
+        """
+        asked_at = monotonic()
+        taken = self.take_lease(session_id, owner=owner, ttl_ms=ttl_ms, wait_ms=wait_ms, progress=progress)
+        # A lease that was waited for began at an unknown time of the wait, and most likely at its end.
+        held_since = monotonic() if wait_ms > 0 else asked_at
+        held = HeldLease(session_id, taken["fence"], owner)
+        done = Event()
+        renewing = Beside(lambda: self._renew(held, ttl_ms, done, held_since))
+        try:
+            yield held
+        finally:
+            done.set()
+            renewing.ended()
+            # It ends by itself if this does not get through.
+            with suppress(AnnalsError):
+                self.release_lease(session_id, held.fence)
+
+    def _renew(self, held: HeldLease, ttl_ms: int, done: Event, held_since: float) -> None:
+        ttl_s = ttl_ms / 1000
+        while not waited(done, ttl_s * _RENEWED_AFTER):
+            began = monotonic()
+            left_s = max(held_since + ttl_s - began, 0.001)
+            limits = replace(self._transport.limits, timeout_s=left_s, attempt_timeout_s=None)
+            body = {"fence": held.fence, "ttl_ms": ttl_ms}
+            call = Call("PUT", ("session", held.session_id, "lease"), body=body)
+            try:
+                self._transport.with_limits(limits).call(call)
+                held_since = began
+            except AnnalsError as error:
+                if outcome_of(error) == "final" or monotonic() >= held_since + ttl_s:
+                    held.reason = error
+                    held.lost.set()
+                    return
 
     def send(self, session_id: str, new_input: NewInput, *, fence: int | None = None) -> AddedInput:
         """Sends input to a session. With an `id` of your own, also a retry from another process adds it once."""

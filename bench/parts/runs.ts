@@ -1,0 +1,98 @@
+import { BenchFailure } from '../failure.ts'
+import type { BenchContext, Figure, Part } from '../part.ts'
+import type { BenchDatabase } from '../postgres.ts'
+import { callApi, openProject } from '../sessions.ts'
+
+const CALLERS = 8
+/** What a caller may wait for at most, in ms. */
+const P99_MS = 20
+const PROJECT = '00000000-0000-4000-8000-000000000001'
+const SESSION = "md5('session ' || n)::uuid"
+
+/** $1 timers, $2 sessions that are due, $3 open requests; each of a session of its own, the requests of some that wait. */
+const STEPS = [
+  `INSERT INTO projects (id, name, created_at) VALUES ('${PROJECT}', 'runs', now())`,
+  `INSERT INTO sessions (project_id, id, configs, disable_task_tracking, created_at)
+SELECT '${PROJECT}', ${SESSION}, '{}', false, now() FROM generate_series(1, $1::int + $2::int) n`,
+  `INSERT INTO session_heads (project_id, session_id, last_seq, total_tokens, updated_at, run_place)
+SELECT '${PROJECT}', ${SESSION}, 0, 0, now(), 2 FROM generate_series(1, $1::int + $2::int) n`,
+  `INSERT INTO session_runs (project_id, session_id, ttl_ms, progress, place, wake_at, open_requests, waiting_since)
+SELECT '${PROJECT}', ${SESSION}, 0, false, 0, now() + (CASE WHEN n <= $1::int THEN n % 86400 + 86400 ELSE -1 - n % 600 END) * interval '1 s',
+  CASE WHEN n <= $3::int THEN 1 ELSE 0 END, CASE WHEN n <= $3::int THEN now() - n * interval '1 ms' END FROM generate_series(1, $1::int + $2::int) n`,
+  `INSERT INTO session_inbox (project_id, session_id, id, place, mode, entry_kind, type, bytes, tokens, data, created_at, not_before)
+SELECT r.project_id, r.session_id, r.session_id, 1, 'queue', 'event', 'timer', 40, 0, '{"text":"look at it again"}', now(), r.wake_at
+FROM session_runs r WHERE r.project_id = '${PROJECT}'`,
+  `INSERT INTO session_requests (project_id, id, session_id, place, seq, bytes, body, created_at)
+SELECT '${PROJECT}', ${SESSION}, ${SESSION}, 2, 1, 60, '{"kind":"question","text":"go on?"}', now() - n * interval '1 ms'
+FROM generate_series(1, $3::int) n
+WHERE $1::int > 0 AND $2::int > 0`,
+]
+
+/** A million waiting timers and 100,000 open requests in one project, nothing analysed or vacuumed for it. */
+export const runs: Part = {
+  name: 'runs',
+  describe:
+    'claims, lists and answers beside a million waiting timers and 100,000 open requests, by 8 callers',
+  run: async (ctx) => {
+    const database = await ctx.createDatabase()
+    const timers = ctx.quick ? 10_000 : 1_000_000
+    const [due, open] = [timers / 50, timers / 10]
+    ctx.say(`loading ${timers} timers, ${due} sessions with due input, and ${open} open requests`)
+    await load(database, timers, due, open)
+    const service = await openProject(await ctx.startService(database), PROJECT)
+    const requests = await database.query<{ id: string }>(
+      `SELECT q.id FROM session_requests q WHERE q.project_id = '${PROJECT}' ORDER BY q.id`,
+    )
+    const ids = requests.map(({ id }) => id)
+    const answered = JSON.stringify({ decision: 'answer', answer: 'yes', by: 'ada' })
+    const claim = JSON.stringify({ owner: 'bench', ttl_ms: 600_000 })
+    const get = (path: string) => () => callApi(service, { method: 'GET', path: `/api/v1${path}` })
+    const operations: Record<string, () => Promise<unknown>> = {
+      claim: async () => {
+        const call = { method: 'POST', path: '/api/v1/work/claim', body: claim }
+        const { items } = await callApi<{ items: unknown[] }>(service, call)
+        if (items.length === 0) throw new BenchFailure('there was no work left to claim')
+      },
+      'list open requests': get('/requests?limit=20'),
+      'list waiting runs': get('/runs?state=waiting&limit=20'),
+      'list queued runs': get('/runs?state=queued&limit=20'),
+      'list running runs': get('/runs?state=running&limit=20'),
+      resolve: () => {
+        const path = `/api/v1/requests/${ids.pop()}/resolve`
+        return callApi(service, { method: 'POST', path, body: answered })
+      },
+    }
+    const figures: Figure[] = []
+    for (const [name, call] of Object.entries(operations)) {
+      await measure(ctx, call)
+      const values: number[] = []
+      for (let round = 0; round < ctx.rounds; round += 1) values.push(await measure(ctx, call))
+      ctx.say(`${name}: p99 ${values.map((ms) => ms.toFixed(1)).join(', ')} ms`)
+      figures.push({ name: `${name}: p99`, unit: 'ms', better: 'lower', values, at_least: P99_MS })
+    }
+    return figures
+  },
+}
+
+async function load(database: BenchDatabase, ...counts: [timers: number, due: number, open: number]) {
+  for (const step of STEPS) await database.query(step, counts.slice(0, /\$\d/.test(step) ? lastOf(step) : 0))
+}
+
+/** How many parameters a statement has. */
+const lastOf = (step: string) => Math.max(...[...step.matchAll(/\$(\d)/g)].map(([, n]) => Number(n)))
+
+/** The 99th percentile of what callers waited for, each with one call after another. */
+async function measure(ctx: BenchContext, call: () => Promise<unknown>): Promise<number> {
+  const until = performance.now() + (ctx.quick ? 300 : Math.min(ctx.seconds, 3) * 1_000)
+  const waits: number[] = []
+  const work = async () => {
+    while (performance.now() < until) {
+      const began = performance.now()
+      await call()
+      waits.push(performance.now() - began)
+    }
+  }
+  await Promise.all(Array.from({ length: CALLERS }, work))
+  waits.sort((a, b) => a - b)
+  return waits[Math.min(waits.length - 1, Math.floor(waits.length * 0.99))]!
+}
