@@ -31,10 +31,21 @@ the server that answered ended by SIGKILL
 reloaded: One two three four five [The answer was interrupted.]
 `
 
+const CLAUDE_PERMISSION = `a person allows Bash {"command":"npm publish"}
+the second process: {"behavior":"allow","updatedInput":{"command":"npm publish"}}
+`
+
+const LANGGRAPH_APPROVAL = `the first process ended by SIGKILL
+a person approves pay {"eur":40}
+the second process paid 40 EUR
+`
+
 it.each([
   ['adk_two_runners.ts', TWO_RUNNERS],
   ['ai_sdk_resume.ts', AI_SDK_RESUME],
   ['claude_import.ts', CLAUDE_IMPORT],
+  ['claude_permission.ts', CLAUDE_PERMISSION],
+  ['langgraph_approval.ts', LANGGRAPH_APPROVAL],
   ['langgraph_resume.ts', LANGGRAPH_RESUME],
   ['mcp_failure.ts', 'book_seat {"seat":"14C"} returned: Error: seat 14C is taken\n'],
   [
