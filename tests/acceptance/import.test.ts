@@ -78,6 +78,40 @@ describe('annals import', () => {
     )
   })
 
+  it('lets the summaries of coding agents stand for what came before, once', async () => {
+    const { report, list, token } = await importer()
+    const lines = [
+      { uuid: 's1', parentUuid: null, message: { role: 'user', content: 'Fix the long bug' } },
+      { uuid: 's2', parentUuid: 's1', type: 'assistant', message: { role: 'assistant', content: 'On it.' } },
+      {
+        uuid: 's3',
+        parentUuid: null,
+        isCompactSummary: true,
+        message: { role: 'user', content: 'So far: on it.' },
+      },
+      { uuid: 's4', parentUuid: 's3', message: { role: 'user', content: 'Go on' } },
+    ].map((line) => JSON.stringify({ type: 'user', sessionId: 'compacted', ...line }))
+    const file = join(commands.directory, 'compacted.jsonl')
+    await writeFile(file, lines.join('\n'))
+    const client = await service.newClient({ token })
+    const contextOf = async (id: unknown, format: string) => {
+      const path = `/api/v1/session/${id}/context`
+      const answer = await client.request<{ items: unknown[] }>('GET', path, { query: { format } })
+      return answer.json.data.items
+    }
+    for (let round = 1; round <= 2; round++) {
+      expect(await report(file)).toMatchObject({ code: 0, entries: { stored: round === 1 ? 4 : 0 } })
+      const [session] = await list('sessions', 'list')
+      expect(JSON.stringify(await contextOf(session.id, 'anthropic'))).toMatch(
+        /^(?!.*long bug).*So far: on it.*Go on/,
+      )
+      expect(await list('show', session.id)).toHaveLength(5)
+    }
+    await report(join(FIXTURES, 'codex.jsonl'))
+    const codex = (await list('sessions', 'list')).find(({ configs }) => configs.agent === 'codex')
+    expect(JSON.stringify((await contextOf(codex.id, 'responses'))[0])).toContain('So far: nothing.')
+  })
+
   it('adds what is new, reports what has changed, refuses bad lines by number, and exits with 1', async () => {
     const { report, run } = await importer()
     const path = join(commands.directory, 'grows.jsonl')

@@ -1,7 +1,7 @@
 import { InvalidMessage, type MessageFormat, readMessage } from '@annals/messages'
 import { isJsonObject, writeJson } from '@annals/messages/json'
 import { digestOf, stableId } from './ids.js'
-import type { ImportRecord, JsonObject, Place, Tally } from './records.js'
+import type { ImportRecord, JsonObject, Place, SummaryMessage, Tally } from './records.js'
 import { timeOf } from './times.js'
 
 /** A config that is larger becomes an event: the service takes 64 KiB of them together. */
@@ -184,10 +184,15 @@ export class Output {
   }
 
   /** What no rule knows, whole. `noise` is what a view may fold: progress, snapshots, repetitions. */
-  raw(key: string, kind: string, value: unknown, facts: EntryFacts & { noise?: boolean } = {}): void {
+  raw(
+    key: string,
+    kind: string,
+    value: unknown,
+    facts: EntryFacts & { noise?: boolean } = {},
+  ): string | undefined {
     if (this.became === 'nothing' || this.became === 'told') this.became = 'raw'
     const data = { raw: value ?? null, ...(facts.noise && { noise: true }) }
-    this.entry(key, facts, { kind: 'event', type: rawType(this.format, kind), data })
+    return this.entry(key, facts, { kind: 'event', type: rawType(this.format, kind), data })
   }
 
   /** Takes back entries that came before. */
@@ -195,6 +200,15 @@ export class Output {
     const found = this.open.get(key)
     if (found && ids.length > 0 && !this.skipped.has(key))
       this.records.push({ kind: 'retraction', session_id: found.id, ids })
+  }
+
+  /** A summary stands for what came before an entry, and for the entry. */
+  compact(key: string, at: string | undefined, summary: SummaryMessage[]): void {
+    const found = this.open.get(key)
+    const is_readable = summary.length > 0 && summary.every(({ format, blob }) => isMessage(format, blob))
+    if (!found || at === undefined || !is_readable || this.skipped.has(key)) return
+    const { place } = this
+    this.records.push({ kind: 'compaction', session_id: found.id, at, summary, place })
   }
 
   /** Everything that the piece says is stored already. */
@@ -233,9 +247,9 @@ export class Output {
     content:
       | { kind: 'event'; type: string; data: JsonObject }
       | { kind: 'message'; format: MessageFormat; blob: JsonObject; meta?: JsonObject },
-  ): void {
+  ): string | undefined {
     if (!this.open.has(key)) this.session(key)
-    if (this.skipped.has(key)) return
+    if (this.skipped.has(key)) return undefined
     const { id: session_id, unnamed } = this.open.get(key)!
     const id = this.entryId(key, native ?? nameOf(content, unnamed))
     const occurred_at = timeOf(at)
@@ -245,6 +259,7 @@ export class Output {
     }
     const entry = { id, ...beside, ...content }
     this.records.push({ kind: 'entry', session_id, entry, place: this.place })
+    return id
   }
 
   /** The configs that the service takes as such. */

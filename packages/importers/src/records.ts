@@ -8,6 +8,11 @@ export type ImportedEntry = { id: string; occurred_at?: string; key?: string } &
   | { kind: 'event'; type: string; data: JsonObject }
 )
 
+export interface SummaryMessage {
+  format: MessageFormat
+  blob: JsonObject
+}
+
 /** A session as its source describes it. */
 export interface ImportedSession {
   id: string
@@ -42,6 +47,8 @@ export type ImportRecord =
   | { kind: 'entry'; session_id: string; entry: ImportedEntry; place: Place }
   /** Entries that came before and that their source has taken back. */
   | { kind: 'retraction'; session_id: string; ids: string[] }
+  /** From the entry `at` on, the summary stands for all that came before, it included. */
+  | { kind: 'compaction'; session_id: string; at: string; summary: SummaryMessage[]; place: Place }
   /** All of the session was read: nothing else of it follows. */
   | { kind: 'end'; session_id: string }
   /** The format that was found. */

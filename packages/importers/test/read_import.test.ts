@@ -144,6 +144,15 @@ describe('what a file says', () => {
     expect(count).toBeGreaterThan(3)
     expect(holders).toEqual([])
   })
+
+  it('knows a trajectory of SWE-agent by steps that go beyond its beginning, and a demonstration by its history', async () => {
+    const step = { action: 'ls', observation: 'x'.repeat(400_000), thought: '' }
+    const history = [{ role: 'system', content: 'Work.', agent: 'main', message_type: 'system_prompt' }]
+    for (const run of [{ trajectory: [step], history, info: {} }, { history }]) {
+      const [first] = await recordsOf('run.traj', JSON.stringify(run, null, 2), { chunk: 65_536 })
+      expect(first).toMatchObject({ kind: 'format', format: 'swe-agent' })
+    }
+  })
 })
 
 /** The object with a mark, without those in it, to show what was lost. */

@@ -83,6 +83,10 @@ class ClaudeCodeParser implements Parser {
       this.noteModel(key, message as JsonObject)
       is_message = this.out.message(key, 'anthropic', message, { ...facts, meta: { claude: rest } })
     } else this.out.raw(key, kindOf(type, line), line, { ...facts, noise: NOISE.has(type) })
+    if (is_message && native !== undefined && line.isCompactSummary === true)
+      this.out.compact(key, this.out.entryId(key, native), [
+        { format: 'anthropic', blob: message as JsonObject },
+      ])
     if (is_of_tree) this.treeOf(key).add(line, is_message ? this.out.entryId(key, native) : undefined)
   }
 

@@ -1,7 +1,7 @@
 import { isJsonObject } from '@annals/messages/json'
 import { type FileFacts, type Format, type Parser, stemOf } from '../format.js'
 import type { EntryFacts, Output } from '../output.js'
-import type { JsonObject } from '../records.js'
+import type { JsonObject, SummaryMessage } from '../records.js'
 
 const LINE_TYPES = new Set(['session_meta', 'response_item', 'event_msg', 'turn_context', 'compacted'])
 /** Events that repeat what an item of the conversation says, or are signs of life. */
@@ -72,7 +72,8 @@ class CodexParser implements Parser {
       this.out.event(this.key, 'mcp_tool_call_end', { ...others, ...payload }, facts)
     else {
       const kind = line.type === 'event_msg' ? String(payload.type) : String(line.type)
-      this.out.raw(this.key, kind, line, { ...facts, noise: NOISE.has(kind) })
+      const id = this.out.raw(this.key, kind, line, { ...facts, noise: NOISE.has(kind) })
+      if (line.type === 'compacted') this.out.compact(this.key, id, summaryOf(payload))
     }
   }
 
@@ -125,4 +126,17 @@ function parentOf(source: unknown): string | undefined {
   const spawn = isJsonObject(subagent) ? subagent.thread_spawn : undefined
   const id = isJsonObject(spawn) ? spawn.parent_thread_id : undefined
   return typeof id === 'string' ? id : undefined
+}
+
+/** As many messages may stand for what came before. The summary is the last of a history. */
+const SUMMARY_MESSAGES_MAX = 16
+
+/** What the model was given instead of what came before: a history that replaces it, or the text of a summary. */
+function summaryOf({ message, replacement_history }: JsonObject): SummaryMessage[] {
+  const items = Array.isArray(replacement_history) ? replacement_history.filter(isJsonObject) : []
+  if (items.length > 0)
+    return items.slice(-SUMMARY_MESSAGES_MAX).map((blob) => ({ format: 'responses', blob }))
+  if (typeof message !== 'string' || message === '') return []
+  const content = [{ type: 'input_text', text: message }]
+  return [{ format: 'responses', blob: { type: 'message', role: 'user', content } }]
 }

@@ -4,6 +4,7 @@ import { type FileFacts, type Format, type Parser, stemOf } from '../format.js'
 import { digestOf } from '../ids.js'
 import { isEmpty, listIn, objectIn, objectsIn, textIn, without } from '../json.js'
 import type { Output } from '../output.js'
+import type { JsonObject } from '../records.js'
 
 /** Messages that tell runs apart. */
 const BEGINNING = 6
@@ -13,8 +14,16 @@ export const SWE_AGENT: Format = {
   title: 'trajectories of SWE-agent and mini-SWE-agent (.traj)',
   knows: (sample) =>
     (Array.isArray(sample.trajectory) && (Array.isArray(sample.history) || isJsonObject(sample.info))) ||
+    // Of a long one, the beginning may not reach beyond its steps; a demonstration has nothing but its history.
+    (Array.isArray(sample.trajectory) && isBegun(sample)) ||
+    (Array.isArray(sample.history) && textIn(objectIn(sample.history[0]).message_type) !== undefined) ||
     textIn(sample.trajectory_format)?.startsWith('mini-swe-agent') === true,
   open: (output, file) => new SweAgentParser(output, file),
+}
+
+function isBegun(sample: JsonObject): boolean {
+  const is_own = Object.keys(sample).every((name) => name === 'trajectory' || name === 'environment')
+  return is_own && (sample.trajectory as unknown[]).length === 0
 }
 
 class SweAgentParser implements Parser {

@@ -121,6 +121,9 @@ class Sender {
       case 'retraction':
         await this.flush()
         return this.retract(record.session_id, record.ids)
+      case 'compaction':
+        await this.flush()
+        return this.compact(record)
       case 'end':
         return this.end(record.session_id)
       default:
@@ -372,6 +375,28 @@ class Sender {
     if (Object.keys(configs).length === 0) return {}
     const { configs: stored } = await this.annals.sessions.get(id, this.call)
     return Object.fromEntries(Object.entries(configs).filter(([name]) => !Object.hasOwn(stored, name)))
+  }
+
+  /** Says that a summary stands for what came before, unless that was said before. */
+  private async compact({
+    session_id,
+    at,
+    summary,
+    place,
+  }: Extract<ImportRecord, { kind: 'compaction' }>): Promise<void> {
+    const { sessions } = this.annals
+    const [entry] = (await sessions.timeline(session_id, { ids: at }, this.call).page()).items
+    const made = { type: 'annals.compaction', time_desc: true, limit: 1 }
+    const [last] = (await sessions.timeline(session_id, made, this.call).page()).items
+    const covered = last?.kind === 'event' ? Number(last.data.to_seq) : 0
+    if (!entry || covered >= entry.seq) return
+    try {
+      await sessions.compact(session_id, { to_seq: entry.seq, summary, by: this.found.format }, this.call)
+    } catch (error) {
+      if (!(error instanceof AnnalsError) || ![400, 404, 409, 413].includes(error.status)) throw error
+      const reason = `its summary is stored, and not used in contexts: ${error.message}`
+      this.options.onNote({ kind: 'warning', place, reason })
+    }
   }
 
   private async retract(session_id: string, ids: string[]): Promise<void> {
