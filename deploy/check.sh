@@ -35,5 +35,30 @@ check promtool check rules alerts.yml
 check promtool check rules "$WORK/dashboard.yml"
 check "$WORK/venv/bin/check-jsonschema" --builtin-schema vendor.compose-spec compose.yaml
 check "$WORK/venv/bin/kubernetes-validate" --strict kubernetes.yaml
+# Helm is no package of Debian. Where it is not there: go install helm.sh/helm/v3/cmd/helm@v3.18.4
+if command -v helm >/dev/null; then
+  all=(--set image.repository=registry.example.com/annals --set image.digest="sha256:$(printf '0%.0s' {1..64})"
+    --set backup.enabled=true --set backup.claim=backups --set serviceMonitor.enabled=true --set prometheusRule.enabled=true
+    --set env.LOG_LEVEL=warn)
+  check helm lint --strict helm/annals "${all[@]}"
+  helm template annals helm/annals "${all[@]}" >"$WORK/chart.yaml"
+  # Resources of the Prometheus Operator have no schema in Kubernetes.
+  "$WORK/venv/bin/python" - "$WORK" <<'PYTHON'
+import sys, yaml
+work = sys.argv[1]
+documents = [one for one in yaml.safe_load_all(open(f"{work}/chart.yaml")) if one]
+kinds = sorted(one["kind"] for one in documents)
+expected = ["CronJob", "Deployment", "Job", "NetworkPolicy", "PodDisruptionBudget", "PrometheusRule", "Service", "ServiceMonitor"]
+assert kinds == expected, kinds
+rules = next(one["spec"] for one in documents if one["kind"] == "PrometheusRule")
+yaml.safe_dump(rules, open(f"{work}/chart_rules.yml", "w"))
+own = [one for one in documents if "monitoring.coreos.com" not in one["apiVersion"]]
+yaml.safe_dump_all(own, open(f"{work}/chart.yaml", "w"))
+PYTHON
+  check "$WORK/venv/bin/kubernetes-validate" --strict "$WORK/chart.yaml"
+  check promtool check rules "$WORK/chart_rules.yml"
+else
+  printf -- '-- the Helm chart: skipped, because there is no helm\n'
+fi
 printf '%d passed, %d failed\n' "$passed" "$failed"
 [ "$failed" = 0 ]

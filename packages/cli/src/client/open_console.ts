@@ -57,15 +57,22 @@ async function signInCode(url: string, project_id: string): Promise<string | und
   }
 }
 
+/** The program that opens a file as its user would; undefined without a display. */
+export function openerOf(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): string | undefined {
+  if (platform === 'darwin') return 'open'
+  if (platform === 'win32') return 'explorer'
+  return env.DISPLAY || env.WAYLAND_DISPLAY ? 'xdg-open' : undefined
+}
+
 /** The link is in a file of the user's own: every user of the machine can read what a program is called with. */
 async function showInBrowser(link: string): Promise<boolean> {
-  const { platform, env } = process
-  if (platform !== 'darwin' && !env.DISPLAY && !env.WAYLAND_DISPLAY) return false
+  const program = openerOf(process.platform, process.env)
+  if (program === undefined) return false
   const directory = await mkdtemp(join(tmpdir(), 'annals-console-'))
   try {
     const file = join(directory, 'console.html')
     await writeFile(file, `<meta http-equiv="refresh" content="0;url=${link}">`, { mode: 0o600 })
-    const opener = spawn(platform === 'darwin' ? 'open' : 'xdg-open', [file], {
+    const opener = spawn(program, [file], {
       stdio: 'ignore',
       detached: true,
     })

@@ -1,0 +1,35 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { reasonForNone } from '../../embedded-postgres/src/engine.ts'
+import { openerOf } from '../src/client/open_console.ts'
+import { pagerOf } from '../src/terminal/pager.ts'
+
+it('a browser is opened by what each platform has, and on none without a display', () => {
+  expect(openerOf('darwin', {})).toBe('open')
+  expect(openerOf('win32', {})).toBe('explorer')
+  expect(openerOf('linux', { WAYLAND_DISPLAY: 'wayland-0' })).toBe('xdg-open')
+  expect(openerOf('linux', { DISPLAY: '' })).toBeUndefined()
+})
+
+it('on Windows, nobody is sent to a package that does not exist, but to WSL 2 or a server', () => {
+  expect(reasonForNone('win32')).toMatch(/^There is no embedded PostgreSQL on Windows.* WSL 2/)
+  for (const platform of ['linux', 'darwin'] as const) expect(reasonForNone(platform)).toBeUndefined()
+})
+
+it('the pager is the first that is named, with its options, if it is there', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'annals-pager-'))
+  try {
+    for (const name of ['less', 'most']) writeFileSync(join(folder, name), '#!/bin/sh\n')
+    chmodSync(join(folder, 'most'), 0o755)
+    const PATH = `/nowhere:${folder}`
+    expect(pagerOf({ PATH, PAGER: 'most -s' })).toBe('most -s')
+    expect(pagerOf({ PATH, PAGER: 'most', ANNALS_PAGER: join(folder, 'most') })).toBe(join(folder, 'most'))
+    for (const PAGER of ['', 'cat', 'more']) expect(pagerOf({ PATH, PAGER })).toBeUndefined()
+    // It cannot be executed.
+    expect(pagerOf({ PATH })).toBeUndefined()
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
