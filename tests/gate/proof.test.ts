@@ -202,6 +202,118 @@ it('alterations by SQL are each found by `annals verify --proof` and by both ver
   expect(JSON.stringify([findings, judged])).not.toContain(untouched.id)
 })
 
+/** Makes the rest of a chain anew after a seq, with what Annals itself has for it, as whoever has the database may. */
+async function chainAnew({ id }: SessionLog, after_seq: number): Promise<void> {
+  await execute(
+    service.databaseUrl,
+    'UPDATE session_heads SET proof = (SELECT proof FROM entries WHERE session_id = $1 AND seq = $2) WHERE session_id = $1',
+    [id, after_seq],
+  )
+  const [found] = await queryRows<{ name: string }>(
+    service.databaseUrl,
+    "SELECT proname AS name FROM pg_proc WHERE proname LIKE 'chain_stored_%'",
+  )
+  await execute(
+    service.databaseUrl,
+    `SELECT ${found!.name}(project_id, session_id, $2) FROM session_heads WHERE session_id = $1`,
+    [id, after_seq],
+  )
+}
+
+async function dropAfter({ id }: SessionLog, seq: number): Promise<void> {
+  await execute(service.databaseUrl, 'DELETE FROM entries WHERE session_id = $1 AND seq > $2', [id, seq])
+  await execute(
+    service.databaseUrl,
+    `UPDATE session_heads h SET last_seq = $2, counted = $2, bytes = e.bytes, proof = e.proof
+     FROM (SELECT sum(bytes) AS bytes, (array_agg(proof ORDER BY seq DESC))[1] AS proof FROM entries WHERE session_id = $1) e
+     WHERE session_id = $1`,
+    [id, seq],
+  )
+}
+
+it('what was anchored outside is found, however consistently it was rewritten, and honest work is not', async () => {
+  const { project, api } = await chainedProject()
+  const [rewritten, dropped, restored, kept, erased] = await Promise.all(
+    Array.from({ length: 5 }, () => fullLog(api)),
+  )
+  const [file, key] = [transfers.newPath(), transfers.newPath()]
+  const anchor = async () => {
+    const { code, stdout, stderr } = await transfers.run('anchor', file, '--key', key)
+    expect(code, stderr).toBe(0)
+    return stdout.trimEnd()
+  }
+  const compare = (path = file) =>
+    verifyDatabase(service.databaseUrl, '--proof', '--project', project.id, '--anchors', path)
+  const anchored = await anchor()
+  expect(anchored).toMatch(/^Anchored \d+ heads of \d+ projects, signed with [0-9a-f]{64}\.$/)
+  const public_key = anchored.slice(-65, -1)
+  expect(await anchor()).toBe('Nothing has changed since the last anchor.')
+
+  expectOk(await kept!.addEvent())
+  expectOk(await sessionLog(api, expectOk(await kept!.copy()).new_session_id).addEvent())
+  expectOk(await api.request('DELETE', `/api/v1/session/${erased!.id}`))
+  expect(await compare()).toMatchObject({ sound: true })
+  await anchor()
+  const lines = (await readFile(file, 'utf8')).trimEnd().split('\n')
+  expect(lines.at(-1)).toContain(`"session_id":"${erased!.id}","seq":27,"head":"`)
+  expect(lines.at(-1)).toContain('"state":"erased"')
+  const honest = await transfers.export(project.id)
+  expect(judge(honest.path, file, '--key', public_key)).toEqual(SOUND)
+
+  await execute(
+    service.databaseUrl,
+    `UPDATE entries SET data = '{"index": 99}' WHERE session_id = $1 AND seq = 20`,
+    [rewritten!.id],
+  )
+  await chainAnew(rewritten!, 19)
+  await dropAfter(dropped!, 26)
+  await dropAfter(restored!, 12)
+  expectOk(await restored!.addEvent())
+  expect((await verify(project)).findings).toEqual([])
+  const { path } = await transfers.export(project.id)
+  expect(judge(path)).toEqual(SOUND)
+  const { findings } = await compare()
+  const judged = judge(path, file)
+  for (const log of [rewritten!, dropped!, restored!]) {
+    expect(findings).toContainEqual(
+      expect.objectContaining({ check: 'proof_anchor', session_id: log.id, place: 'seq 27' }),
+    )
+    expect(judged).toContainEqual(
+      expect.stringContaining(`session ${log.id}, seq 27: its log does not have the head of anchor`),
+    )
+  }
+  expect([findings.length, judged.length]).toEqual([3, 3])
+
+  // The anchors themselves: another head in one, one left out, and all of them made anew under another key.
+  const own = lines.findIndex((line) => line.includes(`"project":"${project.id}"`))
+  const changed = [...lines]
+  changed[own] = lines[own]!.replace(/"head":"(..)/, (_, two) => `"head":"${two === '00' ? 'ff' : '00'}`)
+  const forgeries: Array<[string[], string]> = [
+    [changed, 'its root is not that of its leaves'],
+    [lines.filter((_, index) => index !== own), 'it does not follow the anchor before it'],
+    [
+      [
+        ...lines.slice(0, -1),
+        lines.at(-1)!.replace(/"signature":"(..)/, (_, two) => `"signature":"${two === '00' ? 'ff' : '00'}`),
+      ],
+      'its signature is not that of its statement',
+    ],
+  ]
+  for (const [forged, reason] of forgeries) {
+    const forgery = transfers.newPath()
+    await writeFile(forgery, `${forged.join('\n')}\n`)
+    expect(
+      (await compare(forgery)).findings.filter(({ check }) => check === 'proof_anchor_file'),
+    ).toContainEqual(expect.objectContaining({ detail: reason }))
+    expect(judge(honest.path, forgery)).toContainEqual(expect.stringContaining(reason))
+    expect((await transfers.run('anchor', forgery, '--key', key)).code).toBe(1)
+  }
+  const [another, otherKey] = [transfers.newPath(), transfers.newPath()]
+  expect((await transfers.run('anchor', another, '--key', otherKey)).code).toBe(0)
+  expect(judge(path, another)).toEqual(SOUND)
+  expect(judge(path, another, '--key', public_key)[0]).toContain('it is signed with another key')
+})
+
 it('the vectors of docs/proof.md are what the database and both verifiers make of them', async () => {
   const { user, chains } = JSON.parse(await readFile('docs/proof.vectors.json', 'utf8')) as Vectors
   const sha256 = (...parts: Array<string | Buffer>) =>

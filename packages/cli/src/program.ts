@@ -19,6 +19,7 @@ import { usageCommand } from './client/usage.js'
 import { usersCommand } from './client/users.js'
 import { whoamiCommand } from './client/whoami.js'
 import { completionCommand } from './completion/completion.js'
+import { anchorCommand } from './database/anchor.js'
 import { backupCommand, restoreCommand } from './database/backup.js'
 import { distributeCommand } from './database/distribute.js'
 import { doctorCommand } from './database/doctor.js'
@@ -83,6 +84,7 @@ export function annalsProgram(): Command {
     .addCommand(backupCommand())
     .addCommand(restoreCommand())
     .addCommand(verifyCommand())
+    .addCommand(anchorCommand())
     .addCommand(pruneCommand())
     .addCommand(doctorCommand())
     .commandsGroup('This command line:')

@@ -3,7 +3,7 @@ import { planned } from 'annals/dist/postgres/statement.js'
 import { CONTENT, FRAME, GENESIS } from 'annals/dist/proof/chain_queries.js'
 import { findingsSql } from '../verify/findings.js'
 
-const CHANGED =
+export const CHANGED =
   'Rows were changed outside Annals. Keep the database as evidence, and compare with a backup: docs/proof.md, "When something is found"'
 
 const CHAIN = { session: 'c.session_id', place: "'seq ' || c.seq" }
@@ -71,4 +71,20 @@ WITH chain AS MATERIALIZED (
     CHAIN_CHECKS,
     `SELECT json_build_object('links', count(c.proof), 'rows', count(*)) FROM chain c`,
   )}`,
+)
+
+/**
+ * Heads that the logs of a project do not have. A session that was created later under the same id is another one. Rows:
+ * ord, session_id, seq. Parameters: $1 project; by head: $2 session, $3 seq, $4 link, $5 when it was anchored.
+ */
+export const FIND_LOST_HEADS = planned(
+  'find_lost_heads',
+  `
+SELECT l.ord, l.session_id, l.seq
+FROM unnest($2::uuid[], $3::bigint[], $4::text[], $5::timestamptz[]) WITH ORDINALITY AS l (session_id, seq, head, made_at, ord)
+JOIN sessions s ON s.project_id = $1 AND s.id = l.session_id AND s.created_at <= l.made_at
+WHERE NOT EXISTS (
+  SELECT FROM entries e
+  WHERE e.project_id = $1 AND e.session_id = l.session_id AND e.seq = l.seq AND encode(e.proof, 'hex') = l.head OFFSET 0)
+ORDER BY l.ord`,
 )

@@ -2,8 +2,9 @@ import { addCounts } from 'annals/dist/lifecycle/erase/erasure.js'
 import type { TableRegistry } from 'annals/dist/lifecycle/registry.js'
 import { type Check, type Counts, ORPHAN, type Table } from 'annals/dist/lifecycle/table.js'
 import type { Database, Tenant } from 'annals/dist/postgres/database.js'
+import type { Anchor } from '../proof/anchors.js'
 import { CHAIN_CHECKS } from '../proof/proof_check_queries.js'
-import { verifyChains } from '../proof/verify_proof.js'
+import { ANCHOR_CHECKS, verifyAnchors, verifyChains } from '../proof/verify_proof.js'
 import { ownOf } from '../tables.js'
 import { type CheckedPiece, type Finding, type PieceFindings, readFindings } from './findings.js'
 import {
@@ -47,6 +48,8 @@ export interface VerifyOptions {
   only: Project | undefined
   /** Whether the links of chains are made anew as well, which reads all entries once more. */
   proof?: boolean
+  /** An anchor file, as it was read, to compare with. */
+  anchors?: { anchors: readonly Anchor[]; wrong: ReadonlyArray<{ nth: number; reason: string }> }
   /** Called with the approximate number of rows before the first is read. */
   onMeasured: (rows: number) => void
   onProgress: (rows: number) => void
@@ -98,7 +101,7 @@ interface Project {
  */
 async function verifyOne(
   database: Database,
-  { registry: { tables }, proof }: VerifyOptions,
+  { registry: { tables }, proof, anchors }: VerifyOptions,
   { id, name }: Project,
   result: Verification,
   onRows: (rows: number) => void,
@@ -122,6 +125,14 @@ async function verifyOne(
       addCounts(counts, piece.counts)
       report.add(piece.findings)
     }
+  for await (const piece of anchors ? verifyAnchors(tenant, anchors.anchors) : []) {
+    addCounts(counts, piece.counts)
+    report.add(piece.findings)
+  }
+  // Of the file, not of a project: it is told with the first.
+  if (result.projects.length === 0)
+    for (const { nth, reason } of anchors?.wrong ?? [])
+      report.add(single('proof_anchor_file', `anchor ${nth}`, reason))
   result.projects.push({ id, name, counts, findings: report.total() })
 }
 
@@ -198,6 +209,7 @@ export function allChecks({ tables }: TableRegistry): Record<string, Pick<Check,
       ),
     ),
     ...CHAIN_CHECKS,
+    ...ANCHOR_CHECKS,
     project_missing: { means: 'rows of a project that does not exist', todo: ORPHAN },
     token_without_project: { means: 'a token of a project that does not exist', todo: ORPHAN },
   }

@@ -12,6 +12,7 @@ export function verifyCommand(): Command {
     .description('Check that a database holds what Annals promises: every log, head, key and count.')
     .option('--project <name or id>', 'only this project')
     .option('--proof', 'make the links of chains anew, too, and find what was changed: see docs/proof.md')
+    .option('--anchors <file>', 'with --proof: compare with what `annals anchor` wrote to this file')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -21,7 +22,7 @@ something wrong; each finding says what is wrong, where, and what to do.
 
 Examples:
   annals verify
-  annals verify --proof
+  annals verify --proof --anchors /mnt/anchors/annals.ndjson
   annals verify --project default --json | jq .findings`,
     )
     .action(async (options: VerifyOptions) => {
@@ -36,13 +37,14 @@ Examples:
 export interface VerifyOptions {
   project?: string
   proof?: boolean
+  anchors?: string
   json?: boolean
 }
 
 /** Verifies, prints what was found, and sets the exit code. */
 export async function runVerify(database: Database, options: VerifyOptions): Promise<void> {
   const { registryOf } = await import('annals/dist/lifecycle/registry.js')
-  const { allChecks, verifyDatabase } = await import('@annals/archive')
+  const { allChecks, readAnchors, verifyDatabase } = await import('@annals/archive')
   const { findNamedProject } = await import('annals/dist/projects/projects.js')
   const { MODULES } = await import('annals/dist/service/modules.js')
   const { showProgress } = await import('../terminal/progress.js')
@@ -55,6 +57,7 @@ export async function runVerify(database: Database, options: VerifyOptions): Pro
     verification = await verifyDatabase(database, {
       registry,
       proof: options.proof ?? false,
+      ...(options.anchors !== undefined && { anchors: await readAnchors(options.anchors) }),
       only: options.project === undefined ? undefined : await findNamedProject(database, options.project),
       onMeasured: (rows) => {
         progress = showProgress('Verifying', 'rows', rows)
