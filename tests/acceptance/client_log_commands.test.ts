@@ -219,6 +219,38 @@ describe('annals compact', () => {
 })
 
 describe('annals fork', () => {
+  it('leaves two logs that can be compared: where they part, and which calls only one has', async () => {
+    const [left, right] = [await newSession(), await newSession()]
+    for (const [id, tools] of [
+      [left, ['find', 'pay']],
+      [right, ['find']],
+    ] as const) {
+      await values(
+        'append',
+        id,
+        '--format',
+        'openai',
+        '--data',
+        '{"role":"user","content":"Refund my kettle"}',
+      )
+      for (const name of tools)
+        await values(
+          'append',
+          id,
+          '--type',
+          'tool_call',
+          '--data',
+          JSON.stringify({ name, id: name, arguments: { command: `run ${name}` }, result: 'ok' }),
+        )
+    }
+    const [compared] = await values<{ only_left: Array<{ name: string }> }>('compare', left, right)
+    expect(compared).toMatchObject({ steps: 3, same_before: 2, only_left: [{ name: 'pay' }], only_right: [] })
+    const { stdout } = await annals(['compare', left, right, '--no-json'])
+    expect(stdout).toContain('1 of 3 steps differ. They part after 2.')
+    expect(stdout).toMatch(/1 call only at the left\n\s+3 {2}pay run pay/)
+    expect((await annals(['compare', left, left, '--no-json'])).stdout).toContain('All 3 steps are the same.')
+  })
+
   it('copies a log up to a seq, once for one id, with configs of its own', async () => {
     const id = await newSession()
     for (const n of [1, 2, 3]) await annals(['append', id, '--type', 'step', '--data', `{"n":${n}}`])

@@ -50,6 +50,13 @@ describe.skipIf(!CHROMIUM)(`comparing sessions (${CHROMIUM ? 'in Chromium' : NO_
   it('puts messages and calls that belong together side by side, and marks what differs', async () => {
     const { page } = tab
     await page.getByText('3 of 4 steps differ').waitFor()
+    const parting = page.getByRole('region', { name: 'Where they part' })
+    expect((await parting.innerText()).replaceAll(/\s+/g, ' ')).toBe(
+      'The first step is the same: then left calls look_up (entry 2); right has nothing here 1 call only at the left 2 look_up kettle',
+    )
+    await page.getByLabel('Show').selectOption('Tool calls')
+    await expect.poll(() => page.locator('.compared-row:not(.is-head)').count()).toBe(2)
+    await page.getByLabel('Show').selectOption('Everything')
     await page.getByText('1 step is the same').click()
     await page.getByText('Refund my kettle').first().waitFor()
     const rows = await page

@@ -146,6 +146,20 @@ describe.skipIf(!CHROMIUM)(`what a space learnt (${CHROMIUM ? 'in Chromium' : NO
     await card.getByRole('button', { name: 'Approve' }).click()
     await page.getByRole('alert').filter({ hasText: 'Not changed' }).waitFor()
     await expect.poll(() => shown().count()).toBe(1)
+    await page.unroute('**/api/v1/statements/*')
+  })
+
+  it('approves several that were chosen at once', async () => {
+    const { page } = tab
+    for (const tool of ['pack', 'ship']) await failIn(tool)
+    await open(`/spaces/${space}`)
+    await expect.poll(() => shown().count(), { timeout: 25_000 }).toBe(3)
+    await page.getByRole('button', { name: 'Choose all 3' }).click()
+    await shown().filter({ hasText: 'book' }).getByRole('checkbox').uncheck()
+    await page.getByRole('button', { name: 'Approve 2' }).click()
+    await expect.poll(() => shown().count()).toBe(1)
+    const active = (await statements()).filter(({ state }) => state === 'active')
+    expect(active.map(({ text }) => text.slice(0, 6)).toSorted()).toEqual(['Bookin', '`pack`', '`ship`'])
   })
 
   it('shows each state on an address of its own, the skill of what is active, and what was revoked and why', async () => {

@@ -27,7 +27,9 @@ beforeAll(async () => {
 }, OPTIONS.timeout)
 
 describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OPTIONS, () => {
-  it('refuses a key that is none, and says so', async () => {
+  it('refuses a key that is none, and a link that is cut off, and says so', async () => {
+    await tab.page.goto(`${service.node.url}/console?cut#code=UpsPwNkhj`)
+    await tab.page.getByRole('alert').filter({ hasText: 'This link is not complete' }).waitFor()
     await tab.page.getByLabel('API key').fill('sk-nobody-has-this-key-at-all-0123456789')
     await tab.page.getByRole('button', { name: 'Sign in' }).click()
     await tab.page
@@ -96,9 +98,15 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
     const { page } = await browser.open(`${service.node.url}/console`)
     await signIn(page, project.token)
     const said = page.getByRole('status').filter({ hasText: 'The service does not answer' })
-    await page.route('**/health', (route) => route.abort())
+    const away = /\/health$|\/assets\/|\/console\/(?:data|api)\//
+    await page.route(away, (route) => route.abort())
     await said.waitFor()
-    await page.unroute('**/health')
+    // A view that was not opened before keeps the shell, and opens as soon as it can.
+    await page.getByRole('link', { name: 'Activity' }).click()
+    await page.getByText('This view opens as soon as it does.').waitFor()
+    await page.getByRole('navigation', { name: 'Views' }).waitFor()
+    await page.unroute(away)
+    await page.getByRole('heading', { name: 'Activity' }).waitFor()
     await said.waitFor({ state: 'hidden' })
   })
 
@@ -204,8 +212,11 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
     await page.goto(`${service.node.url}/console/spaces`)
     await page.getByRole('button', { name: 'New learning space' }).click()
     await page.getByLabel(/^User \(empty/).fill(run.user)
+    await page.getByLabel('Name', { exact: true }).fill('Refunds of kettles')
     await page.getByRole('button', { name: 'Create' }).click()
-    await page.getByText('topic').waitFor()
+    await page.getByRole('heading', { name: 'Refunds of kettles' }).waitFor()
+    await page.goto(`${service.node.url}/console/spaces`)
+    await page.getByRole('link', { name: 'Learning space Refunds of kettles' }).waitFor()
     await page.goto(`${service.node.url}/console/users/${encodeURIComponent(run.user)}`)
     await page.getByRole('button', { name: 'Erase this user…' }).click()
     const erase = page.getByRole('button', { name: 'Erase for good' })

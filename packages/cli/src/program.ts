@@ -2,6 +2,7 @@ import { VERSION } from 'annals/dist/version.js'
 import { Command } from 'commander'
 import { appendCommand } from './client/append.js'
 import { compactCommand } from './client/compact.js'
+import { compareCommand } from './client/compare.js'
 import { forkCommand } from './client/fork.js'
 import { latestCommand } from './client/latest.js'
 import { loginCommand, logoutCommand } from './client/login.js'
@@ -51,6 +52,7 @@ export function annalsProgram(): Command {
     .addCommand(sessionsCommand())
     .addCommand(showCommand())
     .addCommand(openCommand())
+    .addCommand(compareCommand())
     .addCommand(tailCommand())
     .addCommand(appendCommand())
     .addCommand(forkCommand())

@@ -7,16 +7,24 @@ import { clientFor, readAccess } from './access/service.ts'
 import { SignIn } from './access/sign_in.tsx'
 import { pathHere, useAddress } from './address/address.ts'
 import { FaultBoundary } from './parts/fault_boundary.tsx'
-import { Failure, Loading, NotFound } from './parts/states.tsx'
+import { Failure, NotFound } from './parts/states.tsx'
 import { SessionsPage } from './sessions/sessions_page.tsx'
 import { Shell } from './shell/shell.tsx'
+import { patiently, ViewLoading } from './shell/view_loading.tsx'
 
 /** A view whose code is loaded when it is first opened, or at once if the page was opened at its address. */
 const later = <Props extends object>(load: () => Promise<ComponentType<Props>>, address?: RegExp) => {
   const begun = address?.test(pathHere()) ? load() : undefined
   // Whoever is shown the view is told.
   begun?.catch(() => {})
-  return lazy(async () => ({ default: await (begun ?? load()) }))
+  let first = begun
+  return lazy(async () => ({
+    default: await patiently(() => {
+      const loaded = first ?? load()
+      first = undefined
+      return loaded
+    }),
+  }))
 }
 
 const ActivityPage = later(async () => (await import('./activity/activity_page.tsx')).ActivityPage)
@@ -33,6 +41,8 @@ const SpacesPage = later(async () => (await import('./spaces/spaces_page.tsx')).
 const UserPage = later(async () => (await import('./users/user_page.tsx')).UserPage)
 const UsersPage = later(async () => (await import('./users/users_page.tsx')).UsersPage)
 
+const AWAY_EVERY_MS = 2_000
+
 /** The whole page: first it asks what this browser has signed in to. */
 export function App() {
   const access = useQuery({
@@ -40,6 +50,8 @@ export function App() {
     queryFn: readAccess,
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: Number.POSITIVE_INFINITY,
+    // With the service away, nobody should have to press a button when it is back.
+    refetchInterval: ({ state }) => (state.status === 'error' ? AWAY_EVERY_MS : false),
   })
   if (access.isError) return <Failure is_page error={access.error} onRetry={() => void access.refetch()} />
   return access.data ? <SignedIn access={access.data} /> : null
@@ -77,7 +89,7 @@ function SignedIn({ access }: { access: Awaited<ReturnType<typeof readAccess>> }
         <ProjectContext value={project}>
           <Shell>
             <FaultBoundary key={`${project?.project_id} ${path}`}>
-              <Suspense fallback={<Loading what="the view" />}>
+              <Suspense fallback={<ViewLoading />}>
                 <View />
               </Suspense>
             </FaultBoundary>

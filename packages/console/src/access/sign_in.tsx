@@ -9,6 +9,9 @@ import { signIn } from './service.ts'
 const KEY_REFUSED =
   'This key is not valid, or it was revoked. Check that you copied all of it, or create another one.'
 
+const LINK_BROKEN =
+  'This link is not complete: something was cut off or changed on its way. Copy all of it, or print a new one with `npx annals console`. You can also sign in with an API key.'
+
 /** Signing in: by the printed link, or with an API key. */
 export function SignIn() {
   usePageTitle('Sign in')
@@ -17,13 +20,13 @@ export function SignIn() {
   const [is_busy, setBusy] = useState(() => location.hash.startsWith('#code='))
   const tried = useRef(false)
 
-  const run = async (work: () => Promise<void>) => {
+  const run = async (work: () => Promise<void>, is_link = false) => {
     setBusy(true)
     setFailure(undefined)
     try {
       await work()
     } catch (error) {
-      setFailure(reasonOf(error))
+      setFailure(reasonOf(error, is_link))
     } finally {
       setBusy(false)
     }
@@ -42,7 +45,7 @@ export function SignIn() {
     const code = location.hash.slice('#code='.length)
     // Removed from the address first, so that it is not copied, or kept in the browser's history.
     history.replaceState(null, '', location.pathname + location.search)
-    void run(() => open({ code }))
+    void run(() => open({ code }), true)
   })
 
   const submit = (event: FormEvent<HTMLFormElement>) => {
@@ -88,8 +91,10 @@ export function SignIn() {
   )
 }
 
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown, is_link: boolean): string {
   if (!(error instanceof AnnalsError)) return String(error)
+  // What is no code at all, the service refuses before it looks it up.
+  if (is_link && error.error === 'invalid_request') return LINK_BROKEN
   if (error.status === 401 && !error.message.startsWith('This link')) return KEY_REFUSED
   if (error.error === 'insufficient_scope')
     return 'This key cannot read. The console needs a key with the scope "read".'

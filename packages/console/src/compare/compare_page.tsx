@@ -1,6 +1,15 @@
-import { shownOutcome } from '@annals/messages/session'
-import { useMemo } from 'react'
-import { useAddress } from '../address/address.ts'
+import {
+  type Comparison,
+  compareSteps,
+  detailOf,
+  isSame,
+  type Row,
+  type Step,
+  shownOutcome,
+  stepsOf,
+} from '@annals/messages/session'
+import { useMemo, useRef } from 'react'
+import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { usePageTitle } from '../parts/page_title.ts'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
@@ -8,7 +17,6 @@ import { countText } from '../parts/timestamp.tsx'
 import { useFacts } from '../sessions/facts_query.ts'
 import { ENTRIES_MAX, useWholeLog, type WholeLog } from './compare_query.ts'
 import { ComparedRow } from './compared_row.tsx'
-import { align, isSame, type Row, stepsOf } from './steps.ts'
 
 /** Two sessions side by side. */
 export function ComparePage() {
@@ -30,9 +38,20 @@ export function ComparePage() {
 }
 
 function Compared({ left, right }: { left: WholeLog; right: WholeLog }) {
-  const rows = useMemo(() => align(stepsOf(left.items), stepsOf(right.items)), [left, right])
-  const runs = useMemo(() => runsOf(rows), [rows])
-  const different = rows.filter((row) => !isSame(row)).length
+  const { path, query } = useAddress()
+  const comparison = useMemo(() => compareSteps(stepsOf(left.items), stepsOf(right.items)), [left, right])
+  const { rows, different } = comparison
+  const shown = KINDS.find((kind) => kind === query.get('show'))
+  const runs = useMemo(
+    () =>
+      runsOf(
+        rows.filter(
+          ({ left, right }) => !shown || ((left ?? right)!.kind === 'call') === (shown === 'calls'),
+        ),
+      ),
+    [rows, shown],
+  )
+  const place = useRef<HTMLDivElement>(null)
   const sessions = [left.session, right.session]
   return (
     <div className="page">
@@ -45,7 +64,26 @@ function Compared({ left, right }: { left: WholeLog; right: WholeLog }) {
           {(left.is_cut || right.is_cut) && `, in the first ${countText(ENTRIES_MAX)} entries`}
         </p>
       </div>
-      <div className="compared">
+      <Parting
+        comparison={comparison}
+        onShow={() => place.current?.querySelector('.is-parting')?.scrollIntoView({ block: 'center' })}
+      />
+      <label className="by">
+        Show{' '}
+        <select
+          value={shown ?? ''}
+          onChange={({ target }) =>
+            navigate(withQuery(path, { ...Object.fromEntries(query), show: target.value || undefined }), {
+              replace: true,
+            })
+          }
+        >
+          <option value="">Everything</option>
+          <option value="calls">Tool calls</option>
+          <option value="said">Messages and events</option>
+        </select>
+      </label>
+      <div className="compared" ref={place}>
         <div className="compared-row is-head">
           <Head log={left} sessions={sessions} />
           <Head log={right} sessions={sessions} />
@@ -68,12 +106,69 @@ function Compared({ left, right }: { left: WholeLog; right: WholeLog }) {
                 key={`${key} ${index}`}
                 row={row}
                 is_same={false}
+                is_parting={row === rows[comparison.parts_at ?? -1]}
                 ids={[left.session.id, right.session.id]}
               />
             ))
           )
         })}
       </div>
+    </div>
+  )
+}
+
+const KINDS = ['calls', 'said'] as const
+const CALLS_SHOWN = 20
+
+/** Where two runs part, and which calls only one of them made. */
+function Parting({ comparison, onShow }: { comparison: Comparison; onShow: () => void }) {
+  const { rows, parts_at, only_left, only_right } = comparison
+  const row = parts_at === undefined ? undefined : rows[parts_at]
+  if (!row) return null
+  return (
+    <section className="parting" aria-label="Where they part">
+      <p>
+        {parts_at === 0
+          ? 'They differ from the first step'
+          : parts_at === 1
+            ? 'The first step is the same'
+            : `The first ${countText(parts_at!)} steps are the same`}
+        :{' '}
+        <button type="button" className="plain" onClick={onShow}>
+          then left {briefOf(row.left)}; right {briefOf(row.right)}
+        </button>
+      </p>
+      <CallsAlone name="left" calls={only_left} />
+      <CallsAlone name="right" calls={only_right} />
+    </section>
+  )
+}
+
+function briefOf(step: Step | undefined): string {
+  if (!step) return 'has nothing here'
+  return step.kind === 'call' ? `calls ${step.name} (entry ${step.seq})` : `${step.name} (entry ${step.seq})`
+}
+
+function CallsAlone({ name, calls }: { name: string; calls: Step[] }) {
+  if (calls.length === 0) return null
+  return (
+    <div>
+      <p>
+        {countText(calls.length)} {calls.length === 1 ? 'call' : 'calls'} only at the {name}
+      </p>
+      <ul>
+        {calls.slice(0, CALLS_SHOWN).map((call, index) => (
+          <li key={index} className={call.verdict === 'failed' ? 'is-failed' : ''}>
+            <span className="seq mono">{countText(call.seq)}</span>{' '}
+            <span className="mono call-name">{call.name}</span>{' '}
+            <span className="mono faint">{detailOf(call.text)}</span>
+            {call.verdict === 'failed' && <span className="call-state"> failed</span>}
+          </li>
+        ))}
+        {calls.length > CALLS_SHOWN && (
+          <li className="hint">and {countText(calls.length - CALLS_SHOWN)} more</li>
+        )}
+      </ul>
     </div>
   )
 }

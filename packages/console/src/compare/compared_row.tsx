@@ -1,8 +1,8 @@
+import { detailOf, type Row, type Step } from '@annals/messages/session'
 import { diffWordsWithSpace } from 'diff'
-import { useMemo } from 'react'
+import { useMemo, useState } from 'react'
 import { Link } from '../address/link.tsx'
 import { LongText } from '../parts/long_text.tsx'
-import type { Row, Step } from './steps.ts'
 
 const TEXT_MAX = 1_200
 /** Longer texts are not compared word by word. */
@@ -10,10 +10,20 @@ const COMPARED_MAX = 8_000
 const DIFF_MS_MAX = 100
 
 /** Two steps beside each other, with what differs marked. */
-export function ComparedRow({ row, is_same, ids }: { row: Row; is_same: boolean; ids: [string, string] }) {
+export function ComparedRow(props: {
+  row: Row
+  is_same: boolean
+  /** Whether the runs part here. */
+  is_parting?: boolean
+  ids: [string, string]
+}) {
+  const { row, is_same, is_parting, ids } = props
   const { left, right } = row
+  const is_call = (left ?? right)!.kind === 'call'
   return (
-    <div className={`compared-row ${is_same ? '' : left && right ? 'is-changed' : 'is-alone'}`}>
+    <div
+      className={`compared-row ${is_call ? 'is-call' : ''} ${is_parting ? 'is-parting' : ''} ${is_same ? '' : left && right ? 'is-changed' : 'is-alone'}`}
+    >
       <Side step={left} other={right} id={ids[0]} side="left" />
       <Side step={right} other={left} id={ids[1]} side="right" />
     </div>
@@ -43,16 +53,39 @@ function Side({ step, other, id, side }: SideParts) {
         <span className={kind === 'said' ? 'speaker-name' : 'mono call-name'}>{name}</span>
         {verdict && <span className="call-state">{verdict === 'ok' ? 'answered' : verdict}</span>}
       </p>
-      <Differing text={text} other={other?.text} side={side} />
-      {result !== undefined && (
-        <>
-          <p className="call-label">Result</p>
-          <Differing text={result} other={other?.result} side={side} />
-        </>
+      {kind === 'call' ? (
+        <Folded label="Arguments" text={text} other={other?.text} side={side} />
+      ) : (
+        <Differing text={text} other={other?.text} side={side} />
       )}
+      {result !== undefined && <Folded label="Result" text={result} other={other?.result} side={side} />}
     </section>
   )
 }
+
+const UNFOLDED_MAX = 240
+
+/** Arguments or a result: folded where they are long, or the same on both sides, to what they are about. */
+function Folded(props: { label: string; text: string; other: string | undefined; side: SideParts['side'] }) {
+  const { label, text, other, side } = props
+  const is_short = text.length <= UNFOLDED_MAX && text !== other
+  const [is_open, setOpen] = useState(is_short)
+  return (
+    <details open={is_open} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary className="call-label">
+        {label}{' '}
+        {!is_open && (
+          <span className="mono">
+            {text === other ? 'the same' : (detailOf(text) ?? text.slice(0, BRIEF_MAX))}
+          </span>
+        )}
+      </summary>
+      {is_open && <Differing text={text} other={other} side={side} />}
+    </details>
+  )
+}
+
+const BRIEF_MAX = 80
 
 /** A text; the words in it that the other one lacks are marked. */
 function Differing({

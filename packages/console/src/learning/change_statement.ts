@@ -40,6 +40,27 @@ export function useChangeStatement(space_id: string, shown: State) {
   })
 }
 
+/** Changes several statements of a list that shows one state, in order, up to the first that is refused. */
+export function useChangeStatements(space_id: string, shown: State) {
+  const { annals, project_id } = useProject()
+  const queries = useQueryClient()
+  const learnt = [project_id, 'learnt', space_id]
+  return useMutation({
+    mutationFn: async (changes: Array<{ id: string; change: StatementChange }>) => {
+      for (const { id, change } of changes) {
+        const changed = await annals.learningSpaces.changeStatement(id, change)
+        queries.setQueryData<InfiniteData<Page<Statement>>>(
+          [...learnt, 'statements', shown],
+          (data) => data && { ...data, pages: data.pages.map((page) => withChanged(page, changed, shown)) },
+        )
+      }
+      return changes.length
+    },
+    onSuccess: (count) => say(count === 1 ? 'One statement changed.' : `${count} statements changed.`),
+    onSettled: () => void queries.invalidateQueries({ queryKey: learnt }),
+  })
+}
+
 function withChanged(page: Page<Statement>, changed: Statement, shown: State): Page<Statement> {
   const items = page.items
     .map((one) => (one.id === changed.id ? changed : one))

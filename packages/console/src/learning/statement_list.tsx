@@ -3,7 +3,7 @@ import { useRef, useState } from 'react'
 import { useProject } from '../access/project_context.tsx'
 import { navigate } from '../address/address.ts'
 import { useKeys } from '../shell/shortcuts.ts'
-import { DECISIONS, useChangeStatement } from './change_statement.ts'
+import { DECISIONS, useChangeStatement, useChangeStatements } from './change_statement.ts'
 import type { State } from './learning_query.ts'
 import { StatementCard } from './statement_card.tsx'
 import { StatementEditor } from './statement_editor.tsx'
@@ -15,12 +15,15 @@ export function StatementList(props: { space_id: string; state: State; items: St
   const list = useRef<HTMLOListElement>(null)
   const [current, setCurrent] = useState<string>()
   const [edited, setEdited] = useState<string>()
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const changing = useChangeStatement(space_id, state)
   const may = may_write ? DECISIONS[state] : {}
 
   const at = items.findIndex(({ id }) => id === current)
   const focus = (id: string | undefined) =>
     list.current?.querySelector<HTMLElement>(`[data-statement="${id}"]`)?.focus()
+  const choose = (id: string) =>
+    setChosen(new Set(chosen.has(id) ? [...chosen].filter((one) => one !== id) : [...chosen, id]))
   const close = (id: string) => {
     setEdited(undefined)
     // Once the editor is gone: removing what has the focus would lose it.
@@ -47,6 +50,7 @@ export function StatementList(props: { space_id: string; state: State; items: St
     ),
     a: onCurrent(may.approve, ({ id }) => change(id, { state: 'active' })),
     r: onCurrent(may.retire, ({ id }) => change(id, { state: 'retired' })),
+    x: onCurrent(may.approve, ({ id }) => choose(id)),
     e: onCurrent(may.edit, ({ id }) => setEdited(id)),
   })
   return (
@@ -55,6 +59,13 @@ export function StatementList(props: { space_id: string; state: State; items: St
         <p className="failure-line" role="alert">
           Not changed: {changing.error.message}
         </p>
+      )}
+      {may.approve && items.length > 1 && (
+        <AllOfThem
+          {...{ space_id, state, items, may }}
+          chosen={items.filter(({ id }) => chosen.has(id))}
+          onChoose={(ids) => setChosen(new Set(ids))}
+        />
       )}
       <ol className="statements" aria-label={`Statements: ${state}`} ref={list}>
         {items.map((statement) => (
@@ -66,6 +77,16 @@ export function StatementList(props: { space_id: string; state: State; items: St
               tabIndex={-1}
               onFocus={() => setCurrent(statement.id)}
             >
+              {may.approve && items.length > 1 && (
+                <label className="check">
+                  <input
+                    type="checkbox"
+                    checked={chosen.has(statement.id)}
+                    onChange={() => choose(statement.id)}
+                  />
+                  <span className="visually-hidden">Choose {statement.text}</span>
+                </label>
+              )}
               <StatementCard statement={statement} />
               {edited === statement.id ? (
                 <StatementEditor
@@ -86,6 +107,60 @@ export function StatementList(props: { space_id: string; state: State; items: St
         ))}
       </ol>
     </>
+  )
+}
+
+/** Decides several statements at once, one after the other; what was not decided stays chosen. */
+function AllOfThem(props: {
+  space_id: string
+  state: State
+  items: Statement[]
+  chosen: Statement[]
+  may: (typeof DECISIONS)[State]
+  onChoose: (ids: string[]) => void
+}) {
+  const { space_id, state, items, chosen, may, onChoose } = props
+  const deciding = useChangeStatements(space_id, state)
+  const decide = (to: 'active' | 'retired') =>
+    deciding.mutate(chosen.map(({ id }) => ({ id, change: { state: to } })))
+  const is_all = chosen.length === items.length
+  return (
+    <div className="decisions" role="group" aria-label="Chosen statements">
+      <button
+        type="button"
+        className="button is-small"
+        onClick={() => onChoose(is_all ? [] : items.map(({ id }) => id))}
+      >
+        {is_all ? 'Choose none' : `Choose all ${items.length}`}
+      </button>
+      {chosen.length > 0 && (
+        <>
+          <button
+            type="button"
+            className="button is-small is-primary"
+            disabled={deciding.isPending}
+            onClick={() => decide('active')}
+          >
+            {may.approve} {chosen.length}
+          </button>
+          {may.retire && (
+            <button
+              type="button"
+              className="button is-small"
+              disabled={deciding.isPending}
+              onClick={() => decide('retired')}
+            >
+              {may.retire} {chosen.length}
+            </button>
+          )}
+        </>
+      )}
+      {deciding.isError && (
+        <span className="failure-line" role="alert">
+          Not all were changed: {deciding.error.message}
+        </span>
+      )}
+    </div>
   )
 }
 

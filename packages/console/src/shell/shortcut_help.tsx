@@ -41,6 +41,7 @@ const GROUPS: Array<{ title: string; keys: Array<[string, string]> }> = [
       ['a', 'Approve it'],
       ['e', 'Edit it; Ctrl Enter saves, Esc cancels'],
       ['r', 'Reject or retire it'],
+      ['x', 'Choose it, to decide several at once'],
       ['o', 'Open the first entry that it cites'],
     ],
   },

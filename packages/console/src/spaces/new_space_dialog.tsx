@@ -23,10 +23,11 @@ export function NewSpaceDialog({
     const form = new FormData(event.currentTarget)
     const meta = parsedText(String(form.get('meta') || '{}'))
     if (!isObject(meta)) return setFailure('Meta must be a JSON object, such as {"topic": "refunds"}.')
+    const name = String(form.get('name')).trim()
     try {
       const space = await annals.learningSpaces.create({
         user: String(form.get('user')).trim() || undefined,
-        meta,
+        meta: name === '' ? meta : { name, ...meta },
       })
       void queries.invalidateQueries({ queryKey: [project_id, 'spaces'] })
       onClose()
@@ -39,18 +40,16 @@ export function NewSpaceDialog({
     <Dialog title="New learning space" is_open={is_open} onClose={onClose}>
       <form onSubmit={(event) => void submit(event)} className="confirm">
         <label className="field">
+          <span>Name</span>
+          <input name="name" autoComplete="off" maxLength={200} />
+        </label>
+        <label className="field">
           <span>User (empty: the whole project)</span>
           <input name="user" defaultValue={user} autoComplete="off" spellCheck={false} />
         </label>
         <label className="field">
           <span>Meta (a JSON object)</span>
-          <textarea
-            name="meta"
-            className="mono"
-            rows={5}
-            defaultValue={'{\n  "topic": ""\n}'}
-            spellCheck={false}
-          />
+          <textarea name="meta" className="mono" rows={5} defaultValue="{}" spellCheck={false} />
         </label>
         <p className="failure-line" role="alert">
           {failure}

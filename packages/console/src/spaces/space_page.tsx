@@ -16,6 +16,7 @@ import { Failure, Loading } from '../parts/states.tsx'
 import { Timestamp } from '../parts/timestamp.tsx'
 import { useIdentifier } from '../sessions/facts_query.ts'
 import { MetaEditor } from './meta_editor.tsx'
+import { spaceName } from './space_name.ts'
 import { SpaceSessions } from './space_sessions.tsx'
 import '../styles/learning.css'
 
@@ -41,13 +42,20 @@ export function SpacePage({ id }: { id: string }) {
   if (!space.data) return <Loading what="the learning space" />
   const { meta, created_at, updated_at } = space.data
   const is_empty = Object.keys(meta).length === 0
+  const name = spaceName(meta)
   return (
     <div className="page is-detail">
       <p className="crumbs">
         <Link to="/spaces">Learning spaces</Link>
+        {name !== undefined && (
+          <>
+            <span aria-hidden="true"> / </span>
+            <span className="mono">{id}</span>
+          </>
+        )}
       </p>
       <div className="page-head">
-        <h1 className="mono">{id}</h1>
+        <h1 className={name === undefined ? 'mono' : ''}>{name ?? id}</h1>
         <CopyButton what="the id" text={() => id}>
           Copy id
         </CopyButton>

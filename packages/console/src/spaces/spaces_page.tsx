@@ -18,6 +18,7 @@ import {
 } from '../sessions/conditions.ts'
 import { useIdentifier } from '../sessions/facts_query.ts'
 import { NewSpaceDialog } from './new_space_dialog.tsx'
+import { spaceName } from './space_name.ts'
 
 const CHIPS_MAX = 8
 const idOf = ({ id }: { id: string }) => id
@@ -116,9 +117,13 @@ export function SpacesPage() {
                 <Owner user_id={user_id} page={pages[Math.floor(index / per_page)]!} />
               </div>
               <div role="cell" className="cell-id">
-                <Link className="row-link mono" to={`/spaces/${id}`}>
+                <Link className="row-link" to={`/spaces/${id}`} title={id}>
                   <span className="visually-hidden">Learning space </span>
-                  {id.slice(0, 4)}…{id.slice(-8)}
+                  {spaceName(meta) ?? (
+                    <span className="mono">
+                      {id.slice(0, 4)}…{id.slice(-8)}
+                    </span>
+                  )}
                 </Link>
               </div>
               <div role="cell" className="cell-configs">

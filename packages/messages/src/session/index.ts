@@ -1,5 +1,14 @@
 export { detailOf } from './call_detail.js'
 export { type IndexedCall, type IndexedPiece, type IndexState, indexCalls } from './call_index.js'
+export {
+  align,
+  type Comparison,
+  compareSteps,
+  isSame,
+  type Row,
+  type Step,
+  stepsOf,
+} from './compare.js'
 export type {
   Block,
   LogEntry,
