@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
+import { newBytes, putBlob, sha256Of } from '../harness/blobs.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
 import { useSharedService } from '../harness/service.ts'
@@ -10,7 +11,10 @@ const service = useSharedService()
 const annals = useTransfers(service)
 
 /** A session with an input of each state, an open request and a resolved one, and a lease. */
-async function fill(api: ApiClient) {
+async function fill(api: ApiClient, token: string) {
+  const bytes = newBytes(50)
+  await putBlob(service.node.url, token, bytes)
+  const file = { annals_blob: sha256Of(bytes), media_type: 'text/plain' }
   const { id } = expectOk(await api.createSession({ user: 'ada' }), 201)
   const send = async (more: object) => {
     const body = { id: randomUUID(), mode: 'queue', kind: 'event', type: 'go', data: { n: 1.5 }, ...more }
@@ -19,7 +23,10 @@ async function fill(api: ApiClient) {
   }
   const applied = await send({})
   const message = { kind: 'message', type: undefined, data: undefined, blob: { role: 'user', content: 'hi' } }
-  const pending = [await send({}), await send({ ...message, not_before: '2999-01-01T00:00:00Z' })]
+  const pending = [
+    await send({ data: { file } }),
+    await send({ ...message, not_before: '2999-01-01T00:00:00Z' }),
+  ]
   const withdrawn = await send({})
   expectOk(await api.request('POST', `/api/v1/session/${id}/entries`, { body: { apply: [applied] } }), 201)
   expectOk(await api.request('DELETE', `/api/v1/session/${id}/inbox/${withdrawn}`))
@@ -43,7 +50,7 @@ it('inbox and requests are in an export and work where it is imported, without t
   const [source, target] = [await service.newProject(), await service.newProject()]
   const api = await service.newClient({ token: source.token })
   const there = await service.newClient({ token: target.token })
-  const { id, pending, open, resolved, fence } = await fill(api)
+  const { id, pending, open, resolved, fence } = await fill(api, source.token)
   const { path, body } = await annals.export(source.name)
   await annals.import(path, target.name)
   await annals.import(path, target.name)

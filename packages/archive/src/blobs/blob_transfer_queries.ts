@@ -81,7 +81,7 @@ WHERE b.project_id = $1 AND b.id = $2 AND b.sha256 IS NULL RETURNING b.id`,
     'lock_skills_of_restored_references',
     'SELECT k.id FROM skills k WHERE k.project_id = $1 AND k.id = ANY ($2::uuid[]) ORDER BY k.id FOR KEY SHARE',
   ),
-  /** Those of entries and skills that there are, to blobs that there are. Rows: one for each that was stored. */
+  /** Those of entries, skills and inputs (under seq 0 of their session) that there are, to blobs that there are. Rows: one for each that was stored. */
   references: planned(
     'restore_blob_references',
     `
@@ -89,7 +89,9 @@ INSERT INTO blob_references AS r (project_id, owner_id, seq, sha256)
 SELECT $1, (l ->> 'owner_id')::uuid, (l ->> 'seq')::bigint, l ->> 'sha256' FROM jsonb_array_elements($2::jsonb) AS l
 WHERE EXISTS (SELECT FROM blobs b WHERE b.project_id = $1 AND b.sha256 = l ->> 'sha256') AND (
   EXISTS (SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = (l ->> 'owner_id')::uuid AND e.seq = (l ->> 'seq')::bigint)
-  OR (l ->> 'seq' = '0' AND EXISTS (SELECT FROM skills k WHERE k.project_id = $1 AND k.id = (l ->> 'owner_id')::uuid)))
+  OR (l ->> 'seq' = '0' AND (
+    EXISTS (SELECT FROM skills k WHERE k.project_id = $1 AND k.id = (l ->> 'owner_id')::uuid)
+    OR EXISTS (SELECT FROM session_heads h WHERE h.project_id = $1 AND h.session_id = (l ->> 'owner_id')::uuid))))
 ON CONFLICT DO NOTHING RETURNING r.seq`,
   ),
 } as const
