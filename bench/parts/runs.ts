@@ -1,6 +1,7 @@
 import { BenchFailure } from '../failure.ts'
 import type { BenchContext, Figure, Part } from '../part.ts'
 import type { BenchDatabase } from '../postgres.ts'
+import type { Service } from '../service.ts'
 import { callApi, openProject } from '../sessions.ts'
 
 const CALLERS = 8
@@ -70,6 +71,7 @@ export const runs: Part = {
       ctx.say(`${name}: p99 ${values.map((ms) => ms.toFixed(1)).join(', ')} ms`)
       figures.push({ name: `${name}: p99`, unit: 'ms', better: 'lower', values, at_least: P99_MS })
     }
+    figures.push(await interrupts(ctx, service, await openProject(await ctx.startService(database), PROJECT)))
     return figures
   },
 }
@@ -80,6 +82,38 @@ async function load(database: BenchDatabase, ...counts: [timers: number, due: nu
 
 /** How many parameters a statement has. */
 const lastOf = (step: string) => Math.max(...[...step.matchAll(/\$(\d)/g)].map(([, n]) => Number(n)))
+
+/** From a stop that is sent to one node until the tail of the session's inbox at another node hears of it. */
+async function interrupts(ctx: BenchContext, here: Service, there: Service): Promise<Figure> {
+  const body = JSON.stringify({})
+  const { id } = await callApi<{ id: string }>(here, { method: 'POST', path: '/api/v1/session', body })
+  const inbox = `/api/v1/session/${id}/inbox`
+  const headers = { authorization: `Bearer ${there.token}`, accept: 'text/event-stream' }
+  const tail = await fetch(`${there.url}${inbox}`, { headers })
+  const frames = tail.body!.pipeThrough(new TextDecoderStream()).getReader()
+  const waits: number[] = []
+  for (let n = 0; n < (ctx.quick ? 20 : 500); n += 1) {
+    const began = performance.now()
+    const stop = { mode: 'interrupt', kind: 'event', type: 'stop', data: { marker: `stop ${n}.` } }
+    const sent = callApi(here, { method: 'POST', path: inbox, body: JSON.stringify(stop) })
+    for (let heard = ''; !heard.includes(`"stop ${n}."`); ) {
+      const { value, done } = await frames.read()
+      if (done) throw new BenchFailure('the tail ended')
+      heard += value
+    }
+    waits.push(performance.now() - began)
+    await sent
+  }
+  await frames.cancel()
+  const values = [p99Of(waits)]
+  ctx.say(`interrupt: p99 ${values[0]!.toFixed(1)} ms`)
+  return { name: 'interrupt at another node: p99', unit: 'ms', better: 'lower', values, at_least: 50 }
+}
+
+function p99Of(waits: number[]): number {
+  waits.sort((a, b) => a - b)
+  return waits[Math.min(waits.length - 1, Math.floor(waits.length * 0.99))]!
+}
 
 /** The 99th percentile of what callers waited for, each with one call after another. */
 async function measure(ctx: BenchContext, call: () => Promise<unknown>): Promise<number> {
@@ -93,6 +127,5 @@ async function measure(ctx: BenchContext, call: () => Promise<unknown>): Promise
     }
   }
   await Promise.all(Array.from({ length: CALLERS }, work))
-  waits.sort((a, b) => a - b)
-  return waits[Math.min(waits.length - 1, Math.floor(waits.length * 0.99))]!
+  return p99Of(waits)
 }
