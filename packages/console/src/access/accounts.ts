@@ -11,6 +11,8 @@ export interface Accounts {
   /** The current project of this tab. */
   active: string | undefined
   is_admin: boolean
+  /** Whether people sign in at an issuer. */
+  has_issuer?: boolean | undefined
 }
 
 const ACTIVE = 'annals.project'
@@ -41,10 +43,13 @@ export function changed(accounts: Accounts, change: Change): Accounts {
 }
 
 /** The accounts of a tab that was just opened: it shows the project that this tab, or else any tab, showed last. */
-export function accountsOf({ projects, is_admin }: { projects: Account[]; is_admin: boolean }): Accounts {
+export function accountsOf({
+  projects,
+  ...access
+}: { projects: Account[] } & Pick<Accounts, 'is_admin' | 'has_issuer'>): Accounts {
   const kept = [sessionStorage.getItem(ACTIVE), localStorage.getItem(ACTIVE)]
   const active = kept.find((id) => projects.some(({ project_id }) => project_id === id))
-  return { open: projects, active: active ?? projects[0]?.project_id, is_admin }
+  return { open: projects, active: active ?? projects[0]?.project_id, ...access }
 }
 
 /** Keeps which project the tab shows: its id, which is no secret. */

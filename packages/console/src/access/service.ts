@@ -58,7 +58,7 @@ export async function ask<Data>(
 }
 
 /** What this browser has signed in to. Asking for it also puts off the end of these sessions. */
-export function readAccess(): Promise<{ projects: Account[]; is_admin: boolean }> {
+export function readAccess(): Promise<{ projects: Account[]; is_admin: boolean; has_issuer?: boolean }> {
   return ask('/console/access')
 }
 

@@ -12,11 +12,20 @@ const KEY_REFUSED =
 const LINK_BROKEN =
   'This link is not complete: something was cut off or changed on its way. Copy all of it, or print a new one with `npx annals console`. You can also sign in with an API key.'
 
-/** Signing in: by the printed link, or with an API key. */
+/** By the reason with which the service sent somebody back who signed in at the issuer. */
+const NOT_SIGNED_IN = new Map([
+  ['address', 'Your account has no verified address that may sign in here.'],
+  ['no_project', 'You are no member of a project. Ask an administrator to invite you.'],
+  ['refused', 'Signing in did not succeed. Try it again.'],
+])
+
+/** Signing in: by the printed link, at an issuer, or with an API key. */
 export function SignIn() {
   usePageTitle('Sign in')
   const { accounts, change } = useAccounts()
-  const [failure, setFailure] = useState<string>()
+  const [failure, setFailure] = useState(() =>
+    NOT_SIGNED_IN.get(new URLSearchParams(location.search).get('sign_in_failed') ?? ''),
+  )
   const [is_busy, setBusy] = useState(() => location.hash.startsWith('#code='))
   const tried = useRef(false)
 
@@ -63,6 +72,11 @@ export function SignIn() {
       <form className="sign-in-card" onSubmit={submit} aria-busy={is_busy}>
         <h1 className="wordmark">Annals</h1>
         <p className="lede">What your agents did, in order.</p>
+        {accounts.has_issuer && (
+          <a className="button is-primary" href="/console/oidc/start">
+            Sign in with your account
+          </a>
+        )}
         <label className="field">
           <span>API key</span>
           <input

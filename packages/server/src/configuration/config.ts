@@ -42,6 +42,11 @@ export function readConfig(given: Record<string, string | undefined>): Config {
     throw new StartError(
       'ANNALS_S3_ACCESS_KEY_ID and ANNALS_S3_SECRET_ACCESS_KEY must be set together. Set both, or neither.',
     )
+  const oidc = [config.oidc_client_id, config.oidc_client_secret, config.public_url]
+  if (config.oidc_issuer !== undefined && oidc.includes(undefined))
+    throw new StartError(
+      'ANNALS_OIDC_ISSUER needs ANNALS_OIDC_CLIENT_ID, ANNALS_OIDC_CLIENT_SECRET and ANNALS_PUBLIC_URL, too. Set all of them.',
+    )
   if (config.s3_bucket === undefined && config.blob_bytes_max > DATABASE_BLOB_BYTES_MAX)
     throw new StartError(
       `ANNALS_BLOB_BYTES_MAX must be at most ${DATABASE_BLOB_BYTES_MAX} without ANNALS_S3_BUCKET. Correct it and start again.`,

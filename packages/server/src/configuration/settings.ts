@@ -81,6 +81,27 @@ export const SETTINGS = {
   behind_tls: flag(
     'true: a proxy in front terminates TLS, so that HOST may be a public address without a warning',
   ),
+  public_url: optional('address under which browsers reach the service; OIDC needs it', {
+    pattern: { test: (text) => isOrigin(text) },
+    takes: 'an origin such as https://annals.example.com, without a path or a trailing slash',
+  }),
+  oidc_issuer: optional(
+    'URL of the OpenID Connect issuer at which people sign in to the console; unset: only keys open it',
+    {
+      pattern: /^(https:\/\/[^@]+|http:\/\/(127\.0\.0\.1|localhost)(:\d+)?(\/.*)?)$/,
+      takes: 'a URL that begins with https://; http:// only for this machine',
+    },
+  ),
+  oidc_client_id: optional('id that the issuer gave to the service', VISIBLE),
+  oidc_client_secret: optional('secret that the issuer gave to the service', VISIBLE),
+  oidc_allowed_domains: optional(
+    'domains of the addresses of people who may sign in, separated by commas; unset: any',
+    { pattern: /^[A-Za-z0-9.-]+(,[A-Za-z0-9.-]+)*$/, takes: 'domains with commas between them' },
+  ),
+  oidc_roles_claim: optional(
+    'claim that lists the groups of a person, such as groups: annals:<project>:<role> and annals:owner give roles; unset: only invitations do',
+    VISIBLE,
+  ),
   cors_origins: optional('origins whose web pages may call the API, separated by commas, or *; unset: none', {
     pattern: { test: (text) => text === '*' || text.split(',').every(isOrigin) },
     takes:

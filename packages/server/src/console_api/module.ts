@@ -1,4 +1,5 @@
 import type { Module } from '../module.js'
+import { PEOPLE_MODULE } from '../people/module.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
 
 /** The console: its page, how a browser signs in, and the data that only it shows. */
@@ -7,11 +8,24 @@ export const CONSOLE_MODULE: Module = {
   tables: [],
   open: (kits, opened) => {
     const { tokens, adminSessions } = opened(PROJECTS_MODULE)
+    const { issuer } = opened(PEOPLE_MODULE)
     return {
       routes: async () => {
         const { consoleRoutes } = await import('./console_routes.js')
-        const parts = { ...kits, tokens, adminSessions, refuse: () => undefined }
-        return { open: (app) => consoleRoutes(app, parts) }
+        const parts = {
+          ...kits,
+          tokens,
+          adminSessions,
+          has_issuer: issuer !== undefined,
+          refuse: () => undefined,
+        }
+        const oidc = issuer && (await import('./oidc_routes.js'))
+        return {
+          open: (app) => {
+            oidc?.oidcRoutes(app, { ...kits, issuer: issuer!, adminSessions })
+            return consoleRoutes(app, parts)
+          },
+        }
       },
     }
   },

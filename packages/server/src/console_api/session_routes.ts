@@ -35,6 +35,8 @@ export interface SignInParts {
   tokens: TokenDirectory
   /** If there is an admin token. */
   adminSessions: AdminSessions | undefined
+  /** Whether people sign in at an issuer. */
+  has_issuer?: boolean
   database: SharedDatabase
 }
 
@@ -89,7 +91,7 @@ export function sessionRoutes(app: AppServer, parts: SignInParts): void {
       }
       const is_admin = (await adminSessions?.renew(admin)) ?? false
       if (is_admin) keep(reply, ADMIN, admin)
-      return answer(reply, JSON.stringify({ projects, is_admin }))
+      return answer(reply, JSON.stringify({ projects, is_admin, has_issuer: parts.has_issuer }))
     },
   )
 

@@ -5,7 +5,7 @@ import type { Database, Queryable, Tenant } from '../postgres/database.js'
 import { FIND_PROJECT } from '../projects/project_queries.js'
 import { findProject, storeToken } from '../projects/projects.js'
 import type { Grant } from '../projects/tokens/key_look_ups.js'
-import { ALL_SCOPES, hashToken, mintToken, type Scope } from '../projects/tokens/token.js'
+import { ALL_SCOPES, hashToken, mintToken, SCOPES, type Scope } from '../projects/tokens/token.js'
 import { END_SESSION, FORGET_EXPIRED_SIGN_INS, RENEW_SESSION, TAKE_SIGN_IN_CODE } from './console_queries.js'
 
 const CODE_MINUTES_MAX = 15
@@ -55,6 +55,15 @@ export async function beginSessionByKey(database: Queryable, grant: Grant): Prom
   const { key_id, project_id, person } = grant
   const of = { parent_id: key_id, member_id: person?.member_id }
   return beginSession({ database, project_id }, [...grant.scopes] as Scope[], of)
+}
+
+/** Begins a session for somebody who signed in at the issuer: with the rights that the role gives at the time. */
+export async function beginSessionOfMember(
+  database: Queryable,
+  { member_id, project_id }: { member_id: string; project_id: string },
+): Promise<ConsoleSession> {
+  await database.query(FORGET_EXPIRED_SIGN_INS, [])
+  return beginSession({ database, project_id }, SCOPES, { member_id })
 }
 
 async function beginSession(

@@ -1,11 +1,35 @@
-import type { Module } from '../module.js'
+import { Loop } from '../lifecycle/background.js'
+import type { Module, OpenModule } from '../module.js'
+import { describeError } from '../postgres/database_errors.js'
+import { Issuer } from './issuer.js'
+import { checkPeople } from './sign_ins.js'
+
+/** Between two looks for people about whom the issuer is to be asked again, on average. */
+const LOOK_MS = 20_000
+
+export interface People extends OpenModule {
+  /** At which people sign in, if one is configured. */
+  issuer: Issuer | undefined
+}
 
 /** People: members of projects with their roles, personal tokens, and the issuer at which they sign in. */
-export const PEOPLE_MODULE: Module = {
+export const PEOPLE_MODULE: Module<People> = {
   name: 'people',
-  open: (kits) => ({
-    routes: async () => (await import('./people_routes.js')).peopleRoutes(kits),
-  }),
+  open: (kits) => {
+    const { config, background } = kits
+    const { database, logger } = background
+    const issuer = config.oidc_issuer === undefined ? undefined : new Issuer(config)
+    const failure = 'the issuer could not be asked about people'
+    const warn = (error: unknown) => logger.warn({ err: describeError(error) }, failure)
+    const check = (from: Issuer) => () => checkPeople(database, from, warn)
+    return {
+      issuer,
+      routes: async () => (await import('./people_routes.js')).peopleRoutes(kits),
+      ...(issuer && {
+        background: () => new Loop({ ...background, failure, poll: check(issuer), poll_ms: LOOK_MS }),
+      }),
+    }
+  },
   tables: [
     {
       name: 'members',

@@ -189,10 +189,10 @@ FROM audit a WHERE a.seq >= $1 ORDER BY a.seq LIMIT $2`,
 const untilIdle = (began: string) =>
   `least(now() + interval '${CONSOLE_IDLE_HOURS_MAX} hours', ${began} + interval '${CONSOLE_SESSION_DAYS_MAX} days')`
 
-/** Parameters: $1 id. */
+/** Parameters: $1 id, $2 the person if it is an owner's, or null. */
 export const BEGIN_ADMIN_SESSION = prepared(
   'begin_admin_session',
-  `INSERT INTO admin_sessions (id, expires_at) VALUES ($1, ${untilIdle('now()')})`,
+  `INSERT INTO admin_sessions (id, expires_at, person_id) VALUES ($1, ${untilIdle('now()')}, $2)`,
 )
 
 export const FORGET_EXPIRED_ADMIN_SESSIONS = prepared(

@@ -20,11 +20,11 @@ export class AdminSessions {
     readonly admin_token: string,
   ) {}
 
-  /** Its token. */
-  async begin(): Promise<string> {
+  /** Its token. `person_id`: of an owner who signed in at the issuer. */
+  async begin(person_id: string | null = null): Promise<string> {
     const id = randomUUID()
     await this.database.query(FORGET_EXPIRED_ADMIN_SESSIONS, [])
-    await this.database.query(BEGIN_ADMIN_SESSION, [id])
+    await this.database.query(BEGIN_ADMIN_SESSION, [id, person_id])
     return `${id}.${this.signatureOf(id)}`
   }
 
