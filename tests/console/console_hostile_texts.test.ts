@@ -105,7 +105,7 @@ describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER
       `users/${encodeURIComponent(user)}`,
     ]) {
       await page.goto(`${service.node.url}/console/${path}`)
-      await page.getByText('U+202E').first().waitFor()
+      await page.getByText('U+202E').filter({ visible: true }).first().waitFor()
       if (path.endsWith(id)) {
         await entry(1).getByText('نامه').waitFor()
         await entry(4).getByText('U+200C').first().waitFor()

@@ -70,7 +70,7 @@ describe.skipIf(!CHROMIUM)(`users and spaces (${CHROMIUM ? 'in Chromium' : NO_BR
     await page.getByText('Saved the meta.').waitFor()
     const { meta } = expectOk(await api.request<{ meta: object }>('GET', `/api/v1/learning_spaces/${space}`))
     expect(meta).toEqual({ topic: 'windows', size: 2, new: true })
-    await page.getByText('windows').waitFor()
+    await page.getByRole('heading', { name: 'windows' }).waitFor()
     expect(tab.complaints).toEqual([])
   })
 })
