@@ -68,7 +68,7 @@ function argumentsOf(args: string[]) {
       },
     })
     if (positionals.length > 1) return 'Name one URL.'
-    return { values, url: positionals[0]?.replace(/\/+$/, '').replace(/\/api\/v1$/, '') }
+    return { values, url: positionals[0]?.replace(/(?<!\/)\/+$/, '').replace(/\/api\/v1$/, '') }
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
   }
