@@ -6,7 +6,7 @@ import type { Appender } from 'annals/dist/log/append/appender.js'
 import type { ConnectionTarget, DatabasePool } from 'annals/dist/postgres/database.js'
 import { LONG_READ_SETTINGS } from 'annals/dist/postgres/pool_settings.js'
 import type { UsageDays } from 'annals/dist/projects/usage.js'
-import type { WorkOptions } from 'annals/dist/service/work_on_database.js'
+import type { WorkOptions } from 'annals/dist/service/prepare_database.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { onInterrupt } from '../terminal/interrupt.js'
 
@@ -34,7 +34,7 @@ export async function withDatabase<T>(
   work: (database: DatabasePool, appender: Appender, usage: UsageDays) => Promise<T>,
   options?: WorkOptions,
 ): Promise<T> {
-  const { workOnDatabase } = await import('annals/dist/service/work_on_database.js')
+  const { workOnDatabase } = await import('annals/dist/service/prepare_database.js')
   return workOnDatabase(readConfig(process.env), tellProgress, work, options)
 }
 

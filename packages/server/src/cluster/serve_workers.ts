@@ -1,6 +1,6 @@
 import type { Config } from '../configuration/config.js'
 import { StartError } from '../errors.js'
-import { defaultMemoryBytes } from '../fairness/memory_budget.js'
+import { defaultMemoryBytes } from '../fairness/fair_queue.js'
 import { prepareDatabase } from '../service/prepare_database.js'
 import type { Service } from '../service/service.js'
 import { FirstWorkerFailed, findFreePort, Workers } from './primary.js'

@@ -16,7 +16,6 @@ const API_BELOW_CONSOLE = /^\/console(?=\/(?:api|admin)\/v1\/)/
 
 /** Gives a request below /console/ the header that its session stands for, and the path that the API has. */
 export function admitConsoleRequest(request: IncomingMessage): void {
-  if (!request.url!.startsWith('/console/')) return
   const { headers } = request
   if (headers.authorization === undefined && isOwnRequest(headers)) {
     const token = sessionsIn(headers).get(headers[OPENS] as string)

@@ -8,7 +8,7 @@ import {
   type TermedList,
 } from '../lists/listed.js'
 import { mergedJson, timestampText } from '../lists/resource_json.js'
-import { rememberAnswer } from '../log/append/idempotency_queries.js'
+import { rememberAnswer } from '../log/append/append_queries.js'
 import { prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'
 import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'

@@ -18,7 +18,6 @@ import {
 } from './append/append_request.js'
 import type { Appender } from './append/appender.js'
 import { blobMissing, requireBlobs } from './append/blob_places.js'
-import { fenceOf } from './event_schema.js'
 import type { Feed } from './follow/feed.js'
 import type { Heartbeat } from './follow/heartbeat.js'
 
@@ -196,4 +195,10 @@ function lastPart(url: string): string {
   const query = url.indexOf('?')
   const end = query === -1 ? url.length : query
   return url.slice(url.lastIndexOf('/', end - 1) + 1, end)
+}
+
+/** The fence in the headers of a request, which the contract has checked. */
+export function fenceOf({ headers }: { headers: Record<string, unknown> }): number | undefined {
+  const fence = headers['annals-fence']
+  return fence === undefined ? undefined : Number(fence)
 }

@@ -3,8 +3,8 @@ import { AnnalsError } from '../errors.js'
 import type { Tenant } from '../postgres/database.js'
 import { isForeignKeyViolation, isTransient, isUniqueViolation } from '../postgres/database_errors.js'
 import { call } from '../postgres/stored_function.js'
+import { FIND_IDEMPOTENCY_KEY } from './append/append_queries.js'
 import type { IdempotencyKey } from './append/append_request.js'
-import { FIND_IDEMPOTENCY_KEY } from './append/idempotency_queries.js'
 import { END_COPIES } from './unfinished_copy_queries.js'
 
 const ATTEMPTS_MAX = 20

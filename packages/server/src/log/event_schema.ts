@@ -102,12 +102,6 @@ export const FenceHeaders = Type.Object(
   }),
 )
 
-/** The fence in the headers of a request, which the contract has checked. */
-export function fenceOf({ headers }: { headers: Record<string, unknown> }): number | undefined {
-  const fence = headers['annals-fence']
-  return fence === undefined ? undefined : Number(fence)
-}
-
 export const AppendHeaders = Type.Object({
   ...IdempotencyHeaders.properties,
   ...FenceHeaders.properties,

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { AnnalsError, errorText, invalidRequest } from '../errors.js'
-import { outOfMemory } from '../fairness/memory_budget.js'
+import { outOfMemory } from '../fairness/fair_queue.js'
 import type { AppServer } from '../http/app_server.js'
 import { bearerToken } from '../projects/authenticate.js'
 import { answerCalls, mcpThread } from './mcp_on_thread.js'

@@ -8,7 +8,7 @@ import {
   Registry,
 } from 'prom-client'
 import type { Changes, ConsumerLoad } from '../changes/changes.js'
-import type { MemoryBudget } from '../fairness/memory_budget.js'
+import type { MemoryBudget } from '../fairness/fair_queue.js'
 import type { DatabasePool, SharedPool } from '../postgres/database.js'
 import { sqlStateOf } from '../postgres/database_errors.js'
 import { planned } from '../postgres/statement.js'

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import { ON_SHARDS, onShards } from './citus/on_shards.js'
+import { packagedFile } from '../version.js'
 import type { Parameter, Queryable } from './database.js'
-import { fill, sqlFile } from './sql_file.js'
 import type { Statement } from './statement.js'
 
 /**
@@ -117,4 +117,38 @@ export async function call(
 ): Promise<string | null> {
   const [row] = await database.query(statement, parameters)
   return row?.answer ?? null
+}
+
+/** SQL that stands in a file of its own, which comes with the package. `path`: below `src`, such as `log/append/append_entries.sql`. */
+export function sqlFile(path: string): string {
+  return readFileSync(packagedFile(`src/${path}`), 'utf8')
+}
+
+/** Puts values in the places of a text that name them in braces. @throws if the text has no such place */
+export function fill(text: string, values: Readonly<Record<string, string>>): string {
+  return Object.entries(values).reduce((filled, [name, value]) => {
+    const parts = filled.split(`{${name}}`)
+    if (parts.length === 1) throw new Error(`No place in the SQL is named {${name}}.`)
+    return parts.join(value)
+  }, text)
+}
+
+export const ON_SHARDS = sqlFile('postgres/citus/on_shards.sql')
+
+/** What a cluster has in place of a function whose text names tables in braces. `parameters`: names and types. */
+export function onShards(
+  name: string,
+  parameters: readonly string[],
+  definition: string,
+  tables: readonly string[],
+): string {
+  return fill(ON_SHARDS, {
+    name,
+    tables: tables.join(','),
+    parameters: parameters.join(', '),
+    numbers: parameters.map((_, index) => `$${index + 1}`).join(', '),
+    arguments: parameters.map((parameter) => parameter.split(' ')[0]).join(', '),
+    // The last one: what it names in braces stays.
+    definition,
+  })
 }

@@ -60,7 +60,9 @@ export async function buildApp(
       return token === undefined ? undefined : projectOf(token, request.socket)
     },
     isLate: lateAppends(app, appender),
-    enter: admitConsoleRequest,
+    enter: (request) => {
+      if (request.url!.startsWith('/console/')) admitConsoleRequest(request)
+    },
     refused: (count) => metrics.shed(count),
   })
   noteAddresses(app, addressOf)

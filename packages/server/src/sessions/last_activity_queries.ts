@@ -13,7 +13,7 @@ import {
   termsParameters,
   termsStatement,
 } from '../lists/listed.js'
-import { SESSION_LIST } from '../log/append/configs_queries.js'
+import { SESSION_LIST } from '../log/append/append_queries.js'
 import { aggregated } from '../postgres/column_aggregates.js'
 import { composedOnce, prepared, type Statement } from '../postgres/statement.js'
 import { SESSIONS } from './session_queries.js'

@@ -16,10 +16,10 @@ import {
   CONFIGS_VARIABLES,
   mergeConfigs,
   readConfigs,
+  rememberAnswer,
   SESSION_LIST,
   STORE_CONFIGS,
-} from '../log/append/configs_queries.js'
-import { rememberAnswer } from '../log/append/idempotency_queries.js'
+} from '../log/append/append_queries.js'
 import { aggregated } from '../postgres/column_aggregates.js'
 import { composedOnce, prepared } from '../postgres/statement.js'
 import { storedFunction } from '../postgres/stored_function.js'

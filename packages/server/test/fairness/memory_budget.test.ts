@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { defaultMemoryBytes, MemoryShare, memoryBudget } from '../../src/fairness/memory_budget.ts'
+import { defaultMemoryBytes, MemoryShare, memoryBudget } from '../../src/fairness/fair_queue.ts'
 
 const MAX = 1_000
 

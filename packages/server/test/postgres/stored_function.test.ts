@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { APPEND_ENTRIES } from '../../src/log/append/append_queries.ts'
-import { fill } from '../../src/postgres/sql_file.ts'
+import { fill } from '../../src/postgres/stored_function.ts'
 import { FUNCTIONS } from '../../src/service/modules.ts'
 
 const PLACE = /\{[a-z_]+\}/g

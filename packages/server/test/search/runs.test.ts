@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { joinRuns, type Run, rebuiltFrom } from '../../src/search/runs.js'
+import { joinRuns, type Run, rebuiltFrom } from '../../src/search/search_consumer.js'
 
 const SESSIONS = ['a', 'b']
 

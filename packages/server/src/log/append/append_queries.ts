@@ -1,11 +1,37 @@
-import { MOVE_TERMS_VARIABLES, moveTerms } from '../../lists/listed.js'
+import { PIECE_BYTES_MAX } from '../../limits.js'
+import { MOVE_TERMS_VARIABLES, moveTerms, type TermedList } from '../../lists/listed.js'
 import { mergedJson } from '../../lists/resource_json.js'
 import { joinedText } from '../../postgres/column_aggregates.js'
+import { prepared } from '../../postgres/statement.js'
 import { storedFunctionIn } from '../../postgres/stored_function.js'
 import { CHAIN_ENTRIES, CHAIN_STORED } from '../../proof/chain_queries.js'
 import { seqText } from '../read/compaction_queries.js'
 import { VIEW_COLUMNS } from '../read/read_queries.js'
-import { SESSION_LIST } from './configs_queries.js'
+
+export const SESSION_LIST: TermedList = { table: 'sessions', document: 'configs', has_parents: true }
+
+/** Of the following steps of a stored function that has locked the head of the session. */
+export const CONFIGS_VARIABLES = `
+  before record;
+  after jsonb;
+  ${MOVE_TERMS_VARIABLES}`
+
+/** Reads into `before` what a change of the configs of a session needs. */
+export function readConfigs(session: string): string {
+  return `
+  SELECT s.id, s.user_id, s.parent_id, s.configs, s.created_at INTO before
+  FROM sessions s WHERE s.project_id = p_project AND s.id = ${session};`
+}
+
+/** Merges `change` into the configs in `before`, and gives `after`. */
+export function mergeConfigs(change: string): string {
+  return `
+  SELECT ${mergedJson('before.configs', change)} INTO after;`
+}
+
+/** Stores `after` as the configs of the session in `before`. */
+export const STORE_CONFIGS = `${moveTerms(SESSION_LIST, 'before', 'after')}
+  UPDATE sessions AS s SET configs = after WHERE s.project_id = p_project AND s.id = before.id;`
 
 /** Carries out the retractions of a flush. APPEND_ENTRIES calls it. */
 export const RETRACT_ENTRIES = storedFunctionIn('log/append/retract_entries.sql', {
@@ -27,3 +53,68 @@ export const APPEND_ENTRIES = storedFunctionIn(
   },
   ['session_heads', 'entries', 'idempotency_keys', 'change_marks'],
 )
+
+/** What appends know of runs: see migrations/0035_runs.sql. Parameters of each: $1 project. */
+
+/** $2 sessions. Rows: session_id, fence, requires_fence. */
+export const FIND_FENCES = prepared(
+  'find_fences',
+  `SELECT h.session_id, coalesce(h.fence, 0) AS fence, coalesce(h.requires_fence, false) AS requires_fence
+FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])`,
+)
+
+/** $2 session, $3 inputs. Rows: id, state: pending, or in words what became of it. */
+export const FIND_INPUT_STATES = prepared(
+  'find_input_states',
+  `
+SELECT i.id, CASE WHEN i.withdrawn_at IS NOT NULL THEN 'was withdrawn' WHEN i.expires_at <= now() THEN 'has expired' ELSE 'pending' END AS state
+FROM session_inbox i WHERE i.project_id = $1 AND i.session_id = $2 AND i.id = ANY ($3::uuid[])
+UNION ALL
+SELECT e.id, 'was applied: it is entry ' || e.seq
+FROM unnest($3::uuid[]) AS x (id) CROSS JOIN LATERAL (
+  SELECT e.id, e.seq FROM entries e WHERE e.project_id = $1 AND e.session_id = $2 AND e.id = x.id LIMIT 1
+) e`,
+)
+
+/** What becomes of pending inputs. $2 session, $3 inputs. `data` is null where they are longer than a piece together. */
+export const READ_INPUTS = prepared(
+  'read_inputs',
+  `
+SELECT i.id, i.entry_kind AS kind, i.type, i.key, i.role, i.format, i.bytes, i.tokens, i.meta::text AS meta,
+  CASE WHEN i.through = i.bytes OR i.through <= ${PIECE_BYTES_MAX} THEN i.data::text END AS data
+FROM (
+  SELECT i.*, sum(i.bytes) OVER (ORDER BY i.place) AS through FROM session_inbox i
+  WHERE i.project_id = $1 AND i.session_id = $2 AND i.id = ANY ($3::uuid[]) AND i.withdrawn_at IS NULL
+    AND (i.expires_at IS NULL OR i.expires_at > now())
+) i`,
+)
+
+/** A key's first answer; none yet while a long copy is being made. Parameters: $1 project, $2 key. */
+export const FIND_IDEMPOTENCY_KEY = prepared(
+  'find_idempotency_key',
+  'SELECT k.request_hash, k.answer, k.owner_id FROM idempotency_keys k WHERE k.project_id = $1 AND k.key = $2',
+)
+
+/**
+ * Deletes a bounded number of a project's keys that are older than promised. Parameters: $1 project, $2 age in hours,
+ * $3 how many at most.
+ */
+export const FORGET_IDEMPOTENCY_KEYS = prepared(
+  'forget_idempotency_keys',
+  `
+DELETE FROM idempotency_keys AS k
+WHERE k.project_id = $1 AND k.key = ANY (ARRAY(
+  SELECT o.key FROM idempotency_keys o
+  WHERE o.project_id = $1 AND o.created_at < now() - make_interval(hours => $2)
+  LIMIT $3))
+RETURNING k.key`,
+)
+
+/** Steps of a stored function that store `answer` for the key in `p_key`, if there is one. `owner`: whose key it is. */
+export function rememberAnswer(owner: string): string {
+  return `
+  IF p_key IS NOT NULL THEN
+    INSERT INTO idempotency_keys AS k (project_id, key, request_hash, owner_id, created_at, answer)
+    VALUES (p_project, p_key, p_request_hash, ${owner}, now(), answer);
+  END IF;`
+}

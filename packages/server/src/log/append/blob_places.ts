@@ -2,7 +2,7 @@ import { blobReferences, InvalidMessage } from '@annals/messages'
 import { AnnalsError, invalidRequest } from '../../errors.js'
 import type { Queryable } from '../../postgres/database.js'
 import { type AppendRequest, appendsOf, type BlobPlace } from './append_request.js'
-import { FIND_REFERRED_BLOBS } from './known_append_queries.js'
+import { FIND_REFERRED_BLOBS } from './look_up.js'
 
 /** The blobs that a value refers to; needed only if its text may refer to any. @throws AnnalsError naming a reference that is malformed */
 export function referencesIn(value: unknown, place: string): BlobPlace[] | undefined {

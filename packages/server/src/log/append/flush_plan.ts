@@ -1,14 +1,16 @@
+import { MERGED_BYTES_MAX } from '../../limits.js'
+import type { Parameter } from '../../postgres/database.js'
 import { plainArray, textArray } from '../../postgres/statement.js'
-import { type AppendedEntry, appendsOf, RETRACTION_TYPE } from './append_request.js'
-import type { FlushPlan, OpenAppend, Place, RetractionGroup, SessionPart } from './flush_parts.js'
 import {
-  applyParameter,
-  atomicParameters,
-  keyParameters,
-  referenceParameter,
-  retractionGroups,
-  retractionParameter,
-} from './rare_parameters.js'
+  type AppendAnswer,
+  type AppendedEntry,
+  type AppendRequest,
+  appendsOf,
+  type IdempotencyKey,
+  type PendingAppend,
+  RETRACTION_TYPE,
+  type Retraction,
+} from './append_request.js'
 
 /** Nulls for the parameters that most flushes leave out. */
 const NO_MORE = Array.from({ length: 13 }, () => null)
@@ -252,4 +254,220 @@ function optional<T extends string | number | true>(
 ): string {
   for (const value of values) if (value !== null) return written(values)
   return '{}'
+}
+
+/** A request to be stored, and the seqs, by id, of those of its entries that are stored already. */
+export interface OpenAppend {
+  request: AppendRequest
+  known: ReadonlyMap<string, number>
+}
+
+/** A request of a flush that still has to be stored. */
+export interface Unsettled extends OpenAppend {
+  pending: PendingAppend
+}
+
+export const NONE_KNOWN: ReadonlyMap<string, number> = new Map()
+
+/** The position of one entry: so many after its session's head, or the seq that it already has. */
+export interface Place {
+  entry: AppendedEntry
+  part: SessionPart
+  behind: number
+  known_seq: number
+  /** The previous message in the flush; null for an event, and for the first message, which follows the head's. */
+  parent_id: string | null
+  is_first_message: boolean
+  /**
+   * Its answer may have to be repeated: a retry is answered from what is stored, and the first answer must be identical
+   * byte for byte, so both are written from the stored text.
+   */
+  is_wanted: boolean
+  /** What the flush gave back of it. */
+  written: WrittenEntry | undefined
+}
+
+/** An entry as the database writes it, and of a retraction, the items that it retracted. */
+export type WrittenEntry = Pick<AppendedEntry, 'data' | 'meta'> & Pick<AppendAnswer, 'items'>
+
+/** One session's part of a flush. */
+export interface SessionPart {
+  session_id: string
+  /** Its index in the flush, from 1, once all are known. */
+  index: number
+  /** The head's last seq; or, as a negative number, -1 - `unrevised_since`. */
+  if_match: number | null
+  /** The fence that was sent. */
+  fence: number | null
+  /** Inputs that become entries. */
+  apply: readonly string[] | null
+  new_entries: number
+  new_tokens: number
+  new_bytes: number
+  last_message_id: string | null
+  has_messages: boolean
+  /** It only gets new events without keys and conditions, so that its head need not be known. */
+  is_plain: boolean
+  /** Merged into its configs; null: nothing. */
+  configs_patch: string | null
+  /** Its entries that the flush inserts. A retraction is inserted when it is carried out. */
+  inserted: Place[]
+  /** What the flush found, if there is such a session and its fence and inputs are as they should be. */
+  head: FoundHead | undefined
+  /** It stored nothing, because an atomic request was refused. */
+  is_held_back: boolean
+  /** That was so because its merged configs would be too large. */
+  is_too_large: boolean
+}
+
+/** What a flush found for one session: its previous head, and the time of its entries. */
+export interface FoundHead {
+  last_seq: number
+  /** Nothing was stored, because something was retracted or compacted meanwhile: see SessionAppend. */
+  is_revised: boolean
+  time: string
+  last_message_id: string | null
+  disable_task_tracking: boolean
+}
+
+/** Retractions of a session that are carried out together: see retract_entries.sql. */
+export interface RetractionGroup {
+  part: SessionPart
+  behind: number
+  /** The entry of each. */
+  places: Place[]
+  retraction: Retraction
+  /** How many entries those before each take. */
+  starts: number[]
+}
+
+/** What a flush sends to the database, and where the result finds its entries. */
+export interface FlushPlan {
+  project_id: string
+  /** Of APPEND_ENTRIES. */
+  parameters: Parameter[]
+  /** Its sessions in the order of the parameters. */
+  parts: SessionPart[]
+  /** The entries of each request, in the order of the requests. */
+  placed: Place[][]
+  /** The entries that are returned as the database writes them, in the order of the parameters. */
+  wanted: Place[]
+  /** The retractions that are carried out, in the order of the answer's lines. */
+  retractions: RetractionGroup[]
+  /** The sessions that store nothing unless all of them do: those of atomic requests. */
+  atomic: ReadonlySet<SessionPart>
+  /** It finds no heads that take more to know, such as one with a chain. */
+  is_plain: boolean
+  /** Until when, by performance.now(), the plan may be sent: see AppendRequest. */
+  valid_until: number
+}
+
+/** Parameters that few flushes have: for idempotency keys, atomic requests, retractions, inputs, and references to blobs. */
+
+/** A request with a key, and its entries. */
+type Keyed = IdempotencyKey & { is_atomic: boolean; places: readonly Place[] }
+
+/** `isAtomic`: some of the requests are for several sessions. */
+export function keyParameters(
+  open: readonly OpenAppend[],
+  placed: readonly Place[][],
+  isAtomic: boolean,
+): string[] {
+  const keyed = inOrderOfKeys(open, placed)
+  const firsts: number[] = []
+  const lasts: number[] = []
+  const places: Place[] = []
+  for (const one of keyed) {
+    firsts.push(places.length + 1)
+    places.push(...one.places)
+    lasts.push(places.length)
+  }
+  return [
+    textArray(keyed.map(({ key }) => key)),
+    textArray(keyed.map(({ request_hash }) => request_hash)),
+    plainArray(keyed.map((one) => one.places[0]!.part.index)),
+    plainArray(firsts),
+    plainArray(lasts),
+    plainArray(places.map((one) => one.behind)),
+    plainArray(places.map((one) => one.known_seq)),
+    isAtomic ? plainArray(keyed.map(({ is_atomic }) => is_atomic)) : '{}',
+    isAtomic ? plainArray(places.map(({ part }) => part.index)) : '{}',
+  ]
+}
+
+export function atomicParameters(
+  parts: readonly SessionPart[],
+  atomic: ReadonlySet<SessionPart>,
+): Array<string | number> {
+  const patches = parts.flatMap(({ configs_patch, index }) =>
+    configs_patch === null ? [] : `{"place":${index},"patch":${configs_patch}}`,
+  )
+  return [plainArray([...atomic].map(({ index }) => index)), `[${patches.join(',')}]`, MERGED_BYTES_MAX]
+}
+
+export function applyParameter(parts: readonly SessionPart[]): string {
+  return JSON.stringify(parts.flatMap(({ apply, index }) => (apply ? { place: index, ids: apply } : [])))
+}
+
+/** Requests with a key, in the order in which every flush inserts keys, so that two flushes cannot deadlock. */
+function inOrderOfKeys(open: readonly OpenAppend[], placed: readonly Place[][]): Keyed[] {
+  return open
+    .flatMap(({ request: { idempotency, appends } }, at): Keyed[] =>
+      idempotency ? [{ ...idempotency, is_atomic: appends !== undefined, places: placed[at]! }] : [],
+    )
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+}
+
+/** The retractions that are new, a session's together and in their order. */
+export function retractionGroups(open: readonly OpenAppend[], placed: readonly Place[][]): RetractionGroup[] {
+  const groups: RetractionGroup[] = []
+  // The newest of each session.
+  const latest = new Map<SessionPart, RetractionGroup>()
+  for (const [at, { request }] of open.entries()) {
+    const place = placed[at]![0]!
+    const { part, behind } = place
+    const { retraction } = request
+    if (!retraction || behind === 0) continue
+    const group = latest.get(part)
+    if (group && follows(group, retraction, behind)) {
+      const { last } = group.retraction as NewestEntries
+      group.starts.push(last)
+      group.retraction = { ...retraction, last: last + retraction.last }
+      group.places.push(place)
+      continue
+    }
+    const next = { part, behind, places: [place], retraction, starts: [0] }
+    latest.set(part, next)
+    groups.push(next)
+  }
+  return groups.sort((a, b) => a.part.index - b.part.index)
+}
+
+type NewestEntries = Extract<Retraction, { last: number }>
+
+/** Whether a retraction stands right behind those of a group, and takes the same kind of the newest entries. */
+function follows(group: RetractionGroup, next: Retraction, behind: number): next is NewestEntries {
+  const { retraction, places } = group
+  if (!('last' in retraction && 'last' in next) || behind !== group.behind + places.length) return false
+  return retraction.kind === next.kind && retraction.type === next.type
+}
+
+export function retractionParameter(groups: readonly RetractionGroup[]): string | null {
+  if (groups.length === 0) return null
+  const parts = new Map<number, object[]>()
+  for (const { part, behind, places, retraction, starts } of groups) {
+    const ids = places.map(({ entry }) => entry.id)
+    const retractions = parts.get(part.index) ?? []
+    parts.set(part.index, retractions)
+    retractions.push({ behind, ids, starts, bytes: places[0]!.entry.bytes, ...retraction })
+  }
+  return JSON.stringify([...parts].map(([place, retractions]) => ({ place, retractions })))
+}
+
+/** The references to blobs of new entries. */
+export function referenceParameter(inserted: readonly Place[]): string {
+  const references = inserted.flatMap(({ entry, part, behind }) =>
+    (entry.references ?? []).map(({ sha256 }) => ({ place: part.index, behind, sha256 })),
+  )
+  return JSON.stringify(references)
 }

@@ -1,8 +1,8 @@
 import { AnnalsError, notFound } from '../../errors.js'
 import type { Database } from '../../postgres/database.js'
 import { plainArray } from '../../postgres/statement.js'
+import { FIND_FENCES, FIND_INPUT_STATES } from './append_queries.js'
 import { appendsOf, fail, type PendingAppend, type SessionAppend } from './append_request.js'
-import { FIND_FENCES, FIND_INPUT_STATES } from './input_queries.js'
 
 /** A write under a fence that is not the session's. `place`: who named it. */
 export function fencedError(fence: number, sent: number | undefined, place = ''): AnnalsError {

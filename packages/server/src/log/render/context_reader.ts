@@ -13,7 +13,7 @@ import {
   storedSeq,
 } from '@annals/messages/context'
 import type { FitMessage } from '@annals/messages/fit'
-import type { MemoryShare } from '../../fairness/memory_budget.js'
+import type { MemoryShare } from '../../fairness/fair_queue.js'
 import { TEXT_FACTOR } from '../../http/answer/answer.js'
 import { parseId } from '../../ids.js'
 import type { LogPosition } from '../../lists/log_position.js'

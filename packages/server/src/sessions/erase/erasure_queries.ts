@@ -1,5 +1,5 @@
 import { dropTerms } from '../../lists/listed.js'
-import { SESSION_LIST } from '../../log/append/configs_queries.js'
+import { SESSION_LIST } from '../../log/append/append_queries.js'
 import { prepared } from '../../postgres/statement.js'
 import { storedFunction } from '../../postgres/stored_function.js'
 import { expiryText } from '../expiry_queries.js'

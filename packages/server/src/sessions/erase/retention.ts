@@ -2,13 +2,13 @@ import { type Background, each, Loop } from '../../lifecycle/background.js'
 import type { Erasure } from '../../lifecycle/erase/erasure.js'
 import type { Counts } from '../../lifecycle/table.js'
 import { IDEMPOTENCY_KEPT_HOURS } from '../../limits.js'
-import { FORGET_IDEMPOTENCY_KEYS } from '../../log/append/idempotency_queries.js'
+import { FORGET_IDEMPOTENCY_KEYS } from '../../log/append/append_queries.js'
 import type { Database } from '../../postgres/database.js'
 import { FIND_PROJECTS_WITH_RETENTION, LIST_PROJECTS } from '../../projects/project_queries.js'
 import { FIND_DUE, MOVE_DUE } from '../expiry_queries.js'
 import { findProjectsWithRemains } from './erase_sessions.js'
+import type { PrunePosition } from './prune.js'
 import { prune, timeBefore } from './prune.js'
-import type { PrunePosition } from './prune_queries.js'
 
 const SECONDS_A_DAY = 86_400
 /** Most sessions of a project that one round reads: the rest waits for the next one. */

@@ -19,7 +19,7 @@ const SCRIPT = `
   const { Metrics } = await load('metrics/metrics.js')
   const { logRoutes } = await load('log/all_log_routes.js')
   const { readConfig } = await load('configuration/config.js')
-  const { memoryBudget } = await load('fairness/memory_budget.js')
+  const { memoryBudget } = await load('fairness/fair_queue.js')
   const query = async (_statement, parameters, onSending) => {
     onSending()
     await new Promise(setImmediate)
