@@ -3,7 +3,10 @@ const WORD_LENGTH_MAX = 64
 
 const RUN = /[\p{L}\p{N}\p{M}]+/gu
 const NOT_ASCII = /[^\0-\x7f]/
-/** Marks that no writing puts on one letter: normalizing orders them, which takes quadratic time. As in UAX #15. */
+/**
+ * Marks that no writing puts on one letter: normalizing orders them, which takes quadratic time. As in UAX #15.
+ * recheck: where there are fewer, each of them is looked at thirty times at most.
+ */
 const MARKS = /(\p{M}{30})\p{M}+/gu
 /** Writing without spaces between words, or, as in Korean, with words that change their ends. */
 const PIECE =
