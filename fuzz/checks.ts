@@ -66,6 +66,7 @@ export function faultOf(request: Request, answer: Answer): string | undefined {
   const { status, headers, text } = answer
   if (status >= 500 && status !== 503) return `${status}: a fault of the service`
   if (!headers['x-request-id']) return 'there is no X-Request-Id'
+  if (isFile(request, answer)) return undefined
   if (!/^application\/json\b/.test(headers['content-type'] ?? ''))
     return `the content type is ${headers['content-type']}`
   let value: { error?: string; msg?: string }
@@ -80,6 +81,14 @@ export function faultOf(request: Request, answer: Answer): string | undefined {
   const place = PLACES[value.error!]
   if (status < 500 && !place?.test(value.msg!)) return `${value.error} names no place: ${value.msg}`
   return undefined
+}
+
+/** Whether an answer is of a type that its operation describes beside JSON. */
+function isFile({ operation }: Request, { status, headers }: Answer): boolean {
+  const view = document.paths[operation.path]?.[operation.method.toLowerCase()]
+  const described = view?.responses[status] as { content?: Record<string, unknown> } | undefined
+  const type = (headers['content-type'] ?? '').split(';', 1)[0]!
+  return type !== 'application/json' && described?.content?.[type] !== undefined
 }
 
 /** How an answer differs from what the operation's description says. */

@@ -3788,7 +3788,10 @@ export interface operations {
     exportSession: {
         parameters: {
             query: {
-                /** @description What to write. */
+                /**
+                 * @description What to write.
+                 * @example atif
+                 */
                 format: "atif" | "openai" | "anthropic" | "jsonl";
             };
             header?: never;

@@ -15,6 +15,8 @@ import { IDENTIFIER_OF } from './export_queries.js'
 /** Memory for what a document holds back until it can be written. */
 const HELD_BACK_BYTES = 2 * 1024 * 1024
 
+const FORMAT = Object.assign(OneOf(EXPORT_FORMATS, 'What to write.'), { examples: ['atif'] })
+
 let exports = 0
 
 export const exportRoutes = ({ thread }: { thread: WorkThread }): ModuleRoutes => ({
@@ -24,7 +26,7 @@ export const exportRoutes = ({ thread }: { thread: WorkThread }): ModuleRoutes =
     summary: 'Export a session in the format of another tool',
     description:
       'The whole session as a file, streamed, without the envelope: `atif`, a trajectory of ATIF 1.6; `openai` or `anthropic`, a line `{ "messages" }` as files for fine-tuning have it; `jsonl`, the session and each item of its timeline on a line each. What a format has no form for is counted by kind at the end of the file: in `omitted`, or of a trajectory in `final_metrics.extra.omitted`. If the connection is closed before the end, the file is not complete.',
-    querystring: Strict({ format: OneOf(EXPORT_FORMATS, 'What to write.') }),
+    querystring: Strict({ format: FORMAT }),
     returns: 'The file.',
     extend: documented,
     handle: async (request, reply) => {
