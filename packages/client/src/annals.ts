@@ -1,5 +1,5 @@
 import { Blobs } from './blobs.js'
-import { Keys } from './keys.js'
+import { Keys, RedactionRules } from './keys.js'
 import { LearningSpaces } from './learning_spaces.js'
 import { List } from './list.js'
 import type { AnnalsOptions, CallOptions } from './options.js'
@@ -38,6 +38,7 @@ export class Annals {
   readonly keys: Keys
   readonly members: Members
   readonly personalTokens: PersonalTokens
+  readonly redaction: RedactionRules
   readonly #transport: Transport
 
   /** @throws TypeError if the url is invalid or the token is missing */
@@ -54,6 +55,7 @@ export class Annals {
     this.keys = new Keys(this.#transport)
     this.members = new Members(this.#transport)
     this.personalTokens = new PersonalTokens(this.#transport)
+    this.redaction = new RedactionRules(this.#transport)
   }
 
   /** Resolves if the service answers and accepts the token. */

@@ -1,6 +1,6 @@
 import type { CallOptions } from './options.js'
 import type { Transport } from './transport.js'
-import type { CreatedKey, Key, NewKey } from './types.js'
+import type { CreatedKey, Key, NewKey, Redaction, RedactionRule } from './types.js'
 
 /** The project's API keys, for a client whose own key has the scope `admin`. */
 export class Keys {
@@ -24,5 +24,29 @@ export class Keys {
   /** Revokes a key: every node refuses it within 5 seconds. */
   revoke(key_id: string, options?: CallOptions): Promise<Key> {
     return this.#transport.call({ method: 'DELETE', path: ['keys', key_id] }, options)
+  }
+}
+
+/** What the project's entries are cleared of, for a client whose key has the scope `admin`. */
+export class RedactionRules {
+  readonly #transport: Transport
+
+  constructor(transport: Transport) {
+    this.#transport = transport
+  }
+
+  /** The rules; null: redaction is off. */
+  get(options?: CallOptions): Promise<Redaction> {
+    return this.#transport.call({ method: 'GET', path: ['redaction'] }, options)
+  }
+
+  /** Sets the rules; by default, secrets are masked as they are written, and personal data for masked keys. */
+  set(rules?: RedactionRule[], options?: CallOptions): Promise<Redaction> {
+    return this.#transport.call({ method: 'PUT', path: ['redaction'], body: { rules } }, options)
+  }
+
+  /** Switches redaction off. Masked keys go on reading masks. */
+  delete(options?: CallOptions): Promise<Redaction> {
+    return this.#transport.call({ method: 'DELETE', path: ['redaction'] }, options)
   }
 }

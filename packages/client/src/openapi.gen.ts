@@ -145,6 +145,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/redaction": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the project's rules of redaction */
+        get: operations["getRedaction"];
+        /**
+         * Set the project's rules of redaction
+         * @description They take the place of all that there were, and hold on every node within 5 seconds. Without `rules`: secrets are masked before they are stored, and personal data where masked keys read. What is stored already does not change.
+         */
+        put: operations["setRedaction"];
+        post?: never;
+        /**
+         * Remove the project's rules of redaction
+         * @description From then on what is sent is stored as it is. Masked keys go on reading masks.
+         */
+        delete: operations["deleteRedaction"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session/{session_id}/lease": {
         parameters: {
             query?: never;
@@ -1954,6 +1979,11 @@ export interface components {
                 entries: number;
             };
         };
+        Redaction: {
+            rules: {
+                [key: string]: unknown;
+            }[] | null;
+        };
         Lease: {
             /**
              * @description The number of a lease. It only grows: whoever takes the lease next gets a greater one.
@@ -2974,6 +3004,11 @@ export interface components {
              *     ]
              */
             scopes: string[];
+            /**
+             * @description It reads masks in place of personal data. Absent: it reads all.
+             * @enum {boolean}
+             */
+            masked?: true;
             /** @description Of a token for some sessions: which these are. Absent: the whole project. */
             reaches?: {
                 [key: string]: unknown;
@@ -3045,6 +3080,11 @@ export interface components {
              *     ]
              */
             scopes: ("read" | "write" | "append" | "ingest" | "admin")[];
+            /**
+             * @description Whether it reads masks in place of e-mail addresses, phone numbers, cards, accounts and secrets, and no attachments.
+             * @default false
+             */
+            masked: boolean;
             /**
              * Format: date-time
              * @description When it was created.
@@ -4206,6 +4246,174 @@ export interface operations {
             401: components["responses"]["unauthorized"];
             403: components["responses"]["insufficient_scope"];
             409: components["responses"]["search_off"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    getRedaction: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The rules. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["Redaction"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    setRedaction: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description In order: where two find the same, the first decides.
+                     * @example [
+                     *       {
+                     *         "what": {
+                     *           "detector": "secrets"
+                     *         },
+                     *         "do": "mask",
+                     *         "when": "write"
+                     *       }
+                     *     ]
+                     */
+                    rules?: {
+                        /** @description Which entries, and which parts of them. Absent: all that is sent. */
+                        where?: {
+                            kinds?: ("event" | "message")[];
+                            /** @description Types of events. */
+                            types?: string[];
+                            /** @description Roles of messages, as their blobs have them. */
+                            roles?: string[];
+                            /** @description JSON pointers into an event's data or a message's blob: what is there, and below. */
+                            pointers?: string[];
+                        };
+                        /** @description What is looked for. */
+                        what: {
+                            /**
+                             * @description `secrets`: keys, tokens and private keys. `personal`: e-mail addresses, phone numbers, cards, IBANs. Or one of them.
+                             * @enum {string}
+                             */
+                            detector: "secrets" | "personal" | "annals" | "anthropic" | "aws" | "databricks" | "digitalocean" | "github" | "gitlab" | "google" | "huggingface" | "npm" | "openai" | "pypi" | "sendgrid" | "shopify" | "slack" | "stripe" | "twilio" | "private_key" | "jwt" | "email" | "phone" | "card" | "iban";
+                        } | {
+                            /**
+                             * @description A regular expression in the syntax of RE2.
+                             * @example K-[0-9]{6}
+                             */
+                            pattern: string;
+                            /**
+                             * @description How its masks are called; by default `REDACTED`.
+                             * @example ORDER
+                             */
+                            as?: string;
+                        };
+                        /**
+                         * @description `mask`: `<EMAIL_1>`, the same for the same value in a session. `hash`: `<EMAIL:…>`, the same in the project. `drop`: nothing. `refuse`: the request is refused; not for reading.
+                         * @enum {string}
+                         */
+                        do: "mask" | "hash" | "drop" | "refuse";
+                        /**
+                         * @description `write`: before anything is stored. `read`: in what masked keys read; without `where`.
+                         * @enum {string}
+                         */
+                        when: "write" | "read";
+                    }[];
+                };
+            };
+        };
+        responses: {
+            /** @description The rules. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["Redaction"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request-or-invalid_json"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    deleteRedaction: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description There are none. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["Redaction"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["headers_too_large"];
             500: components["responses"]["internal_error"];
@@ -9544,6 +9752,11 @@ export interface operations {
                              */
                             scopes: ("read" | "write" | "append" | "ingest" | "admin")[];
                             /**
+                             * @description Whether it reads masks in place of e-mail addresses, phone numbers, cards, accounts and secrets, and no attachments.
+                             * @default false
+                             */
+                            masked: boolean;
+                            /**
                              * Format: date-time
                              * @description When it was created.
                              * @example 2026-11-21T09:30:00.123456Z
@@ -9742,6 +9955,11 @@ export interface operations {
                      *     ]
                      */
                     scopes?: ("read" | "write" | "append" | "ingest" | "admin")[];
+                    /**
+                     * @description Whether it reads masks in place of e-mail addresses, phone numbers, cards, accounts and secrets, and no attachments.
+                     * @default false
+                     */
+                    masked?: boolean;
                     expires_at?: string | null;
                 };
             };
@@ -9789,6 +10007,11 @@ export interface operations {
                              *     ]
                              */
                             scopes: ("read" | "write" | "append" | "ingest" | "admin")[];
+                            /**
+                             * @description Whether it reads masks in place of e-mail addresses, phone numbers, cards, accounts and secrets, and no attachments.
+                             * @default false
+                             */
+                            masked: boolean;
                             /**
                              * Format: date-time
                              * @description When it was created.
@@ -10245,6 +10468,11 @@ export interface operations {
                      *     ]
                      */
                     scopes?: ("read" | "write" | "append" | "ingest" | "admin")[];
+                    /**
+                     * @description Whether it reads masks in place of e-mail addresses, phone numbers, cards, accounts and secrets, and no attachments.
+                     * @default false
+                     */
+                    masked?: boolean;
                     expires_at?: string | null;
                 };
             };
@@ -10292,6 +10520,11 @@ export interface operations {
                              *     ]
                              */
                             scopes: ("read" | "write" | "append" | "ingest" | "admin")[];
+                            /**
+                             * @description Whether it reads masks in place of e-mail addresses, phone numbers, cards, accounts and secrets, and no attachments.
+                             * @default false
+                             */
+                            masked: boolean;
                             /**
                              * Format: date-time
                              * @description When it was created.

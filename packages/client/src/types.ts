@@ -75,6 +75,7 @@ type SkillFileOf = paths[`${Api}/agent_skills/{skill_id}/file`]
 type MembersOf = paths[`${Api}/members`]
 type PersonalTokensOf = paths[`${Api}/personal_tokens`]
 type KeysOf = paths[`${Api}/keys`]
+type RedactionOf = paths[`${Api}/redaction`]
 type TokensOf = paths[`${Api}/tokens`]
 type WebhooksOf = paths[`${Api}/webhooks`]
 type LeaseOf = paths[`${Api}/session/{session_id}/lease`]
@@ -138,6 +139,9 @@ export type Member = Schemas['Member']
 export type NewMember = Input<BodyOf<MembersOf['post']>>
 export type NewPersonalToken = Input<BodyOf<PersonalTokensOf['post']>>
 export type CreatedKey = DataOf<KeysOf['post']>
+export type Redaction = Schemas['Redaction']
+/** What is looked for, where, and what is done with it when. */
+export type RedactionRule = NonNullable<Input<BodyOf<RedactionOf['put']>>['rules']>[number]
 /** Which sessions a token reaches, what it allows there, and for how long. */
 export type NewToken = Input<BodyOf<TokensOf['post']>>
 export type IssuedToken = Schemas['IssuedToken']

@@ -24,6 +24,15 @@ export function textInBase64(text: string): { from: number; text: string } | und
   return all === undefined ? undefined : { from, text: all }
 }
 
+/** Shorter ones are signatures, hashes and ids. */
+const BYTES_LENGTH_MIN = 1_500
+
+/** Whether a string is the bytes of a file, as base64. */
+export function isBytes(text: string): boolean {
+  if (text.startsWith('data:')) return DATA_URL.test(text.slice(0, BEGINNING_LENGTH))
+  return text.length >= BYTES_LENGTH_MIN && ONLY_BASE64.test(text)
+}
+
 function decoded(base64: string): string | undefined {
   try {
     const binary = atob(base64.replaceAll('-', '+').replaceAll('_', '/'))

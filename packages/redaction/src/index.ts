@@ -14,6 +14,7 @@ export {
   type Refused,
   type RewriteOptions,
   type Rewritten,
+  rewriteFragment,
   rewriteJson,
 } from './rewrite.js'
 export {

@@ -1,4 +1,4 @@
-import { textInBase64 } from './base64.js'
+import { isBytes, textInBase64 } from './base64.js'
 import { isCard } from './personal.js'
 import type { Action, ReadyRule } from './rules.js'
 import { type Hit, type Scanner, scan, scannerOf } from './scan.js'
@@ -33,6 +33,8 @@ export interface RewriteOptions {
   request?: unknown
   /** Whether messages get the counts of what was found in them, as `meta.redacted`. */
   counts?: boolean
+  /** Whether long strings of base64 are hidden whatever they hold. */
+  hidesBytes?: boolean
 }
 
 /** Containers in containers; what is stored has fewer. */
@@ -49,7 +51,7 @@ const FREE: ReadonlySet<string> = new Set([
   'configs',
   'configs_patch',
   'meta',
-  'arguments',
+  'call',
   'data',
   'blob',
   'answer',
@@ -58,6 +60,8 @@ const FREE: ReadonlySet<string> = new Set([
 /** An id, or a time as the API writes it. */
 const OURS =
   /^(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z|[0-9a-f]{64})$/
+
+const OURS_LENGTH_MAX = 64
 
 interface Entry {
   kind: 'event' | 'message'
@@ -97,6 +101,16 @@ export function rewriteJson(text: string, options: RewriteOptions): Rewritten | 
   return walk.rewritten()
 }
 
+/**
+ * Rewrites a part of an answer, which begins and ends outside of strings. Bytes in base64, which cannot be looked
+ * through, are hidden. Undefined: nothing was found.
+ */
+export function rewriteFragment(text: string, rules: readonly ReadyRule[]): Rewritten | undefined {
+  const walk = new Walk(text, { rules, hidesBytes: true })
+  walk.fragment()
+  return walk.rewritten()
+}
+
 /** The text, with each mark as it is called. */
 export function joined({ pieces, marks }: Rewritten, named: (mark: Mark, index: number) => string): string {
   let text = pieces[0]!
@@ -129,6 +143,20 @@ class Walk {
     const { request } = this.options
     const context = this.outer?.context ?? this.contextOf(undefined, request === undefined, -1, undefined)
     this.value(0, request, context, this.depth)
+  }
+
+  fragment(): void {
+    const { text } = this
+    const context = this.contextOf(undefined, true, -1, undefined)
+    for (let at = 0; at < text.length; ) {
+      const code = text.charCodeAt(at)
+      if (code === 0x22) {
+        const end = endOfString(text, at)
+        const isName = text.charCodeAt(this.skip(end)) === 0x3a
+        if (isName) this.path[0] = nameOf(text, at, end)
+        at = this.string(at, context, isName)
+      } else at = code >= 0x30 && code <= 0x39 ? this.scalar(at, context) : at + 1
+    }
   }
 
   /** Undefined: nothing was found. */
@@ -342,9 +370,13 @@ class Walk {
   private base64(at: number, end: number, value: string, context: Context, scanner: Scanner): void {
     const inside = textInBase64(value)
     const [hit] = inside ? scan(inside.text, scanner) : []
-    if (!inside || !hit) return
-    this.put(at + 1, written(value.slice(0, inside.from)))
-    this.mark(hit, value.slice(inside.from), context)
+    if (inside && hit) {
+      this.put(at + 1, written(value.slice(0, inside.from)))
+      this.mark(hit, value.slice(inside.from), context)
+    } else if (!inside && this.options.hidesBytes && !this.isOpaque() && isBytes(value)) {
+      this.put(at + 1, '')
+      this.out.push({ action: 'mask', name: 'ATTACHMENT', value: '', session_id: undefined })
+    } else return
     this.put(end - 1, '')
   }
 
@@ -366,8 +398,13 @@ class Walk {
 
   private isOurs(raw: string): boolean {
     if (this.options.request !== undefined) return false
+    return (raw.length <= OURS_LENGTH_MAX && OURS.test(raw)) || this.isOpaque()
+  }
+
+  /** Whether it is for the service alone, which takes it back as it is. */
+  private isOpaque(): boolean {
     const name = this.path.at(-1)
-    return raw.length < 2_000 && (OURS.test(raw) || name === 'next_cursor' || name === 'pin')
+    return name === 'next_cursor' || name === 'pin'
   }
 
   private mark({ action, name }: Hit, value: string, { session_id }: Context): void {

@@ -156,6 +156,8 @@ class CreatedKey(TypedDict):
     name: str
     scopes: list[Literal["read", "write", "append", "ingest", "admin"]]
     """What the token allows: `read` to read; `write` everything else but keys; `append` only appends and new sessions; `ingest` only to send traces and logs of OpenTelemetry; `admin` only the keys of the project."""
+    masked: bool
+    """Whether it reads masks in place of e-mail addresses, phone numbers, cards, accounts and secrets, and no attachments."""
     created_at: str
     """When it was created."""
     expires_at: str | None
@@ -693,6 +695,8 @@ class NewKey(TypedDict):
     name: str
     scopes: NotRequired[list[Literal["read", "write", "append", "ingest", "admin"]]]
     """What the token allows: `read` to read; `write` everything else but keys; `append` only appends and new sessions; `ingest` only to send traces and logs of OpenTelemetry; `admin` only the keys of the project."""
+    masked: NotRequired[bool]
+    """Whether it reads masks in place of e-mail addresses, phone numbers, cards, accounts and secrets, and no attachments."""
     expires_at: NotRequired[str | None]
 
 
@@ -848,10 +852,16 @@ class OwnKey(TypedDict):
     """Its project."""
     scopes: list[str]
     """What it allows."""
+    masked: NotRequired[bool]
+    """It reads masks in place of personal data. Absent: it reads all."""
     reaches: NotRequired[JsonObject]
     """Of a token for some sessions: which these are. Absent: the whole project."""
     expires_at: NotRequired[str]
     """When such a token expires."""
+
+
+class Redaction(TypedDict):
+    rules: list[JsonObject] | None
 
 
 class RequestsQuery(TypedDict):
@@ -1106,6 +1116,41 @@ class SessionsQuery(TypedDict):
     """The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused."""
     time_desc: NotRequired[bool | None]
     """true: newest first. false: oldest first."""
+
+
+class SetRedactionBody(TypedDict):
+    rules: NotRequired[list[SetRedactionBodyRules]]
+    """In order: where two find the same, the first decides."""
+
+
+class SetRedactionBodyRules(TypedDict):
+    where: NotRequired[SetRedactionBodyRulesWhere]
+    """Which entries, and which parts of them. Absent: all that is sent."""
+    what: SetRedactionBodyRulesWhat
+    """What is looked for."""
+    do: Literal["mask", "hash", "drop", "refuse"]
+    """`mask`: `<EMAIL_1>`, the same for the same value in a session. `hash`: `<EMAIL:…>`, the same in the project. `drop`: nothing. `refuse`: the request is refused; not for reading."""
+    when: Literal["write", "read"]
+    """`write`: before anything is stored. `read`: in what masked keys read; without `where`."""
+
+
+class SetRedactionBodyRulesWhat(TypedDict):
+    pattern: str
+    """A regular expression in the syntax of RE2."""
+    as_: NotRequired[str]
+    """How its masks are called; by default `REDACTED`."""
+
+
+class SetRedactionBodyRulesWhere(TypedDict):
+    """Which entries, and which parts of them. Absent: all that is sent."""
+
+    kinds: NotRequired[list[Literal["event", "message"]]]
+    types: NotRequired[list[str]]
+    """Types of events."""
+    roles: NotRequired[list[str]]
+    """Roles of messages, as their blobs have them."""
+    pointers: NotRequired[list[str]]
+    """JSON pointers into an event's data or a message's blob: what is there, and below."""
 
 
 class Skill(TypedDict):
@@ -1444,6 +1489,8 @@ class Token(TypedDict):
     name: str
     scopes: list[Literal["read", "write", "append", "ingest", "admin"]]
     """What the token allows: `read` to read; `write` everything else but keys; `append` only appends and new sessions; `ingest` only to send traces and logs of OpenTelemetry; `admin` only the keys of the project."""
+    masked: bool
+    """Whether it reads masks in place of e-mail addresses, phone numbers, cards, accounts and secrets, and no attachments."""
     created_at: str
     """When it was created."""
     expires_at: str | None

@@ -40,6 +40,9 @@ METHODS: list[tuple[str, Method, object, bool]] = [
         UNKEYED,
     ),
     (f"DELETE /personal_tokens/{ID}", lambda annals: annals.personal_tokens.revoke(ID), None, UNKEYED),
+    ("GET /redaction", lambda annals: annals.redaction.get(), None, UNKEYED),
+    ("PUT /redaction", lambda annals: annals.redaction.set(), {}, UNKEYED),
+    ("DELETE /redaction", lambda annals: annals.redaction.delete(), None, UNKEYED),
     (
         "POST /tokens",
         lambda annals: annals.tokens.create(for_={"session_id": ID}, scopes=["read"], ttl_s=60),

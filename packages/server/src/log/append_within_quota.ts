@@ -156,7 +156,10 @@ export function idempotencyOf(request: FastifyRequest): IdempotencyKey | undefin
   const target = `${method} ${routeOptions.url} ${JSON.stringify(params)} ${headers['if-match'] ?? ''}\n`
   return {
     key: ownKey(request, key),
-    request_hash: createHash('sha256').update(target).update(request.bodyText).digest('base64url'),
+    request_hash: createHash('sha256')
+      .update(target)
+      .update(request.sentText ?? request.bodyText)
+      .digest('base64url'),
   }
 }
 

@@ -8,14 +8,14 @@ import { type OtelWork, otelThread } from './otel_on_thread.js'
 export const OTEL_MODULE: Module = {
   name: 'otel',
   tables: [],
-  open: ({ config }, opened) => {
+  open: ({ config, thread: bodies }, opened) => {
     const { appender } = opened(LOG_MODULE)
     const { usage } = opened(PROJECTS_MODULE)
     let thread: WorkThread<OtelWork> | undefined
     return {
       routes: async () => {
         thread = otelThread()
-        return (await import('./otel_routes.js')).otelRoutes({ config, appender, usage, thread })
+        return (await import('./otel_routes.js')).otelRoutes({ config, appender, usage, thread, bodies })
       },
       close: () => thread?.close(),
     }

@@ -22,6 +22,8 @@ const operation = operationsOf('OpenTelemetry')
 interface OtelParts extends AppendParts {
   config: Config
   thread: WorkThread<OtelWork>
+  /** For what rules rewrite. */
+  bodies: WorkThread
 }
 
 const ENCODINGS: Readonly<Record<string, Encoding>> = {

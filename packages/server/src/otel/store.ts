@@ -3,7 +3,9 @@ import { AnnalsError } from '../errors.js'
 import { type AppendParts, appendWithinQuota } from '../log/append_within_quota.js'
 import { plainArray, textArray } from '../postgres/statement.js'
 import { roomFor } from '../projects/within_quotas.js'
+import { rewriteEntries } from '../redaction/rewrite_bodies.js'
 import { createSession, mergeConfigs } from '../sessions/sessions.js'
+import type { WorkThread } from '../threads/work_thread.js'
 import type { AskedSession, KnownSession, StoreAnswers, StoreCall } from './otel_on_thread.js'
 import { FIND_OTEL_ENTRIES, FIND_OTEL_SESSIONS } from './otel_queries.js'
 
@@ -17,7 +19,7 @@ export class Store {
   failure: unknown
 
   constructor(
-    private readonly parts: AppendParts,
+    private readonly parts: AppendParts & { bodies: WorkThread },
     private readonly request: FastifyRequest,
   ) {}
 
@@ -32,7 +34,9 @@ export class Store {
 
   private async append({ session_id, entries }: Extract<StoreCall, { call: 'append' }>) {
     try {
-      await appendWithinQuota(this.parts, this.request, { session_id, kind: 'entries', entries })
+      const { parts, request } = this
+      const rewritten = await rewriteEntries(parts.bodies, request, session_id, entries)
+      await appendWithinQuota(parts, request, { session_id, kind: 'entries', entries: rewritten })
       return 'stored' as const
     } catch (error) {
       const name = error instanceof AnnalsError ? error.error : undefined

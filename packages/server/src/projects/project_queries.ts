@@ -27,6 +27,7 @@ function nullableTimestampText(expression: string): string {
 
 /** A token as it is shown, without its hash; its secret is not stored. */
 const API_KEY_JSON = `json_build_object('id', k.id, 'project_id', k.project_id, 'name', k.name, 'scopes', k.scopes,
+  'masked', k.masked,
   'created_at', ${timestampText('k.created_at')}, 'expires_at', ${nullableTimestampText('k.expires_at')},
   'revoked_at', ${nullableTimestampText('k.revoked_at')})::text`
 
@@ -87,13 +88,13 @@ ORDER BY (p.name = $1) DESC LIMIT 1`,
 
 /**
  * Parameters: $1 id, $2 project, $3 SHA-256 of the token, $4 name, $5 scopes, $6 origin, $7 expiry or null, $8 the key
- * on which it depends or null, $9 the member whose key it is or null.
+ * on which it depends or null, $9 the member whose key it is or null, $10 whether it is masked.
  */
 export const CREATE_API_KEY = prepared(
   'create_api_key',
   `WITH k AS (
-  INSERT INTO api_keys AS n (id, project_id, token_hash, name, scopes, origin, created_at, expires_at, parent_id, member_id)
-  VALUES ($1, $2, $3, $4, $5, $6, now(), $7, $8, $9) RETURNING n.*
+  INSERT INTO api_keys AS n (id, project_id, token_hash, name, scopes, origin, created_at, expires_at, parent_id, member_id, masked)
+  VALUES ($1, $2, $3, $4, $5, $6, now(), $7, $8, $9, $10) RETURNING n.*
 )
 SELECT ${API_KEY_JSON} AS json FROM k`,
 )
@@ -149,7 +150,8 @@ LEFT JOIN members m ON m.id = k.member_id AND m.project_id = k.project_id`
 export const API_KEY_COLUMNS = `k.id, k.project_id, encode(k.token_hash, 'hex') AS token_hash,
   array_to_string(k.scopes, ' ') AS scopes, floor(extract(epoch FROM k.expires_at) * 1000)::bigint AS expires_at_ms,
   p.rate_limit_per_second, p.max_sessions, p.max_bytes, p.max_blob_bytes, p.max_tails, p.consumers <> '{}' AS has_consumers, p.proof,
-  k.origin = 'console' AND k.parent_id IS NULL AS is_in_console, k.member_id, ${roleText('m')} AS role, m.email`
+  k.origin = 'console' AND k.parent_id IS NULL AS is_in_console, k.member_id, ${roleText('m')} AS role, m.email,
+  p.redaction::text AS redaction, k.masked`
 
 /** A key of KEYS_AND_OWNERS is neither revoked nor expired, and neither is the one on which it depends; its member has a role. */
 export const IS_LIVE_KEY = `k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())

@@ -108,10 +108,11 @@ const adminRoutes = ({ database, erasure }: ProjectParts) =>
       status: 201,
       returns: 'The token with its secret.',
       data: NewToken,
-      json: async (request, _reply, { name, scopes = ALL_SCOPES, expires_at }) =>
+      json: async (request, _reply, { name, scopes = ALL_SCOPES, masked = false, expires_at }) =>
         issueToken(database.of('operator'), actorOf(request), request.params.project_id, {
           name,
           scopes,
+          masked,
           expires_at: expires_at == null ? undefined : timeInUtc('/expires_at', expires_at),
         }),
     }),
@@ -225,8 +226,13 @@ const ownRoutes = (parts: ProjectParts) =>
       returns: 'The key with which this was asked.',
       data: Type.Ref('OwnKey'),
       json: async ({ grant, project_id }) => {
-        const { key_id, scopes, narrow } = grant!
-        const own = { id: narrow?.id ?? key_id, project_id, scopes: [...scopes] }
+        const { key_id, scopes, masked, narrow } = grant!
+        const own = {
+          id: narrow?.id ?? key_id,
+          project_id,
+          scopes: [...scopes],
+          ...(masked && { masked }),
+        }
         if (!narrow) return JSON.stringify(own)
         const expires_at = new Date(narrow.expires_at_ms).toISOString()
         return JSON.stringify({ ...own, reaches: narrow.reach, expires_at })
@@ -261,10 +267,12 @@ const keyRoutes = ({ database }: ProjectParts) =>
       status: 201,
       returns: 'The key with its secret.',
       data: NewToken,
-      json: (request, _reply, { name, scopes = ALL_SCOPES, expires_at }) =>
+      json: (request, _reply, { name, scopes = ALL_SCOPES, masked, expires_at }) =>
         issueToken(database.of('operator'), keyActorOf(request), request.project_id, {
           name,
           scopes,
+          // Whoever reads masks makes no key that reads what is behind them.
+          masked: masked || request.grant!.masked,
           expires_at: expires_at == null ? undefined : timeInUtc('/expires_at', expires_at),
         }),
     }),

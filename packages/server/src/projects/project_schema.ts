@@ -25,6 +25,12 @@ const Scopes = Type.Array(OneOf(SCOPES, 'What the token allows.'), {
   examples: [['read', 'write']],
 })
 
+const Masked = Type.Boolean({
+  default: false,
+  description:
+    'Whether it reads masks in place of e-mail addresses, phone numbers, cards, accounts and secrets, and no attachments.',
+})
+
 const RetentionDays = Nullable(
   Type.Integer({
     minimum: 1,
@@ -115,6 +121,7 @@ export const Token = Type.Object(
     project_id: Uuid('Its project.'),
     name: Name,
     scopes: Scopes,
+    masked: Masked,
     created_at: Timestamp('When it was created.'),
     expires_at: Nullable(Timestamp('When it expires; null: never.')),
     revoked_at: Nullable(Timestamp('When it was revoked; null: it was not.')),
@@ -129,6 +136,9 @@ export const OwnKey = Type.Object(
     project_id: Token.properties.project_id,
     scopes: Type.Array(Type.String(), { description: 'What it allows.', examples: [['read', 'write']] }),
     ...optional({
+      masked: Type.Literal(true, {
+        description: 'It reads masks in place of personal data. Absent: it reads all.',
+      }),
       reaches: Type.Object(
         {},
         {
@@ -158,6 +168,7 @@ export const ChangeProjectBody = Strict(ProjectSettings)
 export const CreateTokenBody = Strict({
   name: Name,
   scopes: Type.Optional(Scopes),
+  masked: Type.Optional(Masked),
   expires_at: Type.Optional(Nullable(Timestamp('When it shall expire.'))),
 })
 

@@ -62,6 +62,8 @@ export interface TokenRequest {
   scopes: readonly Scope[]
   /** RFC 3339; undefined: it does not expire. */
   expires_at?: string | undefined
+  /** Whether it reads no personal data. */
+  masked?: boolean
   /** The id of a token without which this one is not valid. */
   parent_id?: string | undefined
   /** The member whose it is: it allows no more than the role, and ends with it. */
@@ -250,8 +252,8 @@ export async function storeToken(
   request: TokenRequest,
   origin: Origin,
 ): Promise<string> {
-  const { name, scopes, expires_at = null, parent_id = null, member_id = null } = request
+  const { name, scopes, expires_at = null, parent_id = null, member_id = null, masked = false } = request
   const key = [newId(), project_id, hashToken(token), name, [...scopes], origin, expires_at, parent_id]
-  const [row] = await database.query(CREATE_API_KEY, [...key, member_id])
+  const [row] = await database.query(CREATE_API_KEY, [...key, member_id, masked])
   return row!.json!
 }

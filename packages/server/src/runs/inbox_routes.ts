@@ -218,7 +218,8 @@ async function follow(
       while (seen < place && !subscription.ended) {
         const rows = await request.database.query(READ_FRAMES, [request.project_id, session_id, seen])
         for (const { place: at, event, json } of rows) {
-          if (!raw.write(`id: ${at}\nevent: ${event}\ndata: ${json}\n\n`)) await drained(raw, subscription)
+          const data = request.mask ? await request.mask(json!) : json
+          if (!raw.write(`id: ${at}\nevent: ${event}\ndata: ${data}\n\n`)) await drained(raw, subscription)
           seen = Number(at)
         }
         if (rows.length === 0) seen = place

@@ -61,7 +61,13 @@ const search = ({ thread, changes }: Pick<Kits, 'thread' | 'changes'>) =>
       const has_more = next_cursor !== ''
       const found = page.items.map((entry) => ({ session_id: entry.session_id, ...foundItem(entry) }))
       const items = group === 'session' ? await bySession(request, thread, found) : found
-      return JSON.stringify({ items, has_more, next_cursor, indexed_through, indexing })
+      return JSON.stringify({
+        items: uncutFor(request, items),
+        has_more,
+        next_cursor,
+        indexed_through,
+        indexing,
+      })
     },
   })
 
@@ -147,6 +153,20 @@ function placeOf(place: FoundPlace | RankedPlace): FoundPlace | RankedPlace {
   return { created_at, session_id, seq }
 }
 
+/**
+ * What was found, for a masked reader: words that a snippet cuts through would be known no more as what they are, and
+ * hits would not be where they were.
+ */
+function uncutFor<Items>({ mask }: FastifyRequest, items: Items): Items {
+  if (!mask) return items
+  const uncut = (text: string) =>
+    text.replace(/^…[\s\d-]{0,40}\S{0,200}/, '…').replace(/\S{0,200}[\s\d-]{0,40}…$/, '…')
+  return JSON.parse(JSON.stringify(items), (name, value) => {
+    if (name === 'snippet') return { text: uncut(value.text), hits: [] }
+    return name === 'title' && typeof value === 'string' ? uncut(value) : value
+  })
+}
+
 function foundItem({
   seq,
   kind,
@@ -212,7 +232,7 @@ async function answerQuestion(request: SearchRequest, thread: WorkThread): Promi
   const { indexed_through, indexing } = state
   const [refill] = await database.query(REFILL.progress, [project_id])
   return JSON.stringify({
-    items,
+    items: uncutFor(request, items),
     has_more: false,
     next_cursor: '',
     terms: question.words.map(({ word }) => word),

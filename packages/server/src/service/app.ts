@@ -28,6 +28,8 @@ import type { Kits, ModuleRoutes } from '../module.js'
 import { authenticate, authenticateAdmin, bearerToken } from '../projects/authenticate.js'
 import type { Projects } from '../projects/module.js'
 import { countsRequests, limitAddresses } from '../projects/rate_limit.js'
+import { maskAnswers } from '../redaction/mask_answers.js'
+import { rewritesBodies } from '../redaction/rewrite_bodies.js'
 import { operationRoutes, pingRoutes } from './operation_routes.js'
 
 // Fastify would load Ajv and its own serializer unless it is given others here; ours are set below.
@@ -81,8 +83,10 @@ export async function buildApp(
   }
   logRequests(app, { answered }, answersUnrouted(app))
   answerErrors(app)
-  readBodies(app, kits)
+  const rewrites = rewritesBodies(kits.thread)
+  readBodies(app, { ...kits, rewrites })
   countMemory(app, kits.memory)
+  maskAnswers(app, kits.thread)
   sendInPieces(app)
   validateRequests(app)
   metricsRoutes(app, kits)

@@ -11,6 +11,7 @@ import { PEOPLE_MODULE } from '../people/module.js'
 import type { StoredFunction } from '../postgres/stored_function.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
 import { PROOF_MODULE } from '../proof/module.js'
+import { REDACTION_MODULE } from '../redaction/module.js'
 import { RUNS_MODULE } from '../runs/module.js'
 import { SEARCH_MODULE } from '../search/module.js'
 import { SESSIONS_MODULE } from '../sessions/module.js'
@@ -33,6 +34,7 @@ export const MODULES: readonly Module[] = [
   LOG_MODULE,
   SESSIONS_MODULE,
   RUNS_MODULE,
+  REDACTION_MODULE,
   SEARCH_MODULE,
   TOOLS_MODULE,
   BLOB_REFERENCES_MODULE,

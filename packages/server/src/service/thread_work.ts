@@ -9,6 +9,8 @@ import { LOG_BODIES } from '../log/append_bodies.js'
 import { LOG_WORK } from '../log/log_work.js'
 import { PEOPLE_BODIES } from '../people/people_schema.js'
 import { PROJECT_BODIES } from '../projects/project_schema.js'
+import { REDACTION_BODIES } from '../redaction/redaction_schema.js'
+import { redactionWork, rewriteTaken } from '../redaction/redaction_work.js'
 import { RUN_BODIES } from '../runs/run_schema.js'
 import { SEARCH_WORK } from '../search/search_work.js'
 import { SESSION_BODIES } from '../sessions/session_schema.js'
@@ -26,14 +28,18 @@ export const BODIES: Readonly<Record<string, BodyParts>> = {
   ...RUN_BODIES,
   ...ACCESS_BODIES,
   ...PEOPLE_BODIES,
+  ...REDACTION_BODIES,
 }
+
+const FORMS = {
+  addMessage: { read: readMessageForm, attaches: true },
+  createSkill: { read: readSkillForm },
+} as const
 
 /** What the second thread does: bodies and forms, and what each module has it do. */
 export const THREAD_WORK: ThreadWork = {
-  ...bodyWork(BODIES, {
-    addMessage: { read: readMessageForm, attaches: true },
-    createSkill: { read: readSkillForm },
-  }),
+  ...bodyWork(BODIES, FORMS, rewriteTaken),
+  ...redactionWork(FORMS),
   ...LOG_WORK,
   ...LEARNING_WORK,
   ...SEARCH_WORK,

@@ -45,6 +45,8 @@ beforeEach(async () => {
     narrow: undefined,
     unmarked_until: 0,
     proof: undefined,
+    redaction: undefined,
+    masked: false,
   })
   const kits = fakeKits()
   const { all, opened } = openModules(MODULES, kits)

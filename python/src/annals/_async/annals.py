@@ -20,7 +20,7 @@ from ..types import (
     Usage,
 )
 from .blobs import AsyncBlobs
-from .keys import AsyncKeys
+from .keys import AsyncKeys, AsyncRedactionRules
 from .learning_spaces import AsyncLearningSpaces
 from .list import AsyncList
 from .people import AsyncMembers, AsyncPersonalTokens
@@ -83,6 +83,7 @@ class AsyncAnnals:
         self.keys = AsyncKeys(transport)
         self.members = AsyncMembers(transport)
         self.personal_tokens = AsyncPersonalTokens(transport)
+        self.redaction = AsyncRedactionRules(transport)
         self.runs = AsyncRuns(transport)
 
     def with_options(

@@ -20,7 +20,7 @@ from ..types import (
     Usage,
 )
 from .blobs import Blobs
-from .keys import Keys
+from .keys import Keys, RedactionRules
 from .learning_spaces import LearningSpaces
 from .list import List
 from .people import Members, PersonalTokens
@@ -81,6 +81,7 @@ class Annals:
         self.keys = Keys(transport)
         self.members = Members(transport)
         self.personal_tokens = PersonalTokens(transport)
+        self.redaction = RedactionRules(transport)
         self.runs = Runs(transport)
 
     def with_options(

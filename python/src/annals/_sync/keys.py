@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import Unpack
 
 from .._call import Call
-from ..types import CreatedKey, NewKey, Token
+from ..types import CreatedKey, NewKey, Redaction, Token
 from .transport import Transport
 
 if TYPE_CHECKING:
@@ -30,3 +30,23 @@ class Keys:
     def revoke(self, key_id: str) -> Token:
         """Revokes a key: every node refuses it within 5 seconds."""
         return self._transport.call(Call("DELETE", ("keys", key_id)))
+
+
+class RedactionRules:
+    """What the project's entries are cleared of, for a client whose own key has the scope `admin`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(self) -> Redaction:
+        """The rules; None: redaction is off."""
+        return self._transport.call(Call("GET", ("redaction",)))
+
+    def set(self, rules: builtins.list[dict[str, Any]] | None = None) -> Redaction:
+        """Sets the rules; by default, secrets are masked as they are written, and personal data for masked keys."""
+        body = {} if rules is None else {"rules": rules}
+        return self._transport.call(Call("PUT", ("redaction",), body=body))
+
+    def delete(self) -> Redaction:
+        """Switches redaction off. Masked keys go on reading masks."""
+        return self._transport.call(Call("DELETE", ("redaction",)))

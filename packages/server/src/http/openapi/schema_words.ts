@@ -41,6 +41,7 @@ const FORMS: Record<string, string> = {
   '^https?://[^@]+$': 'a URL that begins with http:// or https://, without a user name',
   '^(message|event|event\\.[\\s\\S]+)$': 'message, event or event.<type>',
   '^whsec_[A-Za-z0-9+/]{32,88}={0,2}$': 'whsec_ and 24 to 64 bytes in base64',
+  '^[A-Z][A-Z_]{0,39}$': '1 to 40 capital letters and underscores, of which the first is a letter',
   '^(/[^/]{1,100}){1,7}$': 'a path such as /run/reward',
   '^[a-z0-9]+(-[a-z0-9]+)*$': 'lower-case letters and digits, with single hyphens between them',
   '^[\\x21-\\x7e]{1,1000}$': '1 to 1000 visible ASCII characters',

@@ -27,10 +27,15 @@ export interface BodyReader {
   config: { body_bytes_max: number; blob_bytes_max: number }
   /** For bodies that would hold the event loop too long. */
   thread: Pick<WorkThread, 'run' | 'takes'>
+  /** What rewrites bodies before they are taken, if anything does. */
+  rewrites?: RewritesBodies
 }
 type Done = (error: Error | null, value?: unknown) => void
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    rewritesBodies: RewritesBodies | undefined
+  }
   interface FastifyContextConfig {
     /** The fields of its body in which attachments may be, as base64, and text whose tokens are counted. */
     attaches_in?: string
@@ -38,6 +43,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The body as it was sent, checked to be storable JSON; `{}` if there was none. */
     bodyText: string
+    /** The body as it was sent, if it was rewritten; null: it was not. */
+    sentText: string | null
     /** Bytes of the body as PostgreSQL will write it, without insignificant space. */
     bodyBytes: number
     /** The bytes that were taken out of it, to which it refers. */
@@ -46,10 +53,12 @@ declare module 'fastify' {
 }
 
 /** Reads JSON bodies: the value for checking, the text for storing. Everything else is 415. */
-export function readBodies(app: AppServer, { config, thread }: BodyReader): void {
+export function readBodies(app: AppServer, { config, thread, rewrites }: BodyReader): void {
   const limits = limitsOf(config)
   const attached_max = Math.ceil(BASE64_FACTOR * Math.min(ATTACHMENT_BYTES_MAX, limits.blob_bytes_max))
+  app.decorate('rewritesBodies', rewrites)
   app.decorateRequest('bodyText', '{}')
+  app.decorateRequest('sentText', null)
   app.decorateRequest('bodyBytes', 2)
   app.decorateRequest('attachments', null)
   app.addHook('onRoute', (route) => {
@@ -81,8 +90,15 @@ export function readBodies(app: AppServer, { config, thread }: BodyReader): void
       )
     }
     receiveBody(request, payload, (error, body) => {
-      if (error) done(error)
-      else takeIn(request, body!, thread, limits, done)
+      if (error) return done(error)
+      const attaches = request.routeOptions.config.attaches_in === undefined ? undefined : limits
+      const prepared = rewrites?.prepare(request, body!, attaches)
+      const take = (rewriting?: unknown) => {
+        const rewrite = rewriting === undefined ? undefined : { by: rewrites!.rewrite, rewriting }
+        takeIn(request, body!, thread, limits, done, rewrite)
+      }
+      if (prepared) prepared.then(take, done)
+      else take()
     })
   })
 }
@@ -92,15 +108,15 @@ export function readForms(scope: AppServer, { config, thread }: BodyReader, oper
   scope.addContentTypeParser('multipart/form-data', (request, payload, done) => {
     receiveBody(request, payload, (error, body) => {
       if (error) return done(error)
-      const order = thread.run(
-        request.project_id,
-        'takeForm',
-        operation,
-        request.headers['content-type']!,
-        body!,
-        limits,
-      )
-      takeOutcome(request, order, done)
+      const content_type = request.headers['content-type']!
+      const take = (rewriting?: unknown) => {
+        const { project_id } = request
+        const order = thread.run(project_id, 'takeForm', operation, content_type, body!, limits, rewriting)
+        takeOutcome(request, order, done)
+      }
+      const prepared = scope.rewritesBodies?.prepare(request, body!, limits, content_type)
+      if (prepared) prepared.then(take, done)
+      else take()
     })
   })
 }
@@ -116,17 +132,29 @@ function takeIn(
   thread: BodyReader['thread'],
   limits: AttachmentLimits,
   done: Done,
+  rewrite?: { by: RewriteText; rewriting: unknown },
 ) {
   if (body.length === 0) return done(null, undefined)
   if (body.length > INLINE_COUNTED_BYTES_MAX) {
-    const order = orderFor(request, body, thread, limits)
+    const order = orderFor(request, body, thread, limits, rewrite?.rewriting)
     if (order) return takeOutcome(request, order, done)
   }
-  const json = readBodyJson(body)
+  const json = rewrite ? rewrittenHere(request, body, rewrite) : readBodyJson(body)
   if (json instanceof AnnalsError) return done(json)
   request.bodyText = json.text
   request.bodyBytes = json.bytes
   done(null, json.value)
+}
+
+function rewrittenHere(
+  request: FastifyRequest,
+  body: Buffer,
+  { by, rewriting }: { by: RewriteText; rewriting: unknown },
+) {
+  const operation = request.routeOptions.schema?.operationId ?? ''
+  const json = readRewritten(body, (json) => by(operation, json, rewriting))
+  if (!(json instanceof AnnalsError)) request.sentText = json.sent ?? null
+  return json
 }
 
 /** Has the work thread take a body that is too long for the event loop. */
@@ -135,13 +163,14 @@ function orderFor(
   body: Buffer,
   thread: BodyReader['thread'],
   limits: AttachmentLimits,
+  rewriting: unknown,
 ): Promise<BodyOutcome> | undefined {
   const { takes_body, attaches_in } = routeOptions.config
   const isCounted = attaches_in !== undefined && mayHold(attaches_in, body)
   const isInline = body.length <= INLINE_BYTES_MAX && !isCounted
   if (isInline || !takes_body) return undefined
   const takeOut = attaches_in === undefined ? undefined : limits
-  return thread.run(project_id, 'takeBody', routeOptions.schema!.operationId!, body, takeOut)
+  return thread.run(project_id, 'takeBody', routeOptions.schema!.operationId!, body, takeOut, rewriting)
 }
 
 /** Whether there is a key of this name, or a letter that is escaped, as one of that key may be. */
@@ -154,6 +183,7 @@ function takeOutcome(request: FastifyRequest, order: Promise<BodyOutcome>, done:
     if (outcome.stage === 'reading') return done(revived(outcome.error))
     if (outcome.stage === 'taken') {
       request.bodyText = outcome.text
+      request.sentText = outcome.sent ?? null
       request.attachments = outcome.attachments
     }
     done(null, new TakenBody(outcome))
@@ -236,7 +266,7 @@ function receiveBody(
  * The result for a body: what its operation takes from it, or why it is refused and at which stage of the request.
  */
 export type BodyOutcome =
-  | { stage: 'taken'; text: string; taken: unknown; attachments: TakenBytes[] }
+  | { stage: 'taken'; text: string; sent: string | undefined; taken: unknown; attachments: TakenBytes[] }
   | { stage: 'reading' | 'validation' | 'taking'; error: AnnalsError }
 
 /** Bytes of a body beside its attachments, and of each of these. */
@@ -244,6 +274,28 @@ export interface AttachmentLimits {
   rest_bytes_max: number
   blob_bytes_max: number
 }
+
+/** What a body is rewritten by, before anything is made of it. `Rewriting`: how, as another thread takes it. */
+export interface RewritesBodies<Rewriting = unknown> {
+  /**
+   * Looks through what was sent. Undefined, or a promise of it: nothing is to be rewritten.
+   * @throws AnnalsError it is refused
+   */
+  prepare(
+    request: FastifyRequest,
+    body: Buffer,
+    limits: AttachmentLimits | undefined,
+    content_type?: string,
+  ): Promise<Rewriting | undefined> | undefined
+  rewrite: RewriteText
+}
+
+/** The text in place of a body's; undefined: it stays. */
+export type RewriteText = (
+  operation: string,
+  json: { text: string; value: unknown },
+  rewriting: unknown,
+) => string | undefined
 
 /** Stands for a body that was read, checked and processed on the work thread. */
 export class TakenBody {
@@ -269,6 +321,19 @@ export function readBodyJson(body: Buffer): BodyJson | AnnalsError {
   if (json.refused === 'not_json')
     return new AnnalsError('invalid_json', `The body is not JSON: ${json.reason}.`)
   return invalidRequest(`The body cannot be stored: at ${json.pointer || '/'} ${json.reason}.`)
+}
+
+/** The same after it was rewritten. `sent`: the text as it was sent, if it was. */
+export function readRewritten(
+  body: Buffer,
+  rewrite: (json: { text: string; value: unknown }) => string | undefined,
+): (BodyJson & { sent: string | undefined }) | AnnalsError {
+  const json = readBodyJson(body)
+  if (json instanceof AnnalsError) return json
+  const text = rewrite(json)
+  if (text === undefined) return { ...json, sent: undefined }
+  const rewritten = readBodyJson(Buffer.from(text))
+  return rewritten instanceof AnnalsError ? rewritten : { ...rewritten, sent: json.text }
 }
 
 export function bodyTooLarge(bytes_max: number): AnnalsError {

@@ -168,10 +168,11 @@ async function write(
   subscription: Subscription,
 ): Promise<void> {
   for (const entry of entries) {
-    const { seq, kind, json } = entry
+    const { seq, kind } = entry
+    const json = request.mask ? await request.mask(entry.json) : entry.json
     // The second block, which is no event, is what a client sends back as Last-Event-ID.
     const whole = [`id: ${seq}\nevent: ${kind}\ndata: ${json}\n\nid: ${writePosition(entry)}\n\n`]
-    for await (const text of lacksBytes(json) ? withBlobBytes(request, whole) : whole) {
+    for await (const text of lacksBytes(json) && !request.mask ? withBlobBytes(request, whole) : whole) {
       for (const piece of text.length > PIECE_LENGTH_MAX ? answerPieces(text) : [text]) {
         if (subscription.ended) return
         subscription.writing = true

@@ -19,6 +19,10 @@ export interface Grant {
   unmarked_until: number
   /** Whether its sessions begin chains; undefined: they never did. */
   proof: boolean | undefined
+  /** The project's rules of redaction, as stored; undefined: it has none. */
+  redaction: string | undefined
+  /** Whether it reads no personal data: see redaction/. */
+  masked: boolean
   /** Of a token that reaches only some sessions: access/. */
   narrow: NarrowGrant | undefined
   /** Of a person's token or session: it allows no more than the role that the person has now. */
@@ -124,6 +128,8 @@ export function grantOf(row: Row, looked_up_at: number): Grant {
     has_consumers,
     unmarked_until: has_consumers ? Number.NEGATIVE_INFINITY : looked_up_at + UNMARKED_MS,
     proof: row.proof == null ? undefined : row.proof === 't',
+    redaction: row.redaction ?? undefined,
+    masked: row.masked === 't',
     narrow: undefined,
     person,
   }

@@ -1,0 +1,136 @@
+import { Readable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { AnnalsError, errorText } from '../errors.js'
+import type { AppServer } from '../http/app_server.js'
+import type { WorkThread } from '../threads/work_thread.js'
+import { numberMarks } from './masks.js'
+import { redactionHere } from './redaction_work.js'
+import { rulesOf } from './rules_of.js'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Masks a JSON text for a masked reader; null: the reader sees all. For what is sent past the hooks of answers. */
+    mask: ((json: string) => Promise<string>) | null
+  }
+}
+
+/** Longer texts are masked on the work thread. */
+const INLINE_LENGTH_MAX = 8 * 1024
+/** Characters of an answer that are masked at once, unless one string has more. */
+const PART_LENGTH = 256 * 1024
+
+/** Operations by which a masked reader would have the project read, unmasked, elsewhere or by somebody else. */
+const REFUSED: ReadonlySet<string> = new Set([
+  'createWebhook',
+  'deleteWebhook',
+  'inviteMember',
+  'changeMember',
+  'createPersonalToken',
+])
+
+/** Whether a request's caller reads masks: its key is masked. Roles that are masked set it on their grant. */
+function isMasked({ grant }: FastifyRequest): boolean {
+  return grant?.masked === true
+}
+
+/**
+ * Masks every answer to a masked reader, whatever operation it is of: what is JSON is masked as it leaves, and what is
+ * not, such as the bytes of attachments, is refused. To be added before what sends answers in pieces.
+ */
+export function maskAnswers(app: AppServer, thread: WorkThread): void {
+  app.decorateRequest('mask', null)
+  app.addHook('preHandler', (request, _reply, done) => {
+    if (!isMasked(request)) return done()
+    request.mask = (json) => masked(thread, request, json)
+    const { operationId = '' } = request.routeOptions.schema ?? {}
+    done(REFUSED.has(operationId) ? unreadable() : undefined)
+  })
+  app.addHook<unknown>('onSend', (request, reply, payload, done) => {
+    if (!isMasked(request) || payload === null || payload === undefined) return done()
+    const isJson = /^application\/(?:json|x-ndjson)/.test(String(reply.getHeader('content-type') ?? ''))
+    if (typeof payload === 'string' && isJson) {
+      masked(thread, request, payload).then((text) => done(null, text), done)
+      return
+    }
+    if (payload instanceof Readable && isJson) {
+      reply.removeHeader('content-length')
+      return done(null, Readable.from(maskedParts(thread, request, payload)))
+    }
+    done(null, refused(reply, payload))
+  })
+}
+
+function unreadable(): AnnalsError {
+  return new AnnalsError(
+    'insufficient_scope',
+    'This API key is masked: it reads no attachments and files, and makes no webhooks and members. Use a key that is not.',
+  )
+}
+
+function refused(reply: FastifyReply, payload: unknown): string {
+  if (payload instanceof Readable) payload.destroy()
+  const { status, text } = errorText(unreadable())
+  for (const name of Object.keys(reply.getHeaders()))
+    if (/^content-|^accept-ranges$|^etag$|^location$/.test(name)) reply.removeHeader(name)
+  reply.code(status).header('content-type', 'application/json; charset=utf-8')
+  return text
+}
+
+async function masked(thread: WorkThread, request: FastifyRequest, text: string): Promise<string> {
+  const { read } = rulesOf(request)
+  const isShort = text.length <= INLINE_LENGTH_MAX
+  const found = isShort
+    ? redactionHere.findInAnswer(text, read)
+    : await thread.run(request.project_id, 'findInAnswer', text, read)
+  if (!found || 'refused' in found) return text
+  const rewriting = { ...read, numbers: await numberMarks(request, found.marks) }
+  return isShort
+    ? redactionHere.maskAnswer(text, rewriting)
+    : thread.run(request.project_id, 'maskAnswer', text, rewriting)
+}
+
+/** Masks an answer as it comes, in parts that end outside of strings. */
+async function* maskedParts(
+  thread: WorkThread,
+  request: FastifyRequest,
+  payload: Readable,
+): AsyncGenerator<string> {
+  const decoder = new StringDecoder('utf8')
+  const cuts = new Cuts()
+  let text = ''
+  for await (const chunk of payload as AsyncIterable<Buffer | string>) {
+    const more = typeof chunk === 'string' ? chunk : decoder.write(chunk)
+    const cut = cuts.after(more)
+    if (cut !== undefined && text.length + cut >= PART_LENGTH) {
+      yield await masked(thread, request, text + more.slice(0, cut))
+      text = more.slice(cut)
+    } else {
+      text += more
+      await request.memory.hold(3 * text.length)
+    }
+  }
+  text += decoder.end()
+  if (text !== '') yield await masked(thread, request, text)
+}
+
+/** Knows where a JSON text that comes in pieces may be cut. */
+class Cuts {
+  private isInString = false
+  private isEscaped = false
+
+  /** The place after the last comma in the next piece that is in no string; undefined: there is none. */
+  after(piece: string): number | undefined {
+    let cut: number | undefined
+    for (let at = 0; at < piece.length; at++) {
+      const code = piece.charCodeAt(at)
+      if (this.isEscaped) this.isEscaped = false
+      else if (this.isInString) {
+        if (code === 0x5c) this.isEscaped = true
+        else if (code === 0x22) this.isInString = false
+      } else if (code === 0x22) this.isInString = true
+      else if (code === 0x2c) cut = at + 1
+    }
+    return cut
+  }
+}

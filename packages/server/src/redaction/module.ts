@@ -1,0 +1,22 @@
+import type { Module } from '../module.js'
+
+/** What entries are cleared of, and what masked readers do not see. */
+export const REDACTION_MODULE: Module = {
+  name: 'redaction',
+  open: (kits) => ({
+    routes: async () => (await import('./redaction_routes.js')).redactionRoutes(kits),
+  }),
+  tables: [
+    {
+      name: 'redaction_masks',
+      kind: 'redaction_mask',
+      key: ['session_id', 'name', 'number'],
+      columns: { session_id: 'uuid', name: 'text', number: 'bigint', digest: 'text' },
+      erased_with: 'session',
+      counted: false,
+      exported: 'in_backups',
+      is_derived: true,
+      checks: {},
+    },
+  ],
+}
