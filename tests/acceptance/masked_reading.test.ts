@@ -141,7 +141,7 @@ const QUERIES: Array<Record<string, string>> = [
   { file_path: 'own.md', path: 'own.md' },
 ]
 
-describe('a masked key', () => {
+describe('a masked key', { timeout: 240_000 }, () => {
   it('reads nothing of what is personal in the answer of any operation that reads, however it is asked', async () => {
     await expect
       .poll(async () => (await open.request('GET', '/api/v1/search', { query: { q: 'zora' } })).text, {

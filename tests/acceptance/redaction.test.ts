@@ -29,7 +29,7 @@ async function projectWith(rules?: object[], masked = false) {
 
 const HASH = [{ what: { detector: 'secrets' }, do: 'hash', when: 'write' }]
 
-describe('rules for writing, when redaction is switched on', () => {
+describe('rules for writing, when redaction is switched on', { timeout: 60_000 }, () => {
   let api: ApiClient
   beforeAll(async () => {
     api = (await projectWith()).api
