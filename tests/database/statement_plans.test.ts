@@ -35,6 +35,8 @@ const READS_ALL: Record<string, string> = {
   make_first_segments: 'divides a project into segments, once, when it begins to search',
   count_sessions_to_index: 'counts the sessions of a project, while they are being indexed',
   restore_erased_sessions: 'without statistics reads the sessions of a project; only a restore runs it',
+  verify_chains: 'reads a range of ids, which is known when it is planned for its parameters',
+  restore_blob_references: 'without statistics reads the heads of a project; only a restore runs it',
   verify_sessions: 'reads a range of ids, which is known when it is planned for its parameters',
 }
 for (const table of ['learning_spaces', 'project_consumers', 'change_marks']) {

@@ -12,9 +12,16 @@ import type { SessionLog } from '../harness/session_log.ts'
 const withIds = describedOperations.filter(({ path }) => path.includes('{'))
 /**
  * Blobs are named by their bytes, which any project may send, and tools by what programs call them: `blobs.test.ts` and
- * `tools.test.ts` show that it gets no other's. Keys are revoked by a key with another scope: see below.
+ * `tools.test.ts` show that it gets no other's. Keys are revoked by a key with another scope: see below. Members and their
+ * tokens are for people: see `people.test.ts`.
  */
-const BY_NAME = ['/blobs/{sha256}', '/tools/{name}', '/keys/{token_id}']
+const BY_NAME = [
+  '/blobs/{sha256}',
+  '/tools/{name}',
+  '/keys/{token_id}',
+  '/members/{member_id}',
+  '/personal_tokens/{token_id}',
+]
 const operations = withIds.filter(
   ({ path }) => path.startsWith('/api/v1/') && !BY_NAME.some((name) => path.endsWith(name)),
 )
