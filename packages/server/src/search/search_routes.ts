@@ -159,12 +159,21 @@ function placeOf(place: FoundPlace | RankedPlace): FoundPlace | RankedPlace {
  */
 function uncutFor<Items>({ mask }: FastifyRequest, items: Items): Items {
   if (!mask) return items
-  const uncut = (text: string) =>
-    text.replace(/^…[\s\d-]{0,40}\S{0,200}/, '…').replace(/\S{0,200}[\s\d-]{0,40}…$/, '…')
   return JSON.parse(JSON.stringify(items), (name, value) => {
     if (name === 'snippet') return { text: uncut(value.text), hits: [] }
     return name === 'title' && typeof value === 'string' ? uncut(value) : value
   })
+}
+
+/** A snippet without the words, and the digits beside them, that it was cut through. */
+function uncut(text: string): string {
+  const words = text.split(/\s/)
+  const isCutOff = (word: string) => word.includes('…') || /^[\d-]+$/.test(word)
+  let from = 0
+  let to = words.length
+  if (text.startsWith('…')) while (from < to && isCutOff(words[from]!)) from++
+  if (text.endsWith('…')) while (to > from && isCutOff(words[to - 1]!)) to--
+  return `${from > 0 ? '… ' : ''}${words.slice(from, to).join(' ')}${to < words.length ? ' …' : ''}`
 }
 
 function foundItem({
