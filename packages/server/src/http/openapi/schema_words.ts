@@ -39,7 +39,9 @@ const FORMS: Record<string, string> = {
   '^[0-9a-f]{64}$': 'a SHA-256 as 64 hexadecimal digits in lower case',
   '^https?://': 'a URL that begins with http:// or https://',
   '^https?://[^@]+$': 'a URL that begins with http:// or https://, without a user name',
-  '^(message|event|event\\.[\\s\\S]+)$': 'message, event or event.<type>',
+  '^(message|event|event\\.[\\s\\S]+|request\\.opened|input\\.added)$':
+    'message, event, event.<type>, request.opened or input.added',
+  '^[^\\s@]+@[^\\s@]+$': 'an e-mail address such as ann@example.com',
   '^whsec_[A-Za-z0-9+/]{32,88}={0,2}$': 'whsec_ and 24 to 64 bytes in base64',
   '^[A-Z][A-Z_]{0,39}$': '1 to 40 capital letters and underscores, of which the first is a letter',
   '^(/[^/]{1,100}){1,7}$': 'a path such as /run/reward',
