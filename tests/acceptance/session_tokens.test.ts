@@ -27,6 +27,7 @@ beforeAll(async () => {
   api = await service.newClient({ token: project.token })
   own = await newSessionLog(api, { user: 'ada', configs: { agent: 'a' } })
   other = await oneOfEach(service.node.url, api, project.token)
+  other.ids.member_id = NOBODYS_ID
   other.ids.token_id = expectOk(await api.request<{ id: string }>('GET', '/api/v1/key')).id
 })
 

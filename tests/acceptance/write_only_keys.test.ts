@@ -211,8 +211,13 @@ const WRITES: Record<string, (filled: Filled) => Sent> = {
   'delete /api/v1/user/{identifier}': () => ['DELETE', `/api/v1/user/${SECRET}`],
 }
 
-/** A lease that is renewed is the key's own, and claiming work needs the scope read. */
-const APART = ['put /api/v1/session/{session_id}/lease', 'post /api/v1/work/claim']
+/** A lease that is renewed is the key's own, claiming work needs the scope read, and personal tokens are for people. */
+const APART = [
+  'put /api/v1/session/{session_id}/lease',
+  'post /api/v1/work/claim',
+  'post /api/v1/personal_tokens',
+  'delete /api/v1/personal_tokens/{token_id}',
+]
 
 const operations = guardedOperations
   .filter(({ method, scope }) => method !== 'get' && scope !== 'admin' && scope !== 'ingest')

@@ -15,9 +15,10 @@ CREATE TABLE redaction_masks (
   name text NOT NULL,
   number bigint NOT NULL,
   digest text NOT NULL,
-  CONSTRAINT redaction_masks_pkey PRIMARY KEY (project_id, session_id, name, number),
-  CONSTRAINT redaction_masks_digest_key UNIQUE (project_id, session_id, name, digest)
+  CONSTRAINT redaction_masks_pkey PRIMARY KEY (project_id, session_id, name, number)
 );
+
+ALTER TABLE redaction_masks ADD CONSTRAINT redaction_masks_digest_unique UNIQUE (project_id, session_id, name, digest);
 
 DO $citus$
 BEGIN

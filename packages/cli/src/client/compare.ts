@@ -2,7 +2,6 @@ import type { Annals, Session, TimelineItem } from '@annals/client'
 import type { Row, Step } from '@annals/messages/session'
 import { Command } from 'commander'
 import type { Output } from '../terminal/output.js'
-import { cutTo } from '../terminal/text.js'
 import { visibleLine } from '../terminal/visible.js'
 import { parseSession } from './arguments.js'
 import { type ConnectionOptions, connect, withService } from './connection.js'
@@ -77,7 +76,10 @@ async function differenceLines(
   different: Row[],
   { width, paint }: Output,
 ): Promise<string[]> {
-  const { detailOf } = await import('@annals/messages/session')
+  const [{ detailOf }, { cutTo }] = await Promise.all([
+    import('@annals/messages/session'),
+    import('../terminal/text.js'),
+  ])
   if (parts_at === undefined) return [`All ${rows.length.toLocaleString('en')} steps are the same.`]
   const line = (text: string) => cutTo(visibleLine(text.slice(0, BRIEF_CHARACTERS)), width)
   const stepText = ({ seq, name, kind, text, verdict }: Step) =>

@@ -4,7 +4,7 @@ import { AnnalsError, notFound } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
 import { SHARED_HEADERS } from '../http/answer/cors.js'
 import type { Tenant } from '../postgres/database.js'
-import type { NarrowTokens } from '../projects/authenticate.js'
+import { type NarrowTokens, nameOfScope } from '../projects/authenticate.js'
 import type { Sessions } from '../projects/tokens/key_look_ups.js'
 import { FIND_OWN_BLOBS, HAS_SESSION, IS_BELOW, IS_OF_USER } from './access_queries.js'
 import type { SessionTokens } from './session_tokens.js'
@@ -53,7 +53,7 @@ async function answerAbsent(request: FastifyRequest, reply: FastifyReply): Promi
     if (absent) throw notFound(absent.error.replace('_not_found', '') as Parameters<typeof notFound>[0])
   }
   if (!grant!.scopes.has(scope!))
-    throw new AnnalsError('insufficient_scope', `This token lacks the scope "${scope}".`)
+    throw new AnnalsError('insufficient_scope', `This token lacks the scope "${nameOfScope(scope!)}".`)
   return undefined
 }
 

@@ -50,7 +50,7 @@ export const FIND_ADMINS = prepared(
   `SELECT m.id FROM members m WHERE m.project_id = $1 AND m.subject IS NOT NULL AND ${roleText('m')} = 'admin'`,
 )
 
-const TOKEN_JSON = `json_build_object('id', k.id, 'project_id', k.project_id, 'name', k.name, 'scopes', k.scopes,
+const TOKEN_JSON = `json_build_object('id', k.id, 'project_id', k.project_id, 'name', k.name, 'scopes', k.scopes, 'masked', k.masked,
   'created_at', ${timestampText('k.created_at')}, 'expires_at', ${timestampText('k.expires_at')}, 'revoked_at', NULL)::text`
 
 /** Those that are valid. Parameters: $1 project, $2 member. */

@@ -112,7 +112,7 @@ const personalTokenRoutes = ({ database }: Pick<Kits, 'database'>) =>
         if (!is_in_console)
           throw new AnnalsError(
             'insufficient_scope',
-            'A personal token makes no other tokens. Sign in to the console, or use `annals login`.',
+            'A personal token makes no other tokens. Sign in to the console.',
           )
         const isDefault = scopes === SCOPES
         const lacking = isDefault ? undefined : scopes.find((scope) => !allows(request.grant!, scope))

@@ -119,12 +119,19 @@ function admit(request: FastifyRequest, grant: Grant | undefined): AnnalsError |
   // What it does not reach is absent before it is forbidden.
   if (grant.narrow !== undefined || allows(grant, scope)) return undefined
   const { person } = grant
+  const lacking = nameOfScope(scope, person !== undefined)
   return new AnnalsError(
     'insufficient_scope',
     person === undefined
-      ? `This API key lacks the scope "${scope}". Use a key that has it.`
-      : `You are a ${person.role} of this project, and what you signed in with lacks the scope "${scope}".`,
+      ? `This API key lacks the scope "${lacking}". Use a key that has it.`
+      : `You are a ${person.role} of this project, and what you signed in with lacks the scope "${lacking}".`,
   )
+}
+
+/** The scope to ask for: no key has `erase` itself. */
+export function nameOfScope(scope: OperationScope, is_person = false): OperationScope {
+  if (scope !== 'erase') return scope
+  return is_person ? 'admin' : 'write'
 }
 
 /** Whether what a key or a token allows includes an operation's scope. */
