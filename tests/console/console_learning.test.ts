@@ -152,8 +152,10 @@ describe.skipIf(!CHROMIUM)(`what a space learnt (${CHROMIUM ? 'in Chromium' : NO
   it('approves several that were chosen at once', async () => {
     const { page } = tab
     for (const tool of ['pack', 'ship']) await failIn(tool)
+    const proposed = async () => (await statements()).filter(({ state }) => state === 'proposed')
+    await vi.waitFor(async () => expect(await proposed()).toHaveLength(3), { timeout: 40_000 })
     await open(`/spaces/${space}`)
-    await expect.poll(() => shown().count(), { timeout: 25_000 }).toBe(3)
+    await expect.poll(() => shown().count()).toBe(3)
     await page.getByRole('button', { name: 'Choose all 3' }).click()
     await shown().filter({ hasText: 'book' }).getByRole('checkbox').uncheck()
     await page.getByRole('button', { name: 'Approve 2' }).click()

@@ -190,7 +190,9 @@ export async function issueToken(
       is_personal ? 'personal' : 'issued',
     )
     const { id: token_id } = JSON.parse(stored) as { id: string }
-    return { act: { action: 'token.create', project_id, details: { token_id, ...request } }, result: stored }
+    const { masked, ...named } = request
+    const details = { token_id, ...named, ...(masked && { masked }) }
+    return { act: { action: 'token.create', project_id, details }, result: stored }
   }).catch((error: unknown) => {
     // Not looked up before: the project may be erased in between.
     throw isForeignKeyViolation(error) ? notFound('project') : error

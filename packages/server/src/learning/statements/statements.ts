@@ -120,7 +120,13 @@ export async function addVersion(
   const { skill_id, learning_space_id } = row!
   const { texts, ids } = await renderLearntSkill(connection, project_id, skill_id!)
   const statements = JSON.stringify(Object.fromEntries(ids.map((id) => [id, true])))
-  const version = [learning_space_id!, newId(), skill_id!, author, reason, statements, texts.join('')]
+  const pieces: Buffer[] = []
+  for (const text of texts) {
+    pieces.push(Buffer.from(text))
+    await breathe()
+  }
+  // As bytes, which the driver need not encode all at once.
+  const version = [learning_space_id!, newId(), skill_id!, author, reason, statements, Buffer.concat(pieces)]
   await connection.query(CHANGE_STATEMENT.add_version, [project_id, ...version])
   await connection.query(CHANGE_STATEMENT.drop_old_versions, [project_id, learning_space_id!])
 }
