@@ -12,7 +12,7 @@ import { Command, InvalidArgumentError } from 'commander'
 import { parseName, parseUuid } from '../client/arguments.js'
 import { operatorName, printResources, tellProgress, withDatabase } from './with_database.js'
 
-const COLUMNS = ['id', 'name', 'scopes', 'created_at', 'expires_at', 'revoked_at']
+const COLUMNS = ['id', 'name', 'scopes', 'masked', 'created_at', 'expires_at', 'revoked_at']
 
 interface Options {
   project?: string
@@ -23,6 +23,7 @@ interface CreateOptions extends Options {
   name: string
   scopes: Scope[]
   expiresAt?: string
+  masked?: boolean
 }
 
 /** What the command line shows of a new token. */
@@ -54,15 +55,16 @@ function createCommand(): Command {
     .requiredOption('--name <name>', 'what it is for', parseName)
     .option(
       '--scopes <list>',
-      'what it may do: read, write (all that changes sessions), append (adds and reads nothing), ingest (only takes OpenTelemetry in), admin (keys)',
+      'what it may do: read, write (all that changes sessions), append (adds and reads nothing), ingest (only takes OpenTelemetry in), admin (keys, members, redaction)',
       parseScopes,
       [...ALL_SCOPES],
     )
+    .option('--masked', 'reads no personal data: see redaction')
     .option('--expires-at <time>', 'when it expires, in RFC 3339', parseTime)
     .addHelpText('after', '\nExample:\n  annals token create --name dashboard --scopes read')
     .action(async (options: CreateOptions) => {
-      const { project, name, scopes, expiresAt: expires_at, json } = options
-      const { token } = await createToken(project, { name, scopes, expires_at })
+      const { project, name, scopes, expiresAt: expires_at, masked = false, json } = options
+      const { token } = await createToken(project, { name, scopes, masked, expires_at })
       if (json) process.stdout.write(`${JSON.stringify(token)}\n`)
       else process.stdout.write(`Created token ${token.id}.\nAPI key (shown only once): ${token.token}\n`)
     })
