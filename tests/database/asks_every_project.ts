@@ -9,6 +9,7 @@ export const ASKS_EVERY_PROJECT = [
   'find_overdue_learning_spaces',
   'find_overdue_project_consumers',
   'find_overdue_session_runs',
+  'find_overdue_session_runs_wake_at',
   'find_overdue_space_sessions',
   'find_overdue_webhook_deliveries',
   'find_projects_with_discarded_objects',

@@ -38,6 +38,26 @@ describe.skipIf(inject('testServer').mode === 'shared').for([['15 minutes'], ['1
   ([by]) => {
     const service = useService({ ANNALS_TOKEN_CACHE_MS: '0' })
 
+    it('input is claimed that came before, and a lease of then is held no longer', async () => {
+      const client = await service.newClient()
+      const { id } = expectOk(await client.createSession(), 201)
+      const path = `/api/v1/session/${id}`
+      expectOk(await client.request('POST', `${path}/lease`, { body: { owner: 'gone', ttl_ms: 600_000 } }))
+      const body = { mode: 'queue', kind: 'event', type: 'stop', data: {} }
+      const input = expectOk(await client.request<{ id: string }>('POST', `${path}/inbox`, { body }), 201)
+      await setClockBack(service.databaseUrl, by!)
+      await vi.waitFor(async () => {
+        const work = { owner: 'next', ttl_ms: 1_000, max: 20 }
+        const claimed = await client.request<{ items: { session_id: string; inputs: { id: string }[] }[] }>(
+          'POST',
+          '/api/v1/work/claim',
+          { body: work },
+        )
+        const found = expectOk(claimed).items.find(({ session_id }) => session_id === id)
+        expect(found?.inputs.map((one) => one.id)).toEqual([input.id])
+      }, WAIT)
+    })
+
     it('what one process keeps from others is free again', async () => {
       const client = await service.newClient()
       const space = expectOk(await client.createLearningSpace({}), 201).id

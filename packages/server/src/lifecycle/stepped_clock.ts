@@ -10,7 +10,11 @@ import type { HandledTable, Table, Waits } from './table.js'
  */
 
 export function tablesThatWait(tables: ReadonlyArray<Table | HandledTable>): Waiting[] {
-  return tables.filter((table): table is Waiting => table.waits !== undefined)
+  return tables.flatMap(({ name, waits = [] }) =>
+    [waits]
+      .flat()
+      .map((one, index) => ({ name, id: index === 0 ? name : `${name}_${one.column}`, waits: one })),
+  )
 }
 
 /** Ends all waits that a clock which was set back has made too long. */
@@ -23,7 +27,12 @@ export async function mendAfterClock(
       await database.query(endOverdue(table), [project_id!])
 }
 
-export type Waiting = (Table | HandledTable) & { readonly waits: Waits }
+interface Waiting {
+  readonly name: string
+  /** What its statements are named after. */
+  readonly id: string
+  readonly waits: Waits
+}
 
 /** SQL: whether a row `t` waits for longer than any may. */
 function isOverdue({ column, at_most }: Waits): string {
@@ -34,17 +43,17 @@ function isOverdue({ column, at_most }: Waits): string {
 }
 
 /** Rows: project_id, of those with such rows. */
-export function findOverdue({ name, waits }: Waiting): Statement {
+export function findOverdue({ name, id, waits }: Waiting): Statement {
   return composedOnce(
-    `find_overdue_${name}`,
+    `find_overdue_${id}`,
     () => `SELECT t.project_id FROM ${name} t WHERE ${isOverdue(waits)} GROUP BY t.project_id`,
   )
 }
 
 /** Ends their waits. Parameters: $1 project. */
-export function endOverdue({ name, waits }: Waiting): Statement {
+export function endOverdue({ name, id, waits }: Waiting): Statement {
   return prepared(
-    `end_overdue_${name}`,
+    `end_overdue_${id}`,
     `UPDATE ${name} AS t SET ${waits.column} = now()${waits.also ? `, ${waits.also}` : ''}
 WHERE t.project_id = $1 AND (${isOverdue(waits)})`,
   )

@@ -50,7 +50,7 @@ export interface Table {
   readonly order?: readonly string[]
   /** The column that lists are filtered by, where `list_terms` has terms of it. */
   readonly document?: string
-  readonly waits?: Waits
+  readonly waits?: Waits | readonly Waits[]
   /** What must not be, beside a row whose owner does not exist. By the name of the check; the row is `t`. */
   readonly checks: Readonly<Record<string, Check>>
   readonly own?: OwnFunctions
@@ -61,7 +61,7 @@ export interface HandledTable {
   readonly name: string
   /** How its rows go, and what becomes of them in an export, an import and a verification: a sentence. */
   readonly handled: string
-  readonly waits?: Waits
+  readonly waits?: Waits | readonly Waits[]
   /** True for a table whose rows are not found by their project: every machine of a cluster has it, or the coordinator alone. */
   readonly is_reference?: boolean
   /**

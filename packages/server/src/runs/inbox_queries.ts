@@ -29,9 +29,14 @@ export function isPendingText(i: string): string {
 }
 const PENDING = isPendingText('i')
 
+/** Whether it was due when it came: it still is where the clock was set back since. */
+export function dueAtOnceText(i: string): string {
+  return `${i}.not_before <= ${i}.created_at`
+}
+
 /** Sets when the session is to be looked at next, after a change of what is pending. */
 const WAKE = `
-  SELECT min(i.not_before) INTO ends_at FROM session_inbox i
+  SELECT min(CASE WHEN ${dueAtOnceText('i')} THEN least(i.not_before, at) ELSE i.not_before END) INTO ends_at FROM session_inbox i
   WHERE i.project_id = p_project AND i.session_id = p_session AND ${PENDING};
   UPDATE session_runs AS r SET wake_at = ends_at WHERE r.project_id = p_project AND r.session_id = p_session;`
 
@@ -166,7 +171,7 @@ BEGIN
     INTO due, shown, inputs
     FROM (
       SELECT i.*, sum(i.bytes) OVER (ORDER BY i.place) - i.bytes AS before FROM session_inbox i
-      WHERE i.project_id = p_project AND i.session_id = p_session AND i.not_before <= at AND ${PENDING}
+      WHERE i.project_id = p_project AND i.session_id = p_session AND (i.not_before <= at OR ${dueAtOnceText('i')}) AND ${PENDING}
     ) i;
     IF due = 0 THEN${WAKE}
       CONTINUE;

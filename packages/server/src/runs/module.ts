@@ -19,7 +19,25 @@ const RUNS: Table = {
   counted: false,
   exported: false,
   is_derived: true,
-  waits: { column: 'expires_at', at_most: [{ s: 600 }] },
+  waits: [
+    {
+      column: 'expires_at',
+      at_most: [
+        { s: 600 },
+        { s: 5, which: "t.expires_at > now() + t.ttl_ms * interval '1 millisecond' + interval '5 s'" },
+      ],
+    },
+    {
+      column: 'wake_at',
+      at_most: [
+        {
+          s: 5,
+          which: `EXISTS (SELECT FROM session_inbox i WHERE i.project_id = t.project_id AND i.session_id = t.session_id
+  AND i.withdrawn_at IS NULL AND ${inbox.dueAtOnceText('i')})`,
+        },
+      ],
+    },
+  ],
   checks: {},
 }
 

@@ -270,7 +270,9 @@ BEGIN
         CONTINUE WHEN open_seqs[place_of_head] IS NULL;
         DELETE FROM session_inbox AS i
         WHERE i.project_id = p_project AND i.session_id = p_sessions[place_of_head] AND i.id = ANY (input_ids);
-        SELECT min(i.not_before) INTO time_of_head FROM session_inbox i
+        -- What was due when it came still is, where the clock was set back since.
+        SELECT min(CASE WHEN i.not_before <= i.created_at THEN least(i.not_before, begun_at) ELSE i.not_before END)
+        INTO time_of_head FROM session_inbox i
         WHERE i.project_id = p_project AND i.session_id = p_sessions[place_of_head] AND i.withdrawn_at IS NULL;
         UPDATE session_runs AS r SET wake_at = time_of_head
         WHERE r.project_id = p_project AND r.session_id = p_sessions[place_of_head];
