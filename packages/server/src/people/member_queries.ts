@@ -44,11 +44,13 @@ export const REVOKE_KEYS_OF_MEMBER = prepared(
 WHERE k.project_id = $1 AND k.member_id = $2 AND k.revoked_at IS NULL RETURNING k.id`,
 )
 
+const ADMINS = `SELECT m.id FROM members m WHERE m.project_id = $1 AND m.subject IS NOT NULL AND ${roleText('m')} = 'admin'`
+
 /** Who administrates the project, and has signed in. Parameters: $1 project. Rows: id. */
-export const FIND_ADMINS = prepared(
-  'find_admins_of_project',
-  `SELECT m.id FROM members m WHERE m.project_id = $1 AND m.subject IS NOT NULL AND ${roleText('m')} = 'admin'`,
-)
+export const FIND_ADMINS = prepared('find_admins_of_project', ADMINS)
+
+/** The same, and keeps others from changing them before the transaction ends. */
+export const LOCK_ADMINS = prepared('lock_admins_of_project', `${ADMINS} ORDER BY m.id FOR UPDATE`)
 
 const TOKEN_JSON = `json_build_object('id', k.id, 'project_id', k.project_id, 'name', k.name, 'scopes', k.scopes, 'masked', k.masked,
   'created_at', ${timestampText('k.created_at')}, 'expires_at', ${timestampText('k.expires_at')}, 'revoked_at', NULL)::text`

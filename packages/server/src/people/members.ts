@@ -9,6 +9,7 @@ import {
   FIND_ADMINS,
   INVITE_MEMBER,
   LIST_MEMBERS,
+  LOCK_ADMINS,
   REMOVE_MEMBER,
   REVOKE_KEYS_OF_MEMBER,
 } from './member_queries.js'
@@ -71,15 +72,15 @@ export async function removeMember(
 }
 
 /**
- * Does what may take a project's last administrator away, and refuses it then. Two who remove each other cannot both
- * succeed: acts are numbered one after the other, and one that lost its number looks again. @throws AnnalsError last_admin
+ * Does what may take a project's last administrator away, and refuses it then. Of two who remove each other, the second
+ * waits for the first, and finds out that it is the last. @throws AnnalsError last_admin
  */
 async function keepsAnAdmin<T>(
   connection: Queryable,
   project_id: string,
   change: () => Promise<T>,
 ): Promise<T> {
-  const before = await connection.query(FIND_ADMINS, [project_id])
+  const before = await connection.query(LOCK_ADMINS, [project_id])
   const result = await change()
   if (before.length > 0 && (await connection.query(FIND_ADMINS, [project_id])).length === 0)
     throw new AnnalsError('last_admin')
