@@ -173,8 +173,9 @@ async function append(
   readAnswer(plan, answer)
   const readBacks: Promise<void>[] = []
   const lookAgain: PendingAppend[] = []
+  const tried = { ...attempt, isPlain: plan.is_plain }
   for (const [at, { pending }] of unsettled.entries()) {
-    const settled = settle(database, pending, plan.placed[at]!, { ...attempt, isPlain: plan.is_plain })
+    const settled = settle(database, pending, plan.placed[at]!, tried)
     if (settled === 'look again') lookAgain.push(pending)
     else if (settled) readBacks.push(settled)
   }
