@@ -94,6 +94,7 @@ test('rules that cannot be used are refused with their place', () => {
   expect(fault({})).toBeUndefined()
   expect(fault({ what: { pattern: '(a' } })).toBe('/rules/1/what/pattern')
   expect(fault({ what: { pattern: 'a*' } })).toBe('/rules/1/what/pattern')
+  expect(fault({ what: { pattern: 'a[ab]{400}[cd]' } })).toBe('/rules/1/what/pattern')
   expect(fault({ what: { pattern: '(?=a)b' } })).toBe('/rules/1/what/pattern')
   expect(fault({ what: { pattern: '((a{30}){30}){30}' } })).toBe('/rules/1/what/pattern')
   expect(fault({ what: { detector: 'shoes' } })).toBe('/rules/1/what/detector')

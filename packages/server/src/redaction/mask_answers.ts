@@ -16,7 +16,7 @@ declare module 'fastify' {
 }
 
 /** Longer texts are masked on the work thread. */
-const INLINE_LENGTH_MAX = 8 * 1024
+const INLINE_LENGTH_MAX = 1024
 /** Characters of an answer that are masked at once, unless one string has more. */
 const PART_LENGTH = 256 * 1024
 

@@ -8,7 +8,7 @@ import { type Found, findInJson, type Rewriting, rewriteTaken } from './redactio
 import { type RulesText, rulesOf } from './rules_of.js'
 
 /** Longer bodies are looked through on the work thread. */
-const INLINE_BYTES_MAX = 8 * 1024
+const INLINE_BYTES_MAX = 1024
 /** Their bodies are settings: no entry is made of them, and secrets belong into them. */
 const EXEMPT: ReadonlySet<string> = new Set(['setRedaction', 'createWebhook', 'createKey'])
 

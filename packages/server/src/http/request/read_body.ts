@@ -12,6 +12,8 @@ import type { TakenBytes } from './take_out_bytes.js'
 
 /** Longer bodies are processed on the work thread: the worst of this length takes a few ms on the event loop. */
 const INLINE_BYTES_MAX = 32 * 1024
+/** One that is rewritten, by patterns that a project chose. */
+const INLINE_REWRITTEN_BYTES_MAX = 1024
 /** The same where texts are counted: in some languages, counting tokens takes a thousand times as long as parsing JSON. */
 const INLINE_COUNTED_BYTES_MAX = 8 * 1024
 /** Bytes of attachments in one body at most, and their length in base64. */
@@ -167,7 +169,8 @@ function orderFor(
 ): Promise<BodyOutcome> | undefined {
   const { takes_body, attaches_in } = routeOptions.config
   const isCounted = attaches_in !== undefined && mayHold(attaches_in, body)
-  const isInline = body.length <= INLINE_BYTES_MAX && !isCounted
+  const inline_max = rewriting === undefined ? INLINE_BYTES_MAX : INLINE_REWRITTEN_BYTES_MAX
+  const isInline = body.length <= inline_max && !isCounted
   if (isInline || !takes_body) return undefined
   const takeOut = attaches_in === undefined ? undefined : limits
   return thread.run(project_id, 'takeBody', routeOptions.schema!.operationId!, body, takeOut, rewriting)
