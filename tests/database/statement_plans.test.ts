@@ -97,7 +97,7 @@ describe.skipIf(inject('testServer').mode === 'shared')('every statement of the 
     ])
     const absent = (await scans(database.url, statements)).filter((found) => !OTHER_INDEX.test(found))
     expect({ empty, old, fresh, absent }).toEqual({ empty: [], old: [], fresh: [], absent: [] })
-  }, 120_000)
+  }, 300_000)
 
   it('is known by its name alone', () => {
     const preparedNames = statements.filter(({ prepared }) => prepared).map(({ name }) => name)
