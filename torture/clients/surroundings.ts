@@ -20,8 +20,11 @@ export interface Lessons {
   tenant: Tenant
   space_ids: string[]
   model: Model
-  /** Sessions that have all that they will ever have, and the space that each was given to. */
-  sessions: Array<{ session_id: string; space_id: string }>
+  /**
+   * Sessions that have all that they will ever have, the space that each was given to, and performance.now() when its
+   * outcome was sent.
+   */
+  sessions: Array<{ session_id: string; space_id: string; outcome_at: number }>
 }
 
 /** Sessions in which entries are retracted, forked and given attachments, and what became of these. */

@@ -4,7 +4,7 @@ import type { Lessons } from '../clients/surroundings.ts'
 import type { Postgres } from '../world/postgres.ts'
 
 const SESSION = { space_id: 'space', session_id: 'session', status: 'completed', error: null, is_whole: true }
-const ONCE = { reflections: 1, by_rules: 1, own: 1, shared: 1 }
+const ONCE = { reflections: ['b'], by_rules: 1, own: 1, shared: 1 }
 const WELL = {
   learnt: [{ ...SESSION, ...ONCE }],
   marks: [] as object[],
@@ -12,9 +12,9 @@ const WELL = {
   versions: [{ id: 'skill', versions: 2, sizes: [1, 2], active: 2 }],
 }
 
-/** What the check says of a database with these rows, after an input was sent. */
-async function foundIn(rows: typeof WELL, sent: string) {
-  const model = { sent: [] as { hash: string; at: number }[] }
+/** What the check says of a database with these rows, after an input was sent, and others before the session had its outcome. */
+async function foundIn(rows: typeof WELL, sent: string, early: string[] = []) {
+  const model = { sent: early.map((hash) => ({ hash, at: -1 })) }
   let looks = 0
   const ask = async (statement: string) => {
     if (statement.includes('FROM skills')) return rows.versions
@@ -23,7 +23,12 @@ async function foundIn(rows: typeof WELL, sent: string) {
     if (statement.includes("'answered'")) looks += 1
     return rows.inputs
   }
-  const lessons = { tenant: { project_id: 'project' }, space_ids: ['space'], model, sessions: [] }
+  const lessons = {
+    tenant: { project_id: 'project' },
+    space_ids: ['space'],
+    model,
+    sessions: [{ ...SESSION, outcome_at: 0 }],
+  }
   const learning = new Learning({ ask } as unknown as Postgres, lessons as unknown as Lessons)
   await expect.poll(() => looks).toBeGreaterThan(0)
   model.sent.push({ hash: sent, at: sent === 'b' ? 0 : Infinity })
@@ -35,6 +40,11 @@ describe.concurrent('the check of learning spaces', () => {
     expect(await foundIn({ ...WELL, inputs: [{ hash: 'b' }] }, 'b')).toEqual([])
   })
 
+  it('finds nothing where a session seemed to be quiet before it had its outcome', async () => {
+    const learnt = [{ ...WELL.learnt[0]!, reflections: ['a', 'b'], own: 2 }]
+    expect(await foundIn({ ...WELL, learnt, inputs: [{ hash: 'a' }, { hash: 'b' }] }, 'b', ['a'])).toEqual([])
+  })
+
   it.each([
     [
       'a session that was not learnt',
@@ -43,6 +53,11 @@ describe.concurrent('the check of learning spaces', () => {
     ],
     ['a mark that was left', { marks: [{ session_id: 'session' }] }, 'has a mark that learning'],
     ['a session that was learnt twice', { learnt: [{ ...WELL.learnt[0]!, own: 2 }] }, 'has 2 own of session'],
+    [
+      'a session about which the model was asked twice',
+      { learnt: [{ ...WELL.learnt[0]!, reflections: ['b', 'c'], own: 2 }] },
+      'has 2 reflections of session',
+    ],
     ['a statement that was lost', { learnt: [{ ...WELL.learnt[0]!, shared: 0 }] }, 'has 0 shared of session'],
     ['a call outside the ledger', { inputs: [] }, 'is not in the ledger'],
     [
