@@ -1,4 +1,4 @@
-import { isRefusal } from '@annals/messages/json'
+import { isRefusal, readStorable } from '@annals/messages/json'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -10,7 +10,6 @@ import {
   space,
   write,
 } from '../../packages/messages/test/json/json_texts.ts'
-import { readJson } from '../../packages/server/src/json/read_json.ts'
 import { exactJson } from '../harness/exact_json.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
 
@@ -43,7 +42,7 @@ async function throughJsonb(text: string): Promise<string | undefined> {
 
 /** Either both take the text, and it comes back equal, or both refuse it, or we alone do, by a limit of ours. */
 async function expectAgreement(text: string): Promise<void> {
-  const read = readJson(Buffer.from(text))
+  const read = readStorable(Buffer.from(text))
   const back = await throughJsonb(text)
   if (!isRefusal(read)) {
     expect(back).toBeDefined()
@@ -58,7 +57,7 @@ describe('what is read as JSON and what jsonb takes', () => {
     await fc.assert(
       fc.asyncProperty(jsonTree(goodLeaf), space, async (tree, gap) => {
         const text = write(tree, gap)
-        expect(isRefusal(readJson(text))).toBe(false)
+        expect(isRefusal(readStorable(text))).toBe(false)
         await expectAgreement(text)
       }),
       { numRuns: 400 },

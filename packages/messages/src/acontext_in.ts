@@ -1,3 +1,4 @@
+import type { CallIds } from './blob_reading.js'
 import {
   asObject,
   InvalidMessage,
@@ -10,8 +11,7 @@ import {
   optionalTextAt,
   roleAt,
   textAt,
-} from './blob_fields.js'
-import type { CallIds } from './call_ids.js'
+} from './blob_reading.js'
 import { type NeutralMessage, PART_TYPES, type Part, type PartType } from './parts.js'
 
 /**

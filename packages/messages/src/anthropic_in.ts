@@ -1,3 +1,4 @@
+import type { CallIds } from './blob_reading.js'
 import {
   asObject,
   InvalidMessage,
@@ -9,8 +10,7 @@ import {
   optionalTextAt,
   roleAt,
   textAt,
-} from './blob_fields.js'
-import type { CallIds } from './call_ids.js'
+} from './blob_reading.js'
 import {
   type CacheControl,
   dataPart,

@@ -1,4 +1,4 @@
-import { InvalidMessage, isObject, type JsonObject } from './blob_fields.js'
+import { InvalidMessage, isObject, type JsonObject } from './blob_reading.js'
 import type { MessageFormat } from './formats.js'
 import type { Part } from './parts.js'
 
@@ -44,6 +44,13 @@ const SIZE_MARK = `${MARK}n`
 /** Whether a JSON text may refer to a blob: most do not, and need not be looked through. */
 export function mayReferToBlobs(text: string): boolean {
   return MENTION.test(text)
+}
+
+const WITHOUT_BYTES = /\\u0000|"annals_inline"/
+
+/** Whether bytes have to be put into a JSON text. One walk over it takes a quarter of two by `includes`. */
+export function lacksBytes(text: string): boolean {
+  return WITHOUT_BYTES.test(text)
 }
 
 /** All references in a value, with their places. @throws InvalidMessage naming the place of one that is malformed */

@@ -1,5 +1,5 @@
 import { isMarked, markedHash } from './attachments.js'
-import { isObject, type JsonObject } from './blob_fields.js'
+import { isObject, type JsonObject } from './blob_reading.js'
 import type { MessageFormat } from './formats.js'
 import { ExactNumber } from './json/exact_json.js'
 import { mediaTypeOf, parseDataUrl } from './media.js'

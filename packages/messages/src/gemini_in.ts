@@ -1,4 +1,5 @@
 import { standardBase64 } from './attachments.js'
+import type { CallIds } from './blob_reading.js'
 import {
   asObject,
   InvalidMessage,
@@ -6,8 +7,7 @@ import {
   optionalArrayAt,
   optionalObjectAt,
   optionalTextAt,
-} from './blob_fields.js'
-import type { CallIds } from './call_ids.js'
+} from './blob_reading.js'
 import { FOREIGN_SIGNATURE } from './gemini_out.js'
 import { writeJson } from './json/exact_json.js'
 import { audioFormat, mediaTypeOf } from './media.js'

@@ -2,12 +2,13 @@ export {
   type BlobReference,
   blobReferences,
   bytePlaces,
+  lacksBytes,
   markBlobs,
   mayReferToBlobs,
   showReferences,
 } from './attachments.js'
-export { InvalidMessage } from './blob_fields.js'
-export type { MessagePlace } from './call_ids.js'
+export type { MessagePlace } from './blob_reading.js'
+export { InvalidMessage } from './blob_reading.js'
 export { type CountedContent, countedContent } from './counted_content.js'
 export { MESSAGE_FORMATS, type MessageFormat } from './formats.js'
 export { type FactsOf, type MediaFacts, mediaFacts } from './media_facts.js'

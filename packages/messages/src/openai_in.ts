@@ -1,4 +1,5 @@
 import { standardBase64 } from './attachments.js'
+import type { CallIds } from './blob_reading.js'
 import {
   asObject,
   InvalidMessage,
@@ -10,8 +11,7 @@ import {
   optionalTextAt,
   roleAt,
   textAt,
-} from './blob_fields.js'
-import type { CallIds } from './call_ids.js'
+} from './blob_reading.js'
 import { FOREIGN_SIGNATURE } from './gemini_out.js'
 import { writeJson } from './json/exact_json.js'
 import { isEmptyFile, parseDataUrl } from './media.js'

@@ -1,3 +1,4 @@
+import type { CallIds } from './blob_reading.js'
 import {
   asObject,
   InvalidMessage,
@@ -8,8 +9,7 @@ import {
   optionalTextAt,
   roleAt,
   textAt,
-} from './blob_fields.js'
-import type { CallIds } from './call_ids.js'
+} from './blob_reading.js'
 import { writeJson } from './json/exact_json.js'
 import { parseDataUrl } from './media.js'
 import { readAudio, readFile } from './openai_in.js'

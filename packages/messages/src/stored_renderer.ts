@@ -1,5 +1,5 @@
 import { markBlobs, mayReferToBlobs, showAssets } from './attachments.js'
-import { isObject } from './blob_fields.js'
+import { isObject } from './blob_reading.js'
 import { editBlob, type MessageEdit } from './context/edit_blob.js'
 import type { MessageFormat } from './formats.js'
 import { parseJson, writeJson } from './json/exact_json.js'

@@ -13,7 +13,7 @@ const SRC = fileURLToPath(new URL('../src', import.meta.url))
  */
 const TREE = `
   limits errors ids version
-  contract configuration fairness json tracing outgoing
+  contract configuration fairness tracing outgoing
   postgres
   lists threads
   lifecycle changes http metrics

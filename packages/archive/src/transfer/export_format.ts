@@ -1,5 +1,4 @@
-import { isJsonObject, isRefusal } from '@annals/messages/json'
-import { readJson } from 'annals/dist/json/read_json.js'
+import { isJsonObject, isRefusal, readStorable } from '@annals/messages/json'
 import type { Table } from 'annals/dist/lifecycle/table.js'
 import { CHECKS, type LineCheck, lineChecks } from '../columns.js'
 import { ownOf } from '../tables.js'
@@ -106,7 +105,7 @@ export function readExportLine(
 
 /** A line of any file of JSON lines. @throws StartError if it is not a JSON object that can be stored */
 export function readLine(source: Buffer, number: number): { text: string; value: Record<string, unknown> } {
-  const json = readJson(source)
+  const json = readStorable(source)
   if (isRefusal(json)) {
     throw wrongLine(
       number,

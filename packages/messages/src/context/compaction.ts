@@ -1,6 +1,6 @@
-import { isObject } from '../blob_fields.js'
+import { isObject } from '../blob_reading.js'
 import type { MessageFormat } from '../formats.js'
-import { memberObjects } from '../json/slices.js'
+import { memberObjects } from '../json/json_text.js'
 
 /** The type of the events that let a summary stand for the entries before it. */
 export const COMPACTION_TYPE = 'annals.compaction'

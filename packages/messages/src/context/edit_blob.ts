@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../blob_fields.js'
+import { isObject, type JsonObject } from '../blob_reading.js'
 import type { MessageFormat } from '../formats.js'
 import { itemKind } from '../response_items.js'
 

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../blob_fields.js'
+import { isObject, type JsonObject } from '../blob_reading.js'
 import { NO_RESULT, type Piece, type PieceIds, type Run, type Shape } from './pieces.js'
 
 /** The neutral form: nobody's API has rules for it, so a list is in order, and nothing else. */

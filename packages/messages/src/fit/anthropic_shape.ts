@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../blob_fields.js'
+import { isObject, type JsonObject } from '../blob_reading.js'
 import { argumentsAsObject, argumentsAsText } from '../tool_arguments.js'
 import { NO_CONTENT } from '../turns.js'
 import {

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../blob_fields.js'
+import { isObject, type JsonObject } from '../blob_reading.js'
 import type { Item, Omitted } from './pieces.js'
 
 /** As many cache marks as Anthropic takes in one request. */

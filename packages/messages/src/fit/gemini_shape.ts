@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../blob_fields.js'
+import { isObject, type JsonObject } from '../blob_reading.js'
 import { FOREIGN_SIGNATURE } from '../gemini_out.js'
 import { textOf } from '../json/exact_json.js'
 import { NO_RESULT, type Piece, type PieceIds, type Run, type Shape } from './pieces.js'

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../blob_fields.js'
+import type { JsonObject } from '../blob_reading.js'
 import type { MessageFormat } from '../formats.js'
 
 /**

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../blob_fields.js'
+import { isObject, type JsonObject } from '../blob_reading.js'
 import { textOf } from '../json/exact_json.js'
 import { itemKind, itemRole } from '../response_items.js'
 import { isBlank, NO_RESULT, only, type Piece, type PieceIds, type Run, type Shape } from './pieces.js'

@@ -1,4 +1,4 @@
-import { endOfString, JSON_DEPTH_MAX, nestsTooDeep } from './slices.js'
+import { endOfString, JSON_DEPTH_MAX, nestsTooDeep } from './json_text.js'
 
 /**
  * JSON whose numbers keep their value. Ids of 18 and 19 digits are common in tool arguments and do not fit a

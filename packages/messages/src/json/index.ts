@@ -2,12 +2,16 @@ export { ExactNumber, exactly, parseAnswer, parseJson, writeJson } from './exact
 export {
   elementSlices,
   endOfString,
+  isJsonObject,
+  isRefusal,
   JSON_DEPTH_MAX,
+  type JsonRefusal,
+  type JsonText,
   memberObjects,
   memberSlice,
   memberTexts,
   nestsTooDeep,
+  readStorable,
   type Slice,
-} from './slices.js'
-export { isJsonObject, isRefusal, type JsonRefusal, type JsonText, readStorable } from './storable_json.js'
+} from './json_text.js'
 export { DECEIVING, visibleJson, withoutEscapes } from './visible.js'

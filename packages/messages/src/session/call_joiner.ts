@@ -1,4 +1,4 @@
-import { isObject } from '../blob_fields.js'
+import { isObject } from '../blob_reading.js'
 import { parseJson, writeJson } from '../json/exact_json.js'
 import type { ToolCall, ToolResult } from './entry.js'
 import type { CallRecord, Place, ResultRecord, Source } from './records.js'

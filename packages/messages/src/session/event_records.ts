@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../blob_fields.js'
+import { isObject, type JsonObject } from '../blob_reading.js'
 import { textOf } from '../json/exact_json.js'
 import { eventSaysFailed, failureMark, isSomething, valueSaysFailed } from './failures.js'
 import type { CallRecord, EntryRecords, ResultRecord } from './records.js'

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../blob_fields.js'
+import { isObject, type JsonObject } from '../blob_reading.js'
 import { parseObject } from '../tool_arguments.js'
 
 /** How much of a text is examined: an error is named at the beginning. */

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../blob_fields.js'
+import { isObject, type JsonObject } from '../blob_reading.js'
 import { textOf, writeJson } from '../json/exact_json.js'
 import { dataPart, type Part, part } from '../parts.js'
 import { textOfContent } from './records.js'

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../blob_fields.js'
+import type { JsonObject } from '../blob_reading.js'
 import { textOf, writeJson } from '../json/exact_json.js'
 import type { DataMeta } from '../parts.js'
 import { itemKind } from '../response_items.js'

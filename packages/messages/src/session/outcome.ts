@@ -1,4 +1,4 @@
-import { isObject } from '../blob_fields.js'
+import { isObject } from '../blob_reading.js'
 
 /** A run's outcome, from its configs; Annals itself does not know it. */
 export interface Outcome {

@@ -1,4 +1,4 @@
-import { isObject } from '../blob_fields.js'
+import { isObject } from '../blob_reading.js'
 import { writeJson } from '../json/exact_json.js'
 
 /** How a call or a result was recorded. */

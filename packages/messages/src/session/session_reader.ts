@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../blob_fields.js'
+import { isObject, type JsonObject } from '../blob_reading.js'
 import { COMPACTION_TYPE } from '../context/compaction.js'
 import { MESSAGE_FORMATS, type MessageFormat } from '../formats.js'
 import { parseJson, textOf, writeJson } from '../json/exact_json.js'

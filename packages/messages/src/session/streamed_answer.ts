@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../blob_fields.js'
+import { isObject, type JsonObject } from '../blob_reading.js'
 import { parseJson, textOf } from '../json/exact_json.js'
 import type { Streamed } from './entry.js'
 import type { EntryRecords } from './records.js'

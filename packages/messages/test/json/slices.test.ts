@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { elementSlices, memberObjects, memberSlice, memberTexts } from '../../src/json/slices.ts'
+import { elementSlices, memberObjects, memberSlice, memberTexts } from '../../src/json/json_text.ts'
 import { goodLeaf, jsonTree, space, write } from './json_texts.ts'
 
 const text = fc.tuple(jsonTree(goodLeaf), space).map(([tree, gap]) => write(tree, gap))

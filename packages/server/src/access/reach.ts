@@ -2,46 +2,24 @@ import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AnnalsError, notFound } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
-import { SHARED_HEADERS } from '../http/answer/cors.js'
 import type { Tenant } from '../postgres/database.js'
-import { type NarrowTokens, nameOfScope } from '../projects/authenticate.js'
+import { nameOfScope } from '../projects/authenticate.js'
 import type { Sessions } from '../projects/tokens/key_look_ups.js'
 import { FIND_OWN_BLOBS, HAS_SESSION, IS_BELOW, IS_OF_USER } from './access_queries.js'
-import type { SessionTokens } from './session_tokens.js'
 
 /** No session has this id. */
 const NO_SESSION = '00000000-0000-0000-0000-000000000000'
 /** Live tails of one token at a node: a browser opens at most six connections to a host. */
 const TAILS_MAX = 8
 
-/** What authentication asks of tokens that reach only some sessions. */
-export function narrowTokens(tokens: SessionTokens): NarrowTokens {
-  return {
-    isOne: (token) => tokens.isOne(token),
-    find: (token) => tokens.find(token),
-    refuse: (token, grant, request, reply) => {
-      const { origin } = request.headers
-      const allowed = tokens.originOf(token)
-      if (allowed !== undefined) {
-        if (origin !== undefined && origin !== allowed)
-          return new AnnalsError('insufficient_scope', 'This token is for pages of another origin.')
-        reply.headers({ 'access-control-allow-origin': allowed, vary: 'Origin', ...SHARED_HEADERS })
-      }
-      const { reach, absent } = request.routeOptions.config
-      // Before a body is read, which may be large.
-      return grant && reach === undefined && absent === undefined
-        ? new AnnalsError('insufficient_scope', 'This token reaches sessions, and nothing else.')
-        : undefined
-    },
-    answerAbsent,
-  }
-}
-
 /**
  * Answers in place of an operation that a token does not reach, as if what it is about did not exist: nothing is looked up
  * that could tell one from the other.
  */
-async function answerAbsent(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
+export async function answerAbsent(
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply | undefined> {
   const { grant, params, routeOptions } = request
   const { reach, absent, scope } = routeOptions.config
   if (reach === 'any') return undefined

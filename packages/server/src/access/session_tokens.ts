@@ -1,11 +1,15 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { JWTPayload } from 'jose'
 import { LRUCache } from 'lru-cache'
+import { AnnalsError } from '../errors.js'
+import { SHARED_HEADERS } from '../http/answer/cors.js'
 import { newId } from '../ids.js'
 import type { Queryable } from '../postgres/database.js'
-import { allows } from '../projects/authenticate.js'
+import { allows, type NarrowTokens } from '../projects/authenticate.js'
 import { type Grant, grantOf, type NarrowGrant, type Sessions } from '../projects/tokens/key_look_ups.js'
 import { hashToken } from '../projects/tokens/token.js'
 import { FIND_PARENT_KEY } from './access_queries.js'
+import { answerAbsent } from './reach.js'
 import { Remembered } from './remembered.js'
 import { ALGORITHM, SigningKeys } from './signing_keys.js'
 
@@ -52,7 +56,7 @@ const REFUSED_KEPT_MS = 1_000
  * Tokens that reach only some sessions: signed, and stored nowhere. They end when they expire, with the key that they were
  * made with, or with the key that signed them. A token is verified once, and then remembered by its hash.
  */
-export class SessionTokens {
+export class SessionTokens implements NarrowTokens {
   private readonly verified = new LRUCache<string, Verified>({ max: VERIFIED_MAX })
   private readonly refused = new LRUCache<string, true>({ max: VERIFIED_MAX, ttl: REFUSED_KEPT_MS })
   private readonly keys: SigningKeys
@@ -67,8 +71,27 @@ export class SessionTokens {
     })
   }
 
-  isOne(token: string): boolean {
-    return token.startsWith(BEGINNING)
+  readonly beginning = BEGINNING
+  readonly answerAbsent = answerAbsent
+
+  refuse(
+    token: string,
+    grant: Grant | undefined,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): AnnalsError | undefined {
+    const { origin } = request.headers
+    const allowed = this.originOf(token)
+    if (allowed !== undefined) {
+      if (origin !== undefined && origin !== allowed)
+        return new AnnalsError('insufficient_scope', 'This token is for pages of another origin.')
+      reply.headers({ 'access-control-allow-origin': allowed, vary: 'Origin', ...SHARED_HEADERS })
+    }
+    const { reach, absent } = request.routeOptions.config
+    // Before a body is read, which may be large.
+    return grant && reach === undefined && absent === undefined
+      ? new AnnalsError('insufficient_scope', 'This token reaches sessions, and nothing else.')
+      : undefined
   }
 
   /** @throws AnnalsError unavailable */
@@ -101,7 +124,7 @@ export class SessionTokens {
   }
 
   /** Whose pages may read the answers to a token that was verified, expired or not. */
-  originOf(token: string): string | undefined {
+  private originOf(token: string): string | undefined {
     return this.verified.peek(idOf(token))?.claims.origin
   }
 

@@ -1,4 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
+import { lacksBytes } from '@annals/messages'
 import type { FastifyReply } from 'fastify'
 import { notFound } from '../errors.js'
 import { logReadBytes, sendChunks } from '../http/answer/answer.js'
@@ -18,13 +19,6 @@ const BYTES =
 type Encoding = Parameters<typeof encoded>[1]
 /** By the letter in a mark. */
 const ENCODINGS: Readonly<Record<string, Encoding>> = { u: 'base64url', v: 'base64url-unpadded' }
-
-const MARK = /\\u0000|"annals_inline"/
-
-/** Whether bytes have to be put into a JSON text. One walk over it takes a quarter of two by `includes`. */
-export function lacksBytes(text: string): boolean {
-  return MARK.test(text)
-}
 
 /** Answers with entries, with the bytes of blobs in place; see answerChunks. */
 export async function answerEntries(

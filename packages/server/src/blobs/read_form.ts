@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
-import { isJsonObject, isRefusal, parseJson, writeJson } from '@annals/messages/json'
+import { isJsonObject, isRefusal, parseJson, readStorable, writeJson } from '@annals/messages/json'
 import { AnnalsError, invalidRequest } from '../errors.js'
 import { placeOf } from '../http/openapi/schema_words.js'
 import type { FormBody } from '../http/request/take_on_thread.js'
 import type { TakenBytes } from '../http/request/take_out_bytes.js'
-import { readJson } from '../json/read_json.js'
 import { blobTooLarge } from './blob_store.js'
 
 const FILES_MAX = 64
@@ -40,7 +39,8 @@ export async function readMessageForm(
     return invalidRequest(`The field ${placeOf('body', other)} of the form is not a file.`)
   if ([...form.files.values()].some(({ bytes }) => bytes.length > blob_bytes_max))
     return blobTooLarge(blob_bytes_max)
-  if (form.files.size === 0 || isRefusal(readJson(payload))) return { body: Buffer.from(payload), taken: [] }
+  if (form.files.size === 0 || isRefusal(readStorable(payload)))
+    return { body: Buffer.from(payload), taken: [] }
   return withFiles(parseJson(payload), form.files)
 }
 

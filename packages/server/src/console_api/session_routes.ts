@@ -6,9 +6,9 @@ import { AnnalsError } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
 import type { AppServer } from '../http/app_server.js'
 import type { SharedDatabase } from '../postgres/database.js'
+import type { TokenDirectory } from '../projects/authenticate.js'
+import { isSameToken } from '../projects/authenticate.js'
 import type { AdminSessions } from '../projects/tokens/admin_sessions.js'
-import { isSameToken } from '../projects/tokens/token.js'
-import type { TokenDirectory } from '../projects/tokens/token_directory.js'
 import { ADMIN, isOwnRequest, sessionCookie, sessionsIn } from './console_requests.js'
 import {
   beginSessionByCode,

@@ -1,11 +1,10 @@
-import { isRefusal, memberTexts } from '@annals/messages/json'
+import { isRefusal, memberTexts, readStorable } from '@annals/messages/json'
 import { readForm } from '../blobs/read_form.js'
 import { AnnalsError, invalidRequest } from '../errors.js'
 import { placeOf } from '../http/openapi/schema_words.js'
 import { type TakeBody, whole } from '../http/request/read_body.js'
 import type { FormBody } from '../http/request/take_on_thread.js'
 import { checkMeta, checkObjectBytes } from '../http/request/validate.js'
-import { readJson } from '../json/read_json.js'
 import { CreateLearningSpaceBody, PatchLearningSpaceBody } from './learning_space_schema.js'
 import { LearnBody, SpacePolicy } from './sessions/space_session_schema.js'
 import { IncludeSkillBody, SKILL_FIELD_BYTES_MAX, SkillFields, ZIP_BYTES_MAX } from './skills/skill_schema.js'
@@ -53,7 +52,7 @@ export async function readSkillForm(content_type: string, body: Buffer): Promise
   const { meta = 'null', ...others } = form.texts
   const text = JSON.stringify(others)
   const fields = Buffer.from(`${text.slice(0, -1)}${text === '{}' ? '' : ','}"meta":${meta}}`)
-  const json = readJson(fields)
+  const json = readStorable(fields)
   if (isRefusal(json))
     return invalidRequest(`/meta must be a JSON object that can be stored: ${json.reason}.`)
   return { body: fields, taken: [file] }

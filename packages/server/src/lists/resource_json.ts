@@ -36,3 +36,25 @@ export function sessionJson(session: string, head: string): string {
 export function mergedJson(base: string, change: string): string {
   return `(${base} || ${change}) - ARRAY(SELECT c.key FROM jsonb_each(${change}) AS c WHERE c.value = 'null'::jsonb)`
 }
+
+/** Characters that are written together: one item after the other costs more than reading them. */
+const TEXT_LENGTH = 64 * 1024
+
+/** A list as JSON, in texts of about that length: what stands ahead of its items, these, in pieces, and what stands behind. */
+export async function* jsonList(
+  begin: string,
+  pieces: AsyncIterable<readonly string[]> | Iterable<readonly string[]>,
+  end: string,
+): AsyncGenerator<string> {
+  let text = begin
+  let separator = ''
+  for await (const items of pieces)
+    for (const item of items) {
+      text += separator + item
+      separator = ','
+      if (text.length < TEXT_LENGTH) continue
+      yield text
+      text = ''
+    }
+  yield text + end
+}

@@ -1,5 +1,5 @@
 import { notFound } from '../errors.js'
-import { jsonList } from '../json/read_json.js'
+import { jsonList } from '../lists/resource_json.js'
 import type { Database, Parameter, Tenant } from '../postgres/database.js'
 import type { Statement } from '../postgres/statement.js'
 import { call, type StoredFunction } from '../postgres/stored_function.js'

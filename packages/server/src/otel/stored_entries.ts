@@ -1,4 +1,4 @@
-import { isRefusal, writeJson } from '@annals/messages/json'
+import { isRefusal, readStorable, writeJson } from '@annals/messages/json'
 import {
   type Attributes,
   type Conversation,
@@ -11,7 +11,6 @@ import {
   type Span,
   textIn,
 } from '@annals/otel'
-import { readJson } from '../json/read_json.js'
 import type { AppendedEntry } from '../log/append/append_request.js'
 import { messageEntry } from '../log/append_bodies.js'
 
@@ -159,7 +158,7 @@ export function eventEntry(
   bytes_max: number,
 ): AppendedEntry | string {
   const text = ownText(writeJson(data))
-  const json = readJson(text)
+  const json = readStorable(text)
   if (isRefusal(json)) return 'it cannot be stored as JSON'
   const bytes = Buffer.byteLength(text) + json.expansion + ENVELOPE_BYTES
   if (bytes > bytes_max) return `it has ${bytes} bytes; at most ${bytes_max} can be stored of one`
@@ -189,7 +188,7 @@ export function saidEntry(
   bytes_max: number,
 ): AppendedEntry {
   const text = ownText(writeJson(openAiMessage(said)))
-  const json = readJson(text)
+  const json = readStorable(text)
   const bytes = Buffer.byteLength(text) + (isRefusal(json) ? 0 : json.expansion) + ENVELOPE_BYTES
   if (bytes > bytes_max || isRefusal(json)) {
     const note = `[left out: ${Buffer.byteLength(textIn(said.text))} bytes of text, ${bytes} in all]`

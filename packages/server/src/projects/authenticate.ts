@@ -1,14 +1,12 @@
-import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import { AnnalsError } from '../errors.js'
 import type { AppServer } from '../http/app_server.js'
 import type { OperationScope } from '../http/operation.js'
-import type { SharedDatabase } from '../postgres/database.js'
-import type { AdminSessions } from './tokens/admin_sessions.js'
-import type { Grant } from './tokens/key_look_ups.js'
-import { hashToken } from './tokens/token.js'
-import type { TokenDirectory } from './tokens/token_directory.js'
+import type { Queryable, SharedDatabase } from '../postgres/database.js'
+import { type Grant, KeyLookUps, type LookUp } from './tokens/key_look_ups.js'
+import { hashToken, isMistyped } from './tokens/token.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -32,8 +30,8 @@ export interface Authenticator {
 
 /** Tokens that reach only some sessions: access/. */
 export interface NarrowTokens {
-  /** Whether a token has their form. */
-  isOne(token: string): boolean
+  /** How all of them begin, and no API key. */
+  readonly beginning: string
   find(token: string): Promise<Grant | undefined>
   /**
    * Refuses a page of another origin, and whatever no token does; a page of the token's own origin may read the answer.
@@ -69,7 +67,7 @@ export function authenticate(
   // Whoever signs out of the console is out at once, on every node.
   const findGrant = (request: FastifyRequest, token: string) => {
     if (request.headers[OPENS] !== undefined) return tokens.findNow(token, request)
-    if (narrow?.isOne(token)) return narrow.find(token)
+    if (narrow && token.startsWith(narrow.beginning)) return narrow.find(token)
     return tokens.find(token, request.raw.socket, request)
   }
   app.decorateRequest('grant', null)
@@ -88,7 +86,7 @@ export function authenticate(
     const found = token === undefined ? undefined : findGrant(request, token)
     const proceed = (grant: Grant | undefined) => {
       const refusal =
-        token !== undefined && narrow?.isOne(token)
+        narrow && token?.startsWith(narrow.beginning)
           ? (narrow.refuse(token, grant, request, reply) ?? admit(request, grant))
           : admit(request, grant)
       if (refusal) return done(refusal)
@@ -148,27 +146,141 @@ export function bearerToken(request: Pick<IncomingMessage, 'headers'>): string |
   return BEARER.exec(request.headers.authorization ?? '')?.[1]
 }
 
-/** Lets only requests with the admin token, or with that of an open session, through to the routes of `app`. */
-export function authenticateAdmin(app: AppServer, sessions: AdminSessions): void {
-  const expected = hashToken(sessions.admin_token)
-  app.addHook('onRequest', async (request) => {
-    // Hashes have the same length and reveal nothing about the token, and comparing them takes constant time.
-    const token = bearerToken(request)
-    const is_allowed =
-      token !== undefined && (timingSafeEqual(hashToken(token), expected) || (await sessions.isOpen(token)))
-    if (!is_allowed) {
-      throw new AnnalsError(
-        'unauthorized',
-        'The admin token is required: send it as "Authorization: Bearer <ANNALS_ADMIN_TOKEN>".',
-      )
-    }
-  })
-}
-
 /**
  * The answer to a change: the resource, for a key that may read it; otherwise what the caller sent, in the same
  * shape, with only ids and times added by the service.
  */
 export function mayRead(request: FastifyRequest): boolean {
   return request.grant!.scopes.has('read')
+}
+
+interface HashedToken {
+  token: string
+  hash: Buffer
+  /** The hash as a key. */
+  id: string
+}
+
+const TOKENS_REMEMBERED_MAX = 10_000
+/** An unknown token is looked up again soon: it may be about to be created. */
+const UNKNOWN_KEPT_MS = 1_000
+
+/**
+ * Caches for a short time which project a token belongs to, so that a request costs no query and every node notices a
+ * revocation within `kept_ms`. From half that age on, an entry in use is refreshed in the background. The cache holds
+ * hashes. Of tokens themselves, only the last one of each open connection is kept, because the next request probably
+ * uses it, and hashing it would be one of the most expensive parts of a small append.
+ *
+ * Invalid tokens are cached and looked up separately, so that guesses evict no valid token, and delay no valid
+ * token's refresh.
+ */
+export class TokenDirectory {
+  private readonly valid = new LRUCache<string, LookUp & { grant: Grant }>({ max: TOKENS_REMEMBERED_MAX })
+  /** When tokens were found to be invalid. */
+  private readonly refused = new LRUCache<string, number>({ max: TOKENS_REMEMBERED_MAX })
+  private readonly hashes = new WeakMap<object, HashedToken>()
+  private readonly pending = new Map<string, { since: number; lookUp: Promise<LookUp> }>()
+  private readonly renewals: KeyLookUps
+  private readonly firstLookUps: KeyLookUps
+
+  constructor(
+    database: Queryable,
+    private readonly kept_ms: number,
+  ) {
+    this.renewals = new KeyLookUps(database)
+    this.firstLookUps = new KeyLookUps(database)
+  }
+
+  /**
+   * The grant of a token, undefined if it is unknown, revoked or expired; synchronously if it is cached.
+   * @param connection that it came over, if any
+   * @param caller whose address has a share of the look-ups of uncached tokens
+   * @throws AnnalsError unavailable, overloaded
+   */
+  find(
+    token: string,
+    connection?: object,
+    caller?: { readonly address: string },
+  ): Grant | undefined | Promise<Grant | undefined> {
+    const { hash, id } = this.hashed(token, connection)
+    const known = this.valid.get(id)
+    if (!known) {
+      if (this.isRefused(id) || isMistyped(token)) return undefined
+      return this.lookUp(id, hash, caller).then(({ grant }) => stillValid(grant))
+    }
+    const age = performance.now() - known.looked_up_at
+    if (age >= this.kept_ms) return this.lookUp(id, hash).then(({ grant }) => stillValid(grant))
+    // A failure here is not this caller's: once the entry is too old, the next caller gets the error.
+    if (age >= this.kept_ms / 2) this.lookUp(id, hash).catch(() => {})
+    return stillValid(known.grant)
+  }
+
+  /** The same as the database has it now. */
+  async findNow(token: string, caller: { readonly address: string }): Promise<Grant | undefined> {
+    if (isMistyped(token)) return undefined
+    const { hash, id } = this.hashed(token, undefined)
+    const found = await this.firstLookUps.find(hash, caller.address)
+    this.remember(id, found)
+    return stillValid(found.grant)
+  }
+
+  /** The project of a cached token, however old the entry: only good for counting. */
+  projectOf(token: string, connection: object): string | undefined {
+    return this.valid.peek(this.hashed(token, connection).id)?.grant.project_id
+  }
+
+  private hashed(token: string, connection: object | undefined): HashedToken {
+    const last = connection && this.hashes.get(connection)
+    if (last && isSameToken(last.token, token)) return last
+    const hash = hashToken(token)
+    const hashed = { token, hash, id: hash.toString('latin1') }
+    if (connection) this.hashes.set(connection, hashed)
+    return hashed
+  }
+
+  private isRefused(id: string): boolean {
+    const looked_up_at = this.refused.get(id)
+    if (looked_up_at === undefined) return false
+    return performance.now() - looked_up_at < Math.min(this.kept_ms, UNKNOWN_KEPT_MS)
+  }
+
+  private lookUp(id: string, hash: Buffer, caller?: { readonly address: string }): Promise<LookUp> {
+    const under_way = this.pending.get(id)
+    // A look-up that took too long may return a grant from before a revocation.
+    if (under_way && performance.now() - under_way.since < this.kept_ms) return under_way.lookUp
+    const asked = this.valid.has(id)
+      ? this.renewals.find(hash, '')
+      : this.firstLookUps.find(hash, caller?.address ?? '')
+    const lookUp = asked
+      .then((found) => {
+        this.remember(id, found)
+        return found
+      })
+      .finally(() => {
+        if (this.pending.get(id)?.lookUp === lookUp) this.pending.delete(id)
+      })
+    this.pending.set(id, { since: performance.now(), lookUp })
+    return lookUp
+  }
+
+  private remember(id: string, { grant, looked_up_at }: LookUp): void {
+    if (grant) {
+      this.valid.set(id, { grant, looked_up_at })
+    } else {
+      this.valid.delete(id)
+      this.refused.set(id, looked_up_at)
+    }
+  }
+}
+
+function stillValid(grant: Grant | undefined): Grant | undefined {
+  return grant?.expires_at_ms !== undefined && grant.expires_at_ms <= Date.now() ? undefined : grant
+}
+
+/** Whether two tokens are equal, in time that depends only on their length: a proxy's callers share connections. */
+export function isSameToken(one: string, other: string): boolean {
+  if (one.length !== other.length) return false
+  let difference = 0
+  for (let at = 0; at < one.length; at++) difference |= one.charCodeAt(at) ^ other.charCodeAt(at)
+  return difference === 0
 }

@@ -1,8 +1,8 @@
 import { Loop } from '../lifecycle/background.js'
 import type { Module, OpenModule } from '../module.js'
 import { describeError } from '../postgres/database_errors.js'
+import { TokenDirectory } from './authenticate.js'
 import { AdminSessions } from './tokens/admin_sessions.js'
-import { TokenDirectory } from './tokens/token_directory.js'
 import { UsageDirectory } from './usage.js'
 
 const USED = {

@@ -6,7 +6,6 @@ import Fastify, {
   type RouteOptions,
 } from 'fastify'
 import type { Access } from '../access/module.js'
-import { narrowTokens } from '../access/reach.js'
 import { admitConsoleRequest } from '../console_api/console_requests.js'
 import { AnnalsError } from '../errors.js'
 import { admitRequests } from '../http/admission/admit_requests.js'
@@ -25,9 +24,10 @@ import { lateAppends } from '../log/append_within_quota.js'
 import type { Log } from '../log/module.js'
 import { metricsRoutes } from '../metrics/metrics_routes.js'
 import type { Kits, ModuleRoutes } from '../module.js'
-import { authenticate, authenticateAdmin, bearerToken } from '../projects/authenticate.js'
+import { authenticate, bearerToken } from '../projects/authenticate.js'
 import type { Projects } from '../projects/module.js'
 import { countsRequests, limitAddresses } from '../projects/rate_limit.js'
+import { authenticateAdmin } from '../projects/tokens/admin_sessions.js'
 import { maskAnswers } from '../redaction/mask_answers.js'
 import { rewritesBodies } from '../redaction/rewrite_bodies.js'
 import { operationRoutes, pingRoutes } from './operation_routes.js'
@@ -52,7 +52,9 @@ export async function buildApp(
   const { config, metrics, changes } = kits
   const app = newServer(kits)
   const projectOf = (token: string, connection: object) =>
-    sessionTokens.isOne(token) ? sessionTokens.projectOf(token) : tokens.projectOf(token, connection)
+    token.startsWith(sessionTokens.beginning)
+      ? sessionTokens.projectOf(token)
+      : tokens.projectOf(token, connection)
   const addressOf = addressReader(config.trusted_proxies)
   admitRequests(app, {
     ...kits,
@@ -134,9 +136,8 @@ async function addModules(
 ): Promise<void> {
   const refuse = ({ routeOptions, project_id }: FastifyRequest) =>
     routeOptions.config.appends && appender.isBehind(project_id) ? new AnnalsError('overloaded') : undefined
-  const narrow = narrowTokens(sessionTokens)
   const authenticateAll = async (scope: AppServer) =>
-    authenticate(scope, { ...kits, tokens, narrow, refuse }, await countsRequests(scope, kits))
+    authenticate(scope, { ...kits, tokens, narrow: sessionTokens, refuse }, await countsRequests(scope, kits))
   const project = async (scope: AppServer) => {
     await authenticateAll(scope)
     pingRoutes(scope)

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AnnalsError } from '../../errors.js'
-import { jsonList } from '../../json/read_json.js'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../limits.js'
 import type { ListPosition } from '../../lists/listed.js'
 import {
@@ -12,6 +11,7 @@ import {
   pagesOf,
   readList,
 } from '../../lists/listed.js'
+import { jsonList } from '../../lists/resource_json.js'
 import { answer, listReadBytes, sendChunks } from './answer.js'
 
 const SEPARATOR = '|'

@@ -1,10 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { FactsOf } from '@annals/messages'
-import { isRefusal } from '@annals/messages/json'
+import { isRefusal, readStorable } from '@annals/messages/json'
 import type { FastifyRequest } from 'fastify'
 import type { Static, TSchema } from '#typebox'
 import { AnnalsError, invalidRequest } from '../../errors.js'
-import { readJson } from '../../json/read_json.js'
 import type { WorkThread } from '../../threads/work_thread.js'
 import { SMALL_BYTES } from '../answer/answer.js'
 import type { AppServer } from '../app_server.js'
@@ -319,7 +318,7 @@ interface BodyJson {
 
 /** Reads a body that must be storable JSON, or returns why it is refused. */
 export function readBodyJson(body: Buffer): BodyJson | AnnalsError {
-  const json = readJson(body)
+  const json = readStorable(body)
   if (!isRefusal(json)) return { text: json.text, value: json.value, bytes: body.length + json.expansion }
   if (json.refused === 'not_json')
     return new AnnalsError('invalid_json', `The body is not JSON: ${json.reason}.`)

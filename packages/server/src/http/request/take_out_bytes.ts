@@ -1,7 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { bytePlaces, MESSAGE_FORMATS, type MessageFormat } from '@annals/messages'
-import { isJsonObject, isRefusal } from '@annals/messages/json'
-import { readJson } from '../../json/read_json.js'
+import { isJsonObject, isRefusal, readStorable } from '@annals/messages/json'
 
 const BASE64_LENGTH_MAX = 32 * 1024
 /** Characters decoded at once: whole groups of four. */
@@ -44,7 +43,7 @@ export function takeOutBytes(
   // No caller can write what stands in its place meanwhile.
   const name = randomUUID()
   const rest = withInstead(body, found, (_, index) => `"${name}${index}"`)
-  const json = readJson(rest)
+  const json = readStorable(rest)
   if (isRefusal(json)) return { body: rest, taken: [] }
   const byName = new Map(found.map((one, index) => [name + index, one]))
   const references = new Map<FoundBase64, string>()

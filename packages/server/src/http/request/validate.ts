@@ -1,9 +1,8 @@
-import { isJsonObject, isRefusal, parseJson, writeJson } from '@annals/messages/json'
+import { isJsonObject, isRefusal, parseJson, readStorable, writeJson } from '@annals/messages/json'
 import { Compile, type TSchema } from '#typebox'
 import { NoQuery } from '../../contract/schema.js'
 import { AnnalsError, invalidRequest } from '../../errors.js'
 import { parseId } from '../../ids.js'
-import { readJson } from '../../json/read_json.js'
 import { OBJECT_BYTES_MAX } from '../../limits.js'
 import type { AppServer } from '../app_server.js'
 import {
@@ -216,7 +215,7 @@ export function parseParameter(
 }
 
 function readParameter(name: string, text: string, what: string): unknown {
-  const json = readJson(text)
+  const json = readStorable(text)
   if (!isRefusal(json)) return json.value
   const reason = json.refused === 'not_json' ? json.reason : `at ${json.pointer || '/'} ${json.reason}`
   throw invalidRequest(`Query parameter ${name} must be ${what}, URL-encoded: ${reason}.`)

@@ -8,7 +8,6 @@ import {
   isUniqueViolation,
   isUnstorable,
 } from '../../postgres/database_errors.js'
-import { entryJson } from '../entry_json.js'
 import { entriesOf } from '../read/entry_columns.js'
 import { VIEW_COLUMNS } from '../read/read_queries.js'
 import { APPEND_ENTRIES } from './append_queries.js'
@@ -17,6 +16,7 @@ import {
   type AppendRequest,
   appendsOf,
   askedSeqs,
+  entryJson,
   fail,
   hasGivenIds,
   type PendingAppend,

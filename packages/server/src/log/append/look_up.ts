@@ -2,12 +2,12 @@ import { AnnalsError, AppendInDoubt, notFound } from '../../errors.js'
 import { timestampText } from '../../lists/resource_json.js'
 import type { Database, Row } from '../../postgres/database.js'
 import { plainArray, prepared, textArray } from '../../postgres/statement.js'
-import { entryJson } from '../entry_json.js'
 import {
   type AppendAnswer,
   type AppendOutcome,
   type AppendRequest,
   appendsOf,
+  entryJson,
   fail,
   type PendingAppend,
   RETRACTION_TYPE,

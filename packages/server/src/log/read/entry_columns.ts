@@ -1,7 +1,7 @@
 import { type Compaction, readCompaction } from '@annals/messages/context'
 import { columnsOf, wholeTime } from '../../postgres/column_aggregates.js'
 import type { Row } from '../../postgres/database.js'
-import { entryJson, type ShownEntry, type ShownLog } from '../entry_json.js'
+import { entryJson, type ShownEntry, type ShownLog } from '../append/append_request.js'
 import { type EntryView, VIEW_COLUMNS } from './read_queries.js'
 
 /** An entry as it is read: its number, its JSON text, and what other columns its view has. */

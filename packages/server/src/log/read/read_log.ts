@@ -6,7 +6,7 @@ import { aggregated } from '../../postgres/column_aggregates.js'
 import type { Queryable, Row, Tenant } from '../../postgres/database.js'
 import { plainArray, prepared } from '../../postgres/statement.js'
 import { call } from '../../postgres/stored_function.js'
-import type { ShownLog } from '../entry_json.js'
+import type { ShownLog } from '../append/append_request.js'
 import { seqText, validCompactionsText } from './compaction_queries.js'
 import {
   compactionOf,

@@ -1,7 +1,7 @@
 import type { PublicUrls } from '../../blobs/public_urls.js'
 import type { Cursors } from '../../http/answer/page_answer.js'
-import { jsonList } from '../../json/read_json.js'
 import { writePosition } from '../../lists/log_position.js'
+import { jsonList } from '../../lists/resource_json.js'
 import type { WorkThread } from '../../threads/work_thread.js'
 import type { LogReader } from '../read/read_log.js'
 import { joined, leftAndAdded, type MessagePageRequest, MessageWalk } from './message_walk.js'

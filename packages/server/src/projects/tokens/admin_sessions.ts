@@ -1,6 +1,9 @@
-import { createHmac, randomUUID } from 'node:crypto'
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
+import { AnnalsError } from '../../errors.js'
+import type { AppServer } from '../../http/app_server.js'
 import type { Queryable } from '../../postgres/database.js'
 import type { Statement } from '../../postgres/statement.js'
+import { bearerToken, isSameToken } from '../authenticate.js'
 import {
   BEGIN_ADMIN_SESSION,
   END_ADMIN_SESSION,
@@ -8,7 +11,7 @@ import {
   FORGET_EXPIRED_ADMIN_SESSIONS,
   RENEW_ADMIN_SESSION,
 } from '../project_queries.js'
-import { hashToken, isSameToken } from './token.js'
+import { hashToken } from './token.js'
 
 /**
  * Sessions of the administrator in the console. A session's token is an id and a signature with the admin token: changing that token ends
@@ -52,4 +55,21 @@ export class AdminSessions {
       .update(id)
       .digest('base64url')
   }
+}
+
+/** Lets only requests with the admin token, or with that of an open session, through to the routes of `app`. */
+export function authenticateAdmin(app: AppServer, sessions: AdminSessions): void {
+  const expected = hashToken(sessions.admin_token)
+  app.addHook('onRequest', async (request) => {
+    // Hashes have the same length and reveal nothing about the token, and comparing them takes constant time.
+    const token = bearerToken(request)
+    const is_allowed =
+      token !== undefined && (timingSafeEqual(hashToken(token), expected) || (await sessions.isOpen(token)))
+    if (!is_allowed) {
+      throw new AnnalsError(
+        'unauthorized',
+        'The admin token is required: send it as "Authorization: Bearer <ANNALS_ADMIN_TOKEN>".',
+      )
+    }
+  })
 }

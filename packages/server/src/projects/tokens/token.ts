@@ -42,14 +42,6 @@ export function hashToken(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }
 
-/** Whether two tokens are equal, in time that depends only on their length: a proxy's callers share connections. */
-export function isSameToken(one: string, other: string): boolean {
-  if (one.length !== other.length) return false
-  let difference = 0
-  for (let at = 0; at < one.length; at++) difference |= one.charCodeAt(at) ^ other.charCodeAt(at)
-  return difference === 0
-}
-
 function checksum(body: string): string {
   return createHash('sha256').update(`checksum:${body}`).digest('base64url').slice(0, CHECKSUM_LENGTH)
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { TokenDirectory } from '../../../src/projects/authenticate.ts'
 import { hashToken } from '../../../src/projects/tokens/token.ts'
-import { TokenDirectory } from '../../../src/projects/tokens/token_directory.ts'
 import { Keys } from './fake_keys.ts'
 
 const KEPT_MS = 4_000

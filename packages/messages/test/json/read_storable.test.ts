@@ -1,6 +1,6 @@
-import { isRefusal } from '@annals/messages/json'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { isRefusal, readStorable } from '../../src/json/index.ts'
 import {
   badNumber,
   badString,
@@ -11,13 +11,12 @@ import {
   replaceAt,
   space,
   write,
-} from '../../../messages/test/json/json_texts.ts'
-import { readJson } from '../../src/json/read_json.ts'
+} from './json_texts.ts'
 
 const NUMBERS_OUT_OF_RANGE = 'the number there is out of range'
 
 function refusalOf(source: string | Buffer) {
-  const result = readJson(source)
+  const result = readStorable(source)
   return isRefusal(result) ? result : undefined
 }
 
@@ -30,7 +29,7 @@ describe('what is JSON and can be stored', () => {
     fc.assert(
       fc.property(jsonTree(goodLeaf), space, (tree, gap) => {
         const text = write(tree, gap)
-        expect(readJson(Buffer.from(text))).toMatchObject({ text, value: JSON.parse(text) })
+        expect(readStorable(Buffer.from(text))).toMatchObject({ text, value: JSON.parse(text) })
       }),
       { numRuns: 300 },
     )
@@ -38,13 +37,13 @@ describe('what is JSON and can be stored', () => {
 
   it('may have keys that JavaScript treats specially, which pollute nothing', () => {
     const text = '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}'
-    const result = readJson(text) as { value: Record<string, unknown> }
+    const result = readStorable(text) as { value: Record<string, unknown> }
     expect(Object.keys(result.value)).toEqual(['__proto__', 'constructor'])
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
   })
 
   it('may repeat a key, of which the last counts', () => {
-    expect(readJson('{"a":1,"a":2}')).toMatchObject({ value: { a: 2 } })
+    expect(readStorable('{"a":1,"a":2}')).toMatchObject({ value: { a: 2 } })
   })
 })
 
@@ -232,6 +231,6 @@ describe('the time it takes', () => {
     ['keys', `{${Array.from({ length: 40_000 }, (_, index) => `"\\ud83d\\ude00${index}":1`).join(',')}}`],
   ])('grows with the length of the text and not faster: %s', (_what, text) => {
     // Quadratic work takes minutes, and so ends with the timeout.
-    expect(() => readJson(Buffer.from(text))).not.toThrow()
+    expect(() => readStorable(Buffer.from(text))).not.toThrow()
   })
 })
