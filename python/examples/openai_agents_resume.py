@@ -1,4 +1,5 @@
-"""A run of the OpenAI Agents SDK that is killed while it waits for an approval, and goes on in another process.
+"""A run of the OpenAI Agents SDK that needs an approval. Its process is killed while it waits; a person says yes;
+another process, which runs the same program, goes on with the call that was approved.
 
     ANNALS_URL=http://127.0.0.1:8029 ANNALS_API_KEY=sk-… python openai_agents_resume.py
 
@@ -15,13 +16,15 @@ import subprocess
 import sys
 import uuid
 
-from agents import Agent, RunConfig, Runner, RunState, function_tool
+from agents import Agent, RunConfig, Runner, function_tool
 from agents.testing import ScriptedModel, assistant_message, function_call
 
-from annals import AsyncAnnals
+from annals import Annals, AsyncAnnals
 from annals.openai_agents import AnnalsSession
 
 CONFIG = RunConfig(tracing_disabled=True)
+CALL = [function_call("book_seat", {"seat": "14C"}, call_id="call_1")]
+LAST = [assistant_message("Seat 14C is yours.")]
 
 
 @function_tool(needs_approval=True)
@@ -30,38 +33,42 @@ def book_seat(seat: str) -> str:
     return f"{seat} is booked"
 
 
-async def first_process(name: str) -> None:
-    """Runs until the call needs an approval, and dies without another word. What it knew is in Annals."""
+async def work(name: str) -> None:
+    """Starts the run, or goes on with the one that waits."""
     async with AsyncAnnals(url=os.environ["ANNALS_URL"], token=os.environ["ANNALS_API_KEY"]) as annals:
         session = AnnalsSession(name, annals, user="omar")
-        model = ScriptedModel([[function_call("book_seat", {"seat": "14C"}, call_id="call_1")]])
-        agent = Agent(name="Booking", model=model, tools=[book_seat])
-        done = await Runner.run(agent, "Book seat 14C.", session=session, run_config=CONFIG)
-        state = done.to_state().to_json()
-        await annals.sessions.append(session.id, type="waits_for_approval", key="run", data={"state": state})
-        os.kill(os.getpid(), signal.SIGKILL)
+        async with session.with_lease(owner=f"process {os.getpid()}", ttl_ms=2_000, wait_ms=30_000):
+            agent = Agent(name="Booking", model=ScriptedModel([LAST]), tools=[book_seat])
+            state = await session.resume(agent)
+            if state is None:
+                agent = Agent(name="Booking", model=ScriptedModel([CALL, LAST]), tools=[book_seat])
+                asked = await Runner.run(agent, "Book seat 14C.", session=session, run_config=CONFIG)
+                await session.checkpoint(asked)
+                print(session.id, flush=True)
+                state = await session.resume(agent)
+            assert state
+            done = await Runner.run(agent, state, session=session, run_config=CONFIG)
+            await session.checkpoint(done)
+            kinds = ", ".join(item.get("type") or "message" for item in await session.get_items())
+            print(f"{done.final_output} ({kinds})")
 
 
-async def second_process(name: str) -> None:
-    async with AsyncAnnals(url=os.environ["ANNALS_URL"], token=os.environ["ANNALS_API_KEY"]) as annals:
-        session = AnnalsSession(name, annals)
-        agent = Agent(
-            name="Booking", model=ScriptedModel([[assistant_message("Seat 14C is yours.")]]), tools=[book_seat]
-        )
-        waiting = (await annals.sessions.latest(session.id, key="run").page())["items"][0]
-        assert waiting["kind"] == "event"
-        state = await RunState.from_json(agent, waiting["data"]["state"])
-        for call in state.get_interruptions():
-            state.approve(call)
-        done = await Runner.run(agent, state, session=session, run_config=CONFIG)
-        kinds = ", ".join(item.get("type") or "message" for item in await session.get_items())
-        print(f"{done.final_output} ({kinds})")
+def main() -> None:
+    program = [sys.executable, __file__, f"booking {uuid.uuid4()}"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout
+        session_id = first.stdout.readline().strip()
+        first.send_signal(signal.SIGKILL)
+    with Annals(url=os.environ["ANNALS_URL"], token=os.environ["ANNALS_API_KEY"]) as annals:
+        for request in annals.runs.requests(session_id=session_id):
+            print(f"a person approves {request.get('call')}", flush=True)
+            annals.runs.resolve(
+                request["id"], decision="approve", by="ada", call_sha256=request.get("call_sha256") or ""
+            )
+    subprocess.run(program, check=True)
 
 
 if len(sys.argv) > 1:
-    asyncio.run(first_process(sys.argv[1]))
+    asyncio.run(work(sys.argv[1]))
 else:
-    booking = f"booking {uuid.uuid4()}"
-    code = subprocess.run([sys.executable, __file__, booking], check=False).returncode
-    print("The first process was killed." if code == -signal.SIGKILL else f"The first process ended with {code}.")
-    asyncio.run(second_process(booking))
+    main()

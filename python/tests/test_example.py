@@ -65,7 +65,7 @@ process 2: writes
 process 2: waits for a person: Publish "By hand: cathedrals were built by hand."?
 process 3: verdict yes
 """
-OPENAI_AGENTS = """The first process was killed.
+OPENAI_AGENTS = """a person approves {'name': 'book_seat', 'arguments': {'seat': '14C'}}
 Seat 14C is yours. (message, function_call, function_call_output, message)
 """
 

@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from agents import Agent, RunConfig, Runner, RunState, Session, SessionSettings, TResponseInputItem, function_tool
+from agents import Agent, RunConfig, Runner, Session, SessionSettings, TResponseInputItem, function_tool
 from agents.testing import ScriptedModel, assistant_message, function_call
 
-from annals import AsyncAnnals
+from annals import AnnalsError, AsyncAnnals
 from annals.openai_agents import AnnalsSession
 
 from .javascript import run_javascript
@@ -114,7 +114,9 @@ async def test_items_come_back_as_they_were_whatever_they_are(annals: AsyncAnnal
     assert await session.get_items(5) == [*odd[1:], *[said("s" * 600_000)] * 3]
 
 
-async def test_a_run_that_waits_for_an_approval_goes_on_in_another_process(service: Service) -> None:
+async def test_a_run_that_waits_for_approvals_goes_on_in_another_process_with_what_was_decided(
+    service: Service,
+) -> None:
     booked: list[str] = []
 
     @function_tool(needs_approval=True)
@@ -128,28 +130,49 @@ async def test_a_run_that_waits_for_an_approval_goes_on_in_another_process(servi
     name = new_name("booking")
     config = RunConfig(tracing_disabled=True)
     async with AsyncAnnals(url=service.url, token=service.token) as annals:
-        agent = new_agent([function_call("book", {"seat": "14C"}, call_id="call_1")])
-        waiting = await Runner.run(agent, "Book 14C", session=AnnalsSession(name, annals), run_config=config)
-        assert len(waiting.interruptions) == 1
-        text = waiting.to_state().to_string()
-    # As another process would begin.
-    async with AsyncAnnals(url=service.url, token=service.token) as annals:
         session = AnnalsSession(name, annals)
-        agent = new_agent([assistant_message("Seat 14C is yours.")])
-        state = await RunState.from_string(agent, text)
-        state.approve(state.get_interruptions()[0])
-        done = await Runner.run(agent, state, session=session, run_config=config)
-        assert done.final_output == "Seat 14C is yours."
+        calls = [function_call("book", {"seat": seat}, call_id=f"call_{seat}") for seat in ("14C", "1A")]
+        waiting = await Runner.run(new_agent(calls), "Book 14C and 1A", session=session, run_config=config)
+        asked = await session.checkpoint(waiting)
+    # As other processes would begin. The first one is killed after it has run, and before its checkpoint.
+    async with AsyncAnnals(url=service.url, token=service.token) as annals:
+        assert [(each.get("call"), each.get("text")) for each in asked] == [
+            ({"name": "book", "arguments": {"seat": seat}}, f"Call call_{seat} of Booker") for seat in ("14C", "1A")
+        ]
+        resuming = asyncio.ensure_future(AnnalsSession(name, annals).resume(new_agent()))
+        for each, decision in zip(asked, ("approve", "deny"), strict=True):
+            await annals.runs.resolve(
+                each["id"], decision=cast(Any, decision), by="ada", call_sha256=each.get("call_sha256", "")
+            )
+        assert await resuming
+        for output in ("killed", "Seat 14C is yours."):
+            session = AnnalsSession(name, annals)
+            agent = new_agent([assistant_message(output)])
+            state = await session.resume(agent)
+            assert state
+            done = await Runner.run(agent, state, session=session, run_config=config)
+        await session.checkpoint(done)
+        assert await session.resume(agent) is None
         items = cast(list[dict[str, Any]], await session.get_items())
         assert [item.get("type", item.get("role")) for item in items] == [
             "user",
-            "function_call",
-            "function_call_output",
+            *["function_call"] * 2,
+            *["function_call_output"] * 2,
             "message",
         ]
-        messages = [each async for each in annals.sessions.messages(session.id, format="openai")]
-        assert [message["role"] for message in messages] == ["user", "assistant", "tool", "assistant"]
-    assert booked == ["14C"]
+        assert [item["output"] for item in items[3:5]] == ["booked 14C", "This call was denied by ada."]
+        assert [request async for request in annals.runs.requests(session_id=session.id)] == []
+    assert set(booked) == {"14C"}
+
+
+async def test_a_session_writes_under_its_lease_and_nothing_once_another_runner_has_it(annals: AsyncAnnals) -> None:
+    session = AnnalsSession(new_name(), annals)
+    async with session.with_lease(owner="a"):
+        await session.add_items(numbers(1, 1))
+        await annals.runs.take_lease(session.id, owner="a", ttl_ms=60_000)
+        with pytest.raises(AnnalsError, match="fence"):
+            await session.add_items(numbers(2, 2))
+    assert await session.get_items() == numbers(1, 1)
 
 
 async def test_a_conversation_goes_on_in_the_sdk_for_javascript(service: Service, annals: AsyncAnnals) -> None:

@@ -40,6 +40,11 @@ a person approves pay {"eur":40}
 the second process paid 40 EUR
 `
 
+const OPENAI_AGENTS_RESUME = `a person approves book_seat {"seat":"14C"}
+Seat 14C is yours.
+message, function_call, function_call_result, message
+`
+
 it.each([
   ['adk_two_runners.ts', TWO_RUNNERS],
   ['ai_sdk_resume.ts', AI_SDK_RESUME],
@@ -48,10 +53,7 @@ it.each([
   ['langgraph_approval.ts', LANGGRAPH_APPROVAL],
   ['langgraph_resume.ts', LANGGRAPH_RESUME],
   ['mcp_failure.ts', 'book_seat {"seat":"14C"} returned: Error: seat 14C is taken\n'],
-  [
-    'openai_agents_resume.ts',
-    'The first process ended by SIGKILL.\nSeat 14C is yours. (message, function_call, function_call_result, message)\n',
-  ],
+  ['openai_agents_resume.ts', OPENAI_AGENTS_RESUME],
 ])(
   'examples/agents/%s runs offline, and prints what it found',
   async (name, printed) => {

@@ -1,3 +1,4 @@
+export * from './approvals.js'
 export * from './batches.js'
 export * from './idempotency_key.js'
 export * from './keyed_session.js'

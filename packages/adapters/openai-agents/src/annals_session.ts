@@ -1,7 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto'
 import {
+  answersTo,
   appendToKeyed,
+  askForCalls,
   createdOnFirstUse,
+  createSession,
   cutIntoBatches,
   escapeJson,
   idempotencyKey,
@@ -9,14 +12,26 @@ import {
   isError,
   type KeyedNewSession,
   PART_TYPE,
+  readEventData,
   readWholeMessage,
+  reasonOf,
+  splitLargeEvent,
   splitLargeMessage,
   stableId,
   UnstorableEntries,
 } from '@annals/adapter-kit'
-import type { Annals, JsonObject, NewEntry, TimelineItem } from '@annals/client'
+import type {
+  Annals,
+  HeldLease,
+  JsonObject,
+  LeaseOptions,
+  NewEntry,
+  RunnerRequest,
+  TimelineItem,
+} from '@annals/client'
 import {
   type AgentInputItem,
+  RunState,
   type SessionHistoryRewriteArgs,
   type SessionHistoryRewriteAwareSession,
   type SessionHistoryTransaction,
@@ -25,9 +40,12 @@ import {
   UserError,
 } from '@openai/agents-core'
 import { isSame, itemOf, responsesItemOf } from './responses_items.js'
+import { type AnyAgent, type AnyRun, callIdOf, RUN_KEY, RUN_TYPE, waitingCalls } from './waiting_run.js'
 
 /** Most messages of one page, and most that one request retracts. */
 const MESSAGES_MAX = 1_000
+/** Most entries that one request retracts by their ids. */
+const IDS_MAX = 200
 /** The event that says that an operation was applied; its key is made of the operation's id. */
 const OPERATION_TYPE = 'openai_agents.operation'
 /** Others who write to the session make a change start over; each time, one of them has made progress. */
@@ -61,6 +79,8 @@ export class AnnalsSession
   readonly id: string
   readonly #options: AnnalsSessionOptions
   readonly #session: KeyedNewSession
+  /** Of the lease under which this object writes. */
+  #fence: number | undefined
 
   constructor(options: AnnalsSessionOptions) {
     const { sessionId, user, configs } = options
@@ -95,9 +115,7 @@ export class AnnalsSession
 
   async addItems(items: AgentInputItem[]): Promise<void> {
     if (items.length === 0) return
-    const { annals, body_bytes_max } = this.#options
-    const idempotency_key = randomUUID()
-    await appendToKeyed(annals, this.#session, this.#entriesOf(items), { idempotency_key, body_bytes_max })
+    await this.#append(this.#entriesOf(items))
   }
 
   /** Takes the newest item; no two callers get the same one. */
@@ -155,6 +173,97 @@ export class AnnalsSession
     })
   }
 
+  /**
+   * Runs `work` as the session's only runner: takes its lease, renews it, and releases it in the end. What this object
+   * writes meanwhile is refused as soon as somebody else has the lease.
+   * @throws AnnalsError leased, if somebody else holds it after `wait_ms`
+   */
+  async withLease<T>(options: LeaseOptions, work: (lease: HeldLease) => Promise<T>): Promise<T> {
+    const { annals } = this.#options
+    await createSession(annals, this.#session)
+    return annals.runs.withLease(this.id, options, async (lease) => {
+      this.#fence = lease.fence
+      try {
+        return await work(lease)
+      } finally {
+        this.#fence = undefined
+      }
+    })
+  }
+
+  /**
+   * Stores where a run stands, so that any process can go on with it, and opens a request for each call that needs an
+   * approval. Returns the requests; none if the run waits for nothing.
+   */
+  async checkpoint({ state }: { state: AnyRun }): Promise<RunnerRequest[]> {
+    const waits = state.getInterruptions().length > 0
+    if (!waits && (await this.#waiting()) === undefined) return []
+    const id = randomUUID()
+    const data = { state: waits ? state.toString() : null }
+    const event = { kind: 'event' as const, type: RUN_TYPE, key: RUN_KEY, id, data }
+    await this.#append(splitLargeEvent(event, this.#options.body_bytes_max))
+    return this.#ask(id, state)
+  }
+
+  /**
+   * The run that waits in this session, with what was decided, as soon as all of its requests are answered; undefined if
+   * none waits. Run the agent with it. What a process stored that was killed after the answer is retracted first.
+   */
+  async resume<TContext, TAgent extends AnyAgent>(
+    agent: TAgent,
+    { signal }: { signal?: AbortSignal | undefined } = {},
+  ): Promise<RunState<TContext, TAgent> | undefined> {
+    const waiting = await this.#waiting()
+    if (waiting === undefined) return undefined
+    const state = await RunState.fromString<TContext, TAgent>(agent, waiting.text)
+    // A process that was killed may have asked for some of them only.
+    const answers = await answersTo(this.#options.annals, await this.#ask(waiting.id, state), signal)
+    for (const [at, call] of state.getInterruptions().entries()) {
+      const answer = answers[at]!
+      if (answer.decision === 'approve') state.approve(call)
+      else state.reject(call, { message: reasonOf(answer) })
+    }
+    await this.#takeBack(waiting.seq, new Set(state.getInterruptions().map(callIdOf)))
+    return state
+  }
+
+  /** The newest run, if it waits. */
+  async #waiting(): Promise<{ id: string; seq: number; text: string } | undefined> {
+    const { annals } = this.#options
+    const newest = this.#sessions.latest(this.id, { key: RUN_KEY })
+    const [event] = (await ifFound(newest.page(), { items: [] })).items
+    if (event?.kind !== 'event') return undefined
+    const { state } = await readEventData(annals, this.id, event)
+    return typeof state === 'string' ? { id: event.id, seq: event.seq, text: state } : undefined
+  }
+
+  #ask(id: string, state: AnyRun): Promise<RunnerRequest[]> {
+    return askForCalls(this.#options.annals, this.id, waitingCalls(id, state), this.#fence)
+  }
+
+  /** Retracts the results of these calls, and the messages after the first of them. */
+  async #takeBack(after_seq: number, call_ids: ReadonlySet<string | undefined>): Promise<void> {
+    const ids: string[] = []
+    for await (const item of this.#sessions.timeline(this.id, {
+      after_seq,
+      kind: 'message',
+      limit: MESSAGES_MAX,
+    })) {
+      if (item.kind !== 'message' || item.retracted_by != null) continue
+      const { type, call_id } = item.blob
+      const isResult = String(type).endsWith('_output') && call_ids.has(String(call_id))
+      if (ids.length > 0 || isResult) ids.push(item.id)
+    }
+    for (let from = 0; from < ids.length; from += IDS_MAX)
+      await this.#sessions.retract(this.id, { ids: ids.slice(from, from + IDS_MAX) }, { fence: this.#fence })
+  }
+
+  async #append(entries: NewEntry[]): Promise<void> {
+    const { annals, body_bytes_max } = this.#options
+    const options = { idempotency_key: randomUUID(), body_bytes_max, fence: this.#fence }
+    await appendToKeyed(annals, this.#session, entries, options)
+  }
+
   #entriesOf(items: readonly AgentInputItem[]): NewEntry[] {
     return items.flatMap((item) => entriesOf(item, this.#options.body_bytes_max))
   }
@@ -169,7 +278,8 @@ export class AnnalsSession
 
   /** The newest so many entries that were not retracted, which nobody else gets. */
   async #retractLast(last: number, kind?: 'message'): Promise<TimelineItem[]> {
-    return (await ifFound(this.#sessions.retract(this.id, { last, kind }), { items: [] })).items
+    const fence = this.#fence
+    return (await ifFound(this.#sessions.retract(this.id, { last, kind }, { fence }), { items: [] })).items
   }
 
   /** Makes a change that was planned from what the session says, unless somebody wrote in between: then it is planned anew. */
@@ -196,14 +306,15 @@ export class AnnalsSession
         `${entries.length} entries in place of ${replaced} are more than one request carries: at most ${MESSAGES_MAX} each.`,
       )
     if (replaced === 0 && entries.length === 0) return
+    const fence = this.#fence
     // Parts mean nothing by themselves, and what replaces others is stored without an id.
     for (const batch of cutIntoBatches(parts, this.#options.body_bytes_max))
-      if_match = (await this.#sessions.appendBatch(this.id, batch, { if_match })).items.at(-1)!.seq
-    if (replaced === 0) await this.#sessions.appendBatch(this.id, entries, { if_match })
+      if_match = (await this.#sessions.appendBatch(this.id, batch, { if_match, fence })).items.at(-1)!.seq
+    if (replaced === 0) await this.#sessions.appendBatch(this.id, entries, { if_match, fence })
     else {
       const which = is_many ? { after_seq: 0 } : { last: replaced, kind: 'message' as const }
       const replacement = entries.length > 0 ? { entries } : {}
-      await this.#sessions.retract(this.id, { ...which, ...replacement }, { if_match })
+      await this.#sessions.retract(this.id, { ...which, ...replacement }, { if_match, fence })
     }
   }
 

@@ -63,6 +63,7 @@ def append_to_keyed(
     idempotency_key: str,
     keeps_stored: bool = False,
     body_bytes_max: int = BODY_BYTES_MAX,
+    fence: int | None = None,
 ) -> list[TimelineItem]:
     """Appends to a session, which the first append creates, and returns the stored entries.
 
@@ -78,17 +79,22 @@ def append_to_keyed(
     stored: list[TimelineItem] = []
     for number, batch in enumerate(batches):
         key = f"{idempotency_key}:{number}" if number else idempotency_key
-        stored += _append(annals, session, batch, key, keeps_stored)
+        stored += _append(annals, session, batch, key, keeps_stored, fence)
     return stored
 
 
 def _append(
-    annals: Annals, session: NewSession, batch: list[NewEntry], key: str, keeps_stored: bool
+    annals: Annals,
+    session: NewSession,
+    batch: list[NewEntry],
+    key: str,
+    keeps_stored: bool,
+    fence: int | None,
 ) -> list[TimelineItem]:
     session_id = id_of(session)
 
     def append() -> list[TimelineItem]:
-        return (annals.sessions.append_batch(session_id, batch, idempotency_key=key))["items"]
+        return (annals.sessions.append_batch(session_id, batch, idempotency_key=key, fence=fence))["items"]
 
     try:
         return created_on_first_use(annals, session, append)
@@ -99,7 +105,7 @@ def _append(
         rest = [entry for entry in batch if entry.get("id", "").lower() not in stored]
         if len(rest) == len(batch):
             raise
-    return _append(annals, session, rest, stable_id(key, dumps(rest)), keeps_stored) if rest else []
+    return _append(annals, session, rest, stable_id(key, dumps(rest)), keeps_stored, fence) if rest else []
 
 
 def id_of(session: NewSession) -> str:
