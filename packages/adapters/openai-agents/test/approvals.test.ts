@@ -2,7 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { Annals, type RunnerRequest } from '@annals/client'
 import { AnnalsSession } from '@annals/openai-agents'
 import { Agent, Runner, tool } from '@openai/agents-core'
-import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents-core/testing'
+import {
+  assistantMessage,
+  functionCall,
+  ScriptedModel,
+  type ScriptedModelResponse,
+} from '@openai/agents-core/testing'
 import { beforeAll, beforeEach, expect, it } from 'vitest'
 import { z } from 'zod'
 import { useSharedService } from '../../../../tests/harness/service.ts'
@@ -36,9 +41,10 @@ const pay = tool({
     return 'paid'
   },
 })
-const agentOf = (...steps: ConstructorParameters<typeof ScriptedModel>[0] & object) =>
+const agentOf = (...steps: ScriptedModelResponse[]) =>
   new Agent({ name: 'Till', model: new ScriptedModel(steps), tools: [pay] })
-const calls = (...args: Record<string, unknown>[]) => args.map((arg, at) => functionCall('pay', arg, { callId: `call_${at}` }))
+const calls = (...args: Record<string, unknown>[]) =>
+  args.map((arg, at) => functionCall('pay', arg, { callId: `call_${at}` }))
 const said = (text: string) => [assistantMessage(text)]
 const answer = (request: RunnerRequest, decision: 'approve' | 'deny') =>
   annals.runs.resolve(request.id, { decision, by: 'ada', call_sha256: request.call_sha256! })
