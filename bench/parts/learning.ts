@@ -24,7 +24,7 @@ export const learning: Part = {
   describe:
     'what learning spaces make of recorded runs (AIRLINE_RUNS names their file), and what it costs appends',
   run: async (ctx) => {
-    const runs = recordedRuns()
+    const runs = recordedRuns().slice(0, ctx.quick ? 30 : undefined)
     const model = await startModelServer(honest)
     ctx.atEnd(() => model.close())
     const env = {
@@ -40,7 +40,7 @@ export const learning: Part = {
     model.script = gullible
     const poisoned = await poison(learner)
     const erased = await eraseUser(ctx, learner, runs)
-    const kills = ctx.quick ? 2 : 20
+    const kills = ctx.quick ? 1 : 20
     ctx.say(`killing ${kills} times`)
     const again = await killWhileLearning(ctx, model, env, kills)
     ctx.detail('procedures with evidence in 1,000 shuffles, of all tools', survivorsOf(runs, 1_000))

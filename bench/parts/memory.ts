@@ -24,7 +24,7 @@ export const memory: Part = {
     const requests = appendsTo(await createSessions(service, 1_000))
     const rates: number[] = []
     const appends = async () => {
-      const [minutes, seconds] = ctx.quick ? [3, 0.5] : [MINUTES, 60]
+      const [minutes, seconds] = ctx.quick ? [2, 0.5] : [MINUTES, 60]
       for (let minute = 1; minute <= minutes; minute++) {
         ctx.say(`appends at full speed: minute ${minute} of ${minutes}`)
         const load = { services: [service], connections: 64, seconds, requests, status: 200 }

@@ -9,7 +9,7 @@ export const reads: Part = {
   name: 'reads',
   describe: 'the memory that long reads take: large pages, long sessions, copies, many tails',
   run: async (ctx) => {
-    const count = ctx.quick ? 5_000 : 100_000
+    const count = ctx.quick ? 2_000 : 100_000
     const large_messages = ctx.quick ? 20 : 200
     const tails = ctx.quick ? 100 : 1_000
     const service = await ctx.startService(await ctx.createDatabase())

@@ -53,7 +53,7 @@ export const recall: Part = {
     'questions in plain words about conversations whose answers are known (LOCOMO: their file) and recorded runs',
   run: async (ctx) => {
     const { sittings, asked } = conversations()
-    const questions = ctx.quick ? asked.slice(0, 50) : asked
+    const questions = ctx.quick ? asked.slice(0, 20) : asked
     ctx.say(`${questions.length} questions about ${sittings.length} sessions, in memory`)
     const model = inMemory(sittings)
     const scored = await rates(questions, async (one) => model(one))

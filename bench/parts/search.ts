@@ -34,7 +34,7 @@ export const search: Part = {
   describe:
     'search among a million entries (--full: five), and what its index takes (AIRLINE_RUNS: the text)',
   run: async (ctx) => {
-    const entries = ctx.quick ? 5_000 : ctx.full ? 5_000_000 : 1_000_000
+    const entries = ctx.quick ? 1_000 : ctx.full ? 5_000_000 : 1_000_000
     const database = await ctx.createDatabase()
     const service = await ctx.startService(database)
     const [project, other] = [await newProject(service, 'searched'), await newProject(service, 'other')]
@@ -55,7 +55,7 @@ export const search: Part = {
 
 async function timesOfQueries(ctx: BenchContext, { service }: SearchedProject): Promise<Figure[]> {
   const kinds = Object.entries(QUERIES)
-  const seconds = Math.max(ctx.seconds / 2, 1)
+  const seconds = ctx.quick ? ctx.seconds : Math.max(ctx.seconds / 2, 1)
   const measured = kinds.map(([kind, request]) => {
     const load = () =>
       runLoad({ services: [service], connections: READERS, seconds, requests: [request], status: 200 })
@@ -147,7 +147,7 @@ async function beside(ctx: BenchContext): Promise<Figure[]> {
       runLoad({ services: [service], connections: 64, seconds: ctx.seconds, requests, status: 200 })
   }
   const subjects = { on: await load(searched), off: await load(plain) }
-  await sleep(7_000)
+  await sleep(ctx.quick ? 500 : 7_000)
   const runs = await interleave(
     ctx.rounds,
     {
@@ -173,7 +173,7 @@ async function timeUntilFound(ctx: BenchContext, { service }: SearchedProject): 
   const [session] = await createSessions(service, 1)
   const waits: number[] = []
   const began = performance.now()
-  const until = began + Math.max(ctx.rounds * ctx.seconds * 1_000, 3_000)
+  const until = began + Math.max(ctx.rounds * ctx.seconds * 1_000, ctx.quick ? 500 : 3_000)
   let sent = 0
   const underWay = new Set<Promise<unknown>>()
   const others = async () => {
