@@ -157,6 +157,9 @@ export function listParameters(project_id: string, position: ListPosition): Para
   return [project_id, after.created_at, after.id, position.limit + 1]
 }
 
+/** Which of these is the rows. */
+export const LIMIT_AT = 3
+
 /**
  * A page of a table's rows that satisfy `condition`, with parameters from $5 on, for which there is an index in the order
  * of (created_at, id). The row comparison lets PostgreSQL start in the index at the position instead of counting up to
@@ -185,6 +188,7 @@ FROM (
   ORDER BY t.created_at ${order}, t.id ${order}
   LIMIT $4
 ) t`,
+    LIMIT_AT,
   )
   return { statement, parameters: [...listParameters(project_id, position), ...more], listing }
 }
@@ -375,9 +379,8 @@ WHERE t.project_id = $1 AND t.term = g.term AND t.created_at = g.created_at AND 
  */
 export function termsStatement(parts: TermList): Statement {
   const { name, parent, direction } = parts
-  return composedOnce(`${name}_by_terms${parent ? `_of_parent_${parent}` : ''}_${direction.name}`, () =>
-    termsText(parts),
-  )
+  const suffix = `_by_terms${parent ? `_of_parent_${parent}` : ''}_${direction.name}`
+  return composedOnce(`${name}${suffix}`, () => termsText(parts), LIMIT_AT)
 }
 
 function termsText({ list, index = LIST_TERMS, parent, listing, direction }: TermList): string {

@@ -12,12 +12,13 @@ import {
   outcomeOfCommit,
   sqlStateOf,
 } from './database_errors.js'
+import { type GroupedRead, GroupedReads } from './grouped_reads.js'
 import { HostedClient } from './hosts.js'
 import type { WithObjects } from './object_store.js'
 import { connectionOptions, statementBounds } from './pool_settings.js'
-import { driverSocket, type Row, runPrepared } from './prepared_query.js'
+import { driverSocket, NotExecuted, type Row, runPrepared } from './prepared_query.js'
 import type { ConnectionTarget, ServerTraits } from './single_connection.js'
-import { isRead, type Statement } from './statement.js'
+import { isBrief, isRead, type Statement } from './statement.js'
 
 export { type ConnectionTarget, DatabaseAway, type Row }
 
@@ -139,7 +140,12 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   // One that is being closed may still hear that the server stops.
   pool.on('error', (error) => pool.ending || options.onIdleError?.(error))
   const renewal = options.renewal ?? { at: 0 }
-  const connections: Connections = { ...options, renewal, pool, pooled, distributed }
+  const bound = { ...options, renewal, pool, pooled, distributed }
+  const reads = new GroupedReads(
+    (group) => void runGroup(bound, group),
+    () => pool.options.max - pool.totalCount + pool.idleCount,
+  )
+  const connections: Connections = { ...bound, ...(!pooled && !distributed && { reads }) }
   return {
     query: (statement, parameters, onSending) => runOnPool(connections, statement, parameters, onSending),
     transaction: (work) => transaction(connections, work),
@@ -158,6 +164,8 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
 interface Connections extends DatabaseOptions, ServerTraits {
   pool: pg.Pool
   renewal: Renewal
+  /** Where statements can be prepared, and one machine has all rows. */
+  reads?: GroupedReads
 }
 
 const opened = new WeakMap<pg.ClientBase, number>()
@@ -188,9 +196,12 @@ async function runOnPool(
   onSending?: () => void,
 ): Promise<Row[]> {
   const connections = statement.outlivesAbort ? withoutSignal(bound) : bound
+  const isGrouped = !onSending && isBrief(statement, parameters)
   for (let attempt = 1; ; attempt++) {
+    const reads = isGrouped && attempt === 1 ? connections.reads : undefined
     let client: pg.PoolClient | undefined
     try {
+      if (reads) return await reads.run(statement, parameters)
       client = await connect(connections, isRead(statement))
       onSending?.()
       const rows = await run(client, statement, parameters, connections)
@@ -199,11 +210,33 @@ async function runOnPool(
     } catch (error) {
       // A broken connection is not returned to the pool; after an error of the statement it remains usable.
       client?.release(isSpoilt(client, error, connections))
-      if (client && isTransient(error) && attempt < ATTEMPTS_MAX) continue
+      if (error instanceof NotExecuted) continue
+      if ((client || reads) && isTransient(error) && attempt < ATTEMPTS_MAX) continue
       connections.onFailure?.(error)
       throw error
     }
   }
+}
+
+/** Runs reads together on one connection, and settles each. */
+async function runGroup(connections: Connections, reads: readonly GroupedRead[]): Promise<void> {
+  let client: pg.PoolClient
+  try {
+    client = await connect(connections, true)
+  } catch (error) {
+    for (const { reject } of reads) reject(error)
+    return
+  }
+  const answers = runPrepared(client, reads).map((answer, index) =>
+    rowsOf(client, reads[index]!.statement, answer, connections),
+  )
+  const settled = await Promise.allSettled(answers)
+  client.release(
+    settled.some((one) => one.status === 'rejected' && isSpoilt(client, one.reason, connections)),
+  )
+  for (const [index, one] of settled.entries())
+    if (one.status === 'fulfilled') reads[index]!.resolve(one.value)
+    else reads[index]!.reject(one.reason)
 }
 
 function withoutSignal({ signal: _, ...connections }: Connections): Connections {
@@ -246,19 +279,29 @@ async function run(
   client: pg.PoolClient,
   statement: Statement,
   parameters: readonly Parameter[],
-  { probe, commits, pooled, signal, target, distributed }: Connections,
+  connections: Connections,
 ): Promise<Row[]> {
-  signal?.throwIfAborted()
+  connections.signal?.throwIfAborted()
+  const answer =
+    statement.prepared && !connections.pooled
+      ? runPrepared(client, [{ statement, parameters }])[0]!
+      : client.query<Row>(statement.text, parameters as unknown[]).then(({ rows }) => rows)
+  return rowsOf(client, statement, answer, connections)
+}
+
+/** The rows that a statement is answered with, unless the database is silent; or what its error says of it. */
+async function rowsOf(
+  client: pg.PoolClient,
+  statement: Statement,
+  answer: Promise<Row[]>,
+  { probe, commits, signal, target, distributed }: Connections,
+): Promise<Row[]> {
   let rows: Row[]
   try {
-    let answer =
-      statement.prepared && !pooled
-        ? runPrepared(client, statement, parameters)
-        : client.query<Row>(statement.text, parameters as unknown[]).then(({ rows }) => rows)
     // A commit in flight is waited for.
-    if (commits && !isRead(statement)) answer = commits.orSilence(answer)
-    if (signal && statement !== COMMIT) rows = await orCancelled(answer, signal, target, client)
-    else rows = await (probe?.orSilence(answer) ?? answer)
+    const heard = commits && !isRead(statement) ? commits.orSilence(answer) : answer
+    if (signal && statement !== COMMIT) rows = await orCancelled(heard, signal, target, client)
+    else rows = await (probe?.orSilence(heard) ?? heard)
   } catch (error) {
     if (signal?.aborted && error === signal.reason) throw error
     const outcome = statement === COMMIT ? outcomeOfCommit(error, distributed) : outcomeOf(error, distributed)

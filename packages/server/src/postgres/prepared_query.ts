@@ -1,5 +1,6 @@
 import { Socket, type SocketConstructorOpts } from 'node:net'
 import pg from 'pg'
+import { brokeConnection } from './database_errors.js'
 
 /** What is read from a connection at once. */
 const READ_BYTES = 64 * 1024
@@ -100,7 +101,7 @@ export type Row = Record<string, string | null>
 
 /** What is used of the driver's connection. */
 interface Connection {
-  stream: { writable: boolean; write(bytes: Buffer): void }
+  stream: { writable: boolean; write(bytes: Buffer): void; cork(): void; uncork(): void }
   /** The texts of the statements that the server has prepared, by name. */
   parsedStatements: Record<string, string>
   parse(statement: { name: string; text: string }): void
@@ -110,73 +111,121 @@ interface Connection {
 type Value = string | Buffer | null
 const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): Value } }).utils
 
-/** Execute, for all rows, and Sync. */
-const EXECUTE = Buffer.from('E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04', 'latin1')
+/** Execute, for all rows; and Sync. */
+const EXECUTE = Buffer.from('E\0\0\0\x09\0\0\0\0\0', 'latin1')
+const EXECUTE_AND_SYNC = Buffer.concat([EXECUTE, Buffer.from('S\0\0\0\x04', 'latin1')])
 
 /** By connection and by name of a statement: a row with its columns, and nothing in them. */
 const known = new WeakMap<Connection, Map<string, Row>>()
 
+/** A prepared statement, and what it is executed with. */
+export interface Execution {
+  statement: { name: string; text: string }
+  parameters: readonly unknown[]
+}
+
+interface AwaitedExecution extends Execution {
+  rows: Row[]
+  resolve(rows: Row[]): void
+  reject(error: unknown): void
+}
+
+/** A statement was not executed, because one that was sent before it failed. */
+export class NotExecuted extends Error {
+  override readonly name = 'NotExecuted'
+}
+
 /**
- * One execution of a prepared statement. The driver's own asks for a description of the columns each time, and sends four
- * messages by themselves.
+ * Executions of prepared statements, sent as one piece of bytes and answered as one: whoever sends or hears wakes the other
+ * once. After one that fails, those behind it are not executed. The driver's own query asks for a description of the columns
+ * each time, and sends four messages by themselves.
  */
 class PreparedQuery {
-  private readonly rows: Row[] = []
+  /** The driver puts another one in its place. */
+  callback = (_error: unknown): void => {}
+  private at = 0
   private emptyRows!: Map<string, Row>
-  private emptyRow: Row | undefined
 
-  constructor(
-    readonly name: string,
-    readonly text: string,
-    private readonly values: readonly unknown[],
-    /** The driver puts another one in its place. */
-    public callback: (error: unknown, rows?: Row[]) => void,
-  ) {}
+  constructor(private readonly executions: readonly AwaitedExecution[]) {}
+
+  /** Of the statement whose answer is read: the driver notes what the server has parsed. */
+  get name(): string | undefined {
+    return this.executions[this.at]?.statement.name
+  }
+
+  get text(): string | undefined {
+    return this.executions[this.at]?.statement.text
+  }
 
   submit(connection: Connection): Error | undefined {
-    const parsed = connection.parsedStatements[this.name]
-    if (parsed !== undefined && parsed !== this.text)
-      return new Error(`two statements are named ${this.name}`)
-    this.emptyRows = known.get(connection) ?? new Map<string, Row>()
-    this.emptyRow = this.emptyRows.get(this.name)
-    if (parsed === undefined) connection.parse(this)
-    if (!this.emptyRow) {
-      known.set(connection, this.emptyRows)
-      connection.describe({ type: 'S', name: this.name })
+    const { parsedStatements, stream } = connection
+    for (const { statement } of this.executions) {
+      const parsed = parsedStatements[statement.name]
+      if (parsed !== undefined && parsed !== statement.text)
+        return new Error(`two statements are named ${statement.name}`)
     }
-    if (connection.stream.writable) connection.stream.write(bindAndExecute(this.name, this.values))
+    this.emptyRows = known.get(connection) ?? new Map<string, Row>()
+    known.set(connection, this.emptyRows)
+    if (!stream.writable) return undefined
+    const asked = new Set<string>()
+    stream.cork()
+    for (const [index, { statement, parameters }] of this.executions.entries()) {
+      const { name } = statement
+      if (!asked.has(name)) {
+        asked.add(name)
+        if (parsedStatements[name] === undefined) connection.parse(statement)
+        if (!this.emptyRows.has(name)) connection.describe({ type: 'S', name })
+      }
+      const execute = index === this.executions.length - 1 ? EXECUTE_AND_SYNC : EXECUTE
+      stream.write(bindAndExecute(name, parameters, execute))
+    }
+    stream.uncork()
     return undefined
   }
 
   handleRowDescription({ fields }: { fields: Array<{ name: string }> }): void {
-    this.emptyRow = Object.fromEntries(fields.map(({ name }) => [name, null]))
-    this.emptyRows.set(this.name, this.emptyRow)
+    this.emptyRows.set(this.name!, Object.fromEntries(fields.map(({ name }) => [name, null])))
   }
 
   handleDataRow({ fields }: { fields: Array<string | null> }): void {
-    const row = { ...this.emptyRow }
+    const { statement, rows } = this.executions[this.at]!
+    const emptyRow = this.emptyRows.get(statement.name)
+    const row = { ...emptyRow }
     let at = 0
-    for (const name in this.emptyRow) row[name] = fields[at++]!
-    this.rows.push(row)
+    for (const name in emptyRow) row[name] = fields[at++]!
+    rows.push(row)
   }
 
-  handleCommandComplete(): void {}
+  handleCommandComplete(): void {
+    this.at += 1
+  }
 
   handleReadyForQuery(): void {
-    this.callback(null, this.rows)
+    this.callback(null)
+    this.answer()
   }
 
   handleError(error: unknown): void {
     this.callback(error)
+    const failed = this.answer()
+    this.executions[failed]?.reject(error)
+    for (const { reject } of this.executions.slice(failed + 1))
+      reject(brokeConnection(error) ? error : new NotExecuted())
+  }
+
+  /** Gives those that were executed their rows. Returns how many these are. */
+  private answer(): number {
+    for (const { rows, resolve } of this.executions.slice(0, this.at)) resolve(rows)
+    return this.at
   }
 }
 
 /** Binds the values to the statement, all of whose columns come as text, and executes it: as one piece of bytes. */
-function bindAndExecute(name: string, given: readonly unknown[]): Buffer {
+function bindAndExecute(name: string, given: readonly unknown[], execute: Buffer): Buffer {
   const values = given.map(prepareValue)
   const sizes = values.map((value) => (value === null ? 0 : Buffer.byteLength(value)))
   const length = sizes.reduce((sum, size) => sum + 6 + size, 12 + Buffer.byteLength(name))
-  const bytes = Buffer.allocUnsafe(1 + length + EXECUTE.length)
+  const bytes = Buffer.allocUnsafe(1 + length + execute.length)
   let at = bytes.writeInt32BE(length, bytes.write('B'))
   at += bytes.write(`\0${name}\0`, at)
   at = bytes.writeInt16BE(values.length, at)
@@ -186,18 +235,21 @@ function bindAndExecute(name: string, given: readonly unknown[]): Buffer {
     at = bytes.writeInt32BE(value === null ? -1 : sizes[index]!, at)
     if (value !== null) at += typeof value === 'string' ? bytes.write(value, at) : value.copy(bytes, at)
   }
-  EXECUTE.copy(bytes, bytes.writeInt16BE(0, at))
+  execute.copy(bytes, bytes.writeInt16BE(0, at))
   return bytes
 }
 
-/** Runs a prepared statement, which is prepared where the connection does not have it yet. */
-export function runPrepared(
-  client: pg.ClientBase,
-  { name, text }: { name: string; text: string },
-  values: readonly unknown[],
-): Promise<Row[]> {
-  return new Promise((resolve, reject) => {
-    const callback = (error: unknown, rows: Row[] = []) => (error ? reject(error) : resolve(rows))
-    client.query(new PreparedQuery(name, text, values, callback) as unknown as pg.Submittable)
-  })
+/**
+ * Runs prepared statements at once, which are prepared where the connection does not have them yet. They are one transaction
+ * if there are several; each sees what was committed before it is executed.
+ * @throws NotExecuted where one before it failed
+ */
+export function runPrepared(client: pg.ClientBase, executions: readonly Execution[]): Promise<Row[]>[] {
+  const awaited: AwaitedExecution[] = []
+  const answers = executions.map(
+    (execution) =>
+      new Promise<Row[]>((resolve, reject) => awaited.push({ ...execution, rows: [], resolve, reject })),
+  )
+  client.query(new PreparedQuery(awaited) as unknown as pg.Submittable)
+  return answers
 }

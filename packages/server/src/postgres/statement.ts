@@ -1,7 +1,7 @@
 /**
  * One SQL statement of the product. `name` appears in logs and metrics. `prepared` statements are parsed and planned
  * once per connection, for all parameters, so one plan must be good for all of them: most are so by nature, lists by
- * their structure (see lists/listed.ts and lists/listed.ts). A statement whose best plan depends on its
+ * their structure (see lists/listed.ts). A statement whose best plan depends on its
  * parameters, or on the size of a table, stays unprepared.
  */
 export interface Statement {
@@ -10,22 +10,27 @@ export interface Statement {
   readonly prepared: boolean
   /** It writes, though its text does not show it: it calls a stored function. */
   readonly writes?: boolean
+  /**
+   * It finds a few rows by an index, so that others may wait for it: a single one, or as many as the parameter at this place
+   * says, where that is few.
+   */
+  readonly brief?: 'one row' | number
   /** It hands back what others wait for, and so runs also when the signal of its connections has aborted. */
   readonly outlivesAbort?: boolean
 }
 
 /** A statement with a plan that fits every parameter. */
-export function prepared(name: string, text: string): Statement {
-  return { name, text, prepared: true }
+export function prepared(name: string, text: string, brief?: Statement['brief']): Statement {
+  return { name, text, prepared: true, ...(brief !== undefined && { brief }) }
 }
 
 const composed = new Map<string, Statement>()
 
 /** The same, composed when it is first needed: its name says all that its text depends on. */
-export function composedOnce(name: string, compose: () => string): Statement {
+export function composedOnce(name: string, compose: () => string, brief?: Statement['brief']): Statement {
   const known = composed.get(name)
   if (known) return known
-  const statement = prepared(name, compose())
+  const statement = prepared(name, compose(), brief)
   composed.set(name, statement)
   return statement
 }
@@ -51,6 +56,15 @@ export function isRead(statement: Statement): boolean {
     reads.set(statement, known)
   }
   return known
+}
+
+/** A longer page is worth a connection of its own. */
+const BRIEF_ROWS_MAX = 101
+
+/** Whether a statement, with these parameters, takes so little time that others may wait for it. */
+export function isBrief({ brief }: Statement, parameters: ReadonlyArray<unknown>): boolean {
+  if (typeof brief === 'number') return Number(parameters[brief]) <= BRIEF_ROWS_MAX
+  return brief === 'one row'
 }
 
 /**

@@ -5,6 +5,7 @@ import {
   type FilteredList,
   hasParentText,
   indexTermsText,
+  LIMIT_AT,
   type ListFilter,
   type ListPosition,
   listParameters,
@@ -101,6 +102,7 @@ FROM (
   ORDER BY t.listed_at ${order}, t.id ${order}
   LIMIT $4
 ) t`,
+    LIMIT_AT,
   )
   return { statement, parameters: listParameters(filter.project_id, position), listing: LISTING }
 }

@@ -5,6 +5,7 @@ import {
   directionOf,
   idText,
   insertTerms,
+  LIMIT_AT,
   type ListPosition,
   type ListStatement,
   listParameters,
@@ -97,6 +98,7 @@ export const READ_SESSION = prepared(
 SELECT ${sessionJson('s', 'h')} AS json, ${runJson('h')} AS run
 FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
 WHERE s.project_id = $1 AND s.id = $2`,
+  'one row',
 )
 
 /**
@@ -227,6 +229,7 @@ FROM (
   ORDER BY t.id ${order}
   LIMIT $4
 ) t`,
+    LIMIT_AT,
   )
   const after = position.after ?? first
   const isRoot = parent === 'none'

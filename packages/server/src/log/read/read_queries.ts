@@ -153,7 +153,7 @@ export function readEntries(
   if (is_as_of) parameters.push(page.as_of_seq!)
   const name = `read_entries_${view}_${time_desc ? 'desc' : 'asc'}${kind ? `_${kind}` : ''}${type === undefined ? '' : '_type'}${is_as_of ? '_as_of' : ''}${range[2] === null ? '' : '_seen'}${page.is_short ? '_short' : ''}`
   const as_of = is_as_of ? `$${parameters.length}` : undefined
-  const statement = composedOnce(name, () => readEntriesText(page, view, as_of))
+  const statement = composedOnce(name, () => readEntriesText(page, view, as_of), isScan(page) ? undefined : 2)
   const scanned_max = isScan(page) ? SCANNED_ENTRIES_MAX : Number.MAX_SAFE_INTEGER
   return { statement, parameters, scanned_max }
 }
@@ -235,6 +235,7 @@ export const READ_HEADS = prepared(
 export const READ_HEAD = prepared(
   'read_head',
   `SELECT h.last_seq, ${seenAt('$3')} FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2`,
+  'one row',
 )
 
 /**

@@ -1,0 +1,53 @@
+import type { Parameter } from './database.js'
+import type { Row } from './prepared_query.js'
+import type { Statement } from './statement.js'
+
+/** Fewer are not divided among connections. */
+const TOGETHER_MIN = 4
+/** More would have each wait for too many others. */
+const TOGETHER_MAX = 16
+
+export interface GroupedRead {
+  statement: Statement
+  parameters: readonly Parameter[]
+  resolve(rows: Row[]): void
+  reject(error: unknown): void
+}
+
+/**
+ * Gathers the reads that are asked for in one turn of the event loop, and sends those of one project together: half of what
+ * a small read costs is to wake the other side. One that is slow keeps only others of its project waiting.
+ */
+export class GroupedReads {
+  private readonly waiting = new Map<Parameter | undefined, GroupedRead[]>()
+
+  /**
+   * @param send sends reads on one connection, and settles each
+   * @param free how many connections there are that nothing is under way on
+   */
+  constructor(
+    private readonly send: (reads: readonly GroupedRead[]) => void,
+    private readonly free: () => number,
+  ) {}
+
+  /** The first parameter is the project, as it is of nearly all statements. */
+  run(statement: Statement, parameters: readonly Parameter[]): Promise<Row[]> {
+    return new Promise((resolve, reject) => {
+      if (this.waiting.size === 0) setImmediate(() => this.sendAll())
+      const [project] = parameters
+      const reads = this.waiting.get(project) ?? []
+      this.waiting.set(project, reads)
+      reads.push({ statement, parameters, resolve, reject })
+    })
+  }
+
+  private sendAll(): void {
+    const groups = [...this.waiting.values()]
+    this.waiting.clear()
+    for (const reads of groups) {
+      const shared = Math.ceil(reads.length / Math.max(1, this.free()))
+      const size = Math.min(Math.max(shared, TOGETHER_MIN), TOGETHER_MAX)
+      for (let from = 0; from < reads.length; from += size) this.send(reads.slice(from, from + size))
+    }
+  }
+}
