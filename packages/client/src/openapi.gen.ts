@@ -1469,6 +1469,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what operators did, or who read sessions
+         * @description Every change of projects and tokens, by this API and by the command line, oldest first. Nothing is ever deleted from it. With `reads_of`, who read which session of a project, where its `audit_reads` says so: one act `session.read` for each session, principal and minute, a few seconds after it. The last page has a `next_cursor`, too, from which later acts follow.
+         */
+        get: operations["listAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/v1/projects": {
         parameters: {
             query?: never;
@@ -1561,26 +1581,6 @@ export interface paths {
          * @description Figures are at most one second old, or for a very large project twenty times as old as counting it takes. Tails are those of the node that answers. Figures by day lack what other nodes stored within the last 15 seconds.
          */
         get: operations["getProjectUsage"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/admin/v1/audit": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List what operators did
-         * @description Every change of projects and tokens, by this API and by the command line, oldest first. Nothing is ever deleted from it. The last page has a `next_cursor`, too, from which later acts follow.
-         */
-        get: operations["listAudit"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2883,6 +2883,35 @@ export interface components {
             /** @description How many bytes it has. */
             bytes: number;
         };
+        AuditEntry: {
+            /** @description 1, 2, 3, … without gaps, in commit order; of reads, in each project. */
+            seq: number;
+            /**
+             * Format: date-time
+             * @description When it was done; of reads, the minute.
+             * @example 2026-11-21T09:30:00.123456Z
+             */
+            created_at: string;
+            /** @description Who did it: the command line with its user, the address of a caller of the API, or a person or key with the address. */
+            actor: string;
+            /** @example project.change */
+            action: string;
+            /**
+             * Format: uuid
+             * @description The project, which may have been erased since.
+             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+             */
+            project_id: string;
+            /**
+             * @description What was asked for, without secrets.
+             * @example {
+             *       "max_sessions": 1000
+             *     }
+             */
+            details: {
+                [key: string]: unknown;
+            };
+        };
         IssuedToken: {
             /** @description It is sent like an API key, in the header Authorization. */
             token: string;
@@ -2954,35 +2983,6 @@ export interface components {
              */
             created_at: string;
         };
-        AuditEntry: {
-            /** @description 1, 2, 3, … without gaps, in commit order. */
-            seq: number;
-            /**
-             * Format: date-time
-             * @description When it was done.
-             * @example 2026-11-21T09:30:00.123456Z
-             */
-            created_at: string;
-            /** @description Who did it: the command line with its user, or the address of a caller of the API. */
-            actor: string;
-            /** @example project.change */
-            action: string;
-            /**
-             * Format: uuid
-             * @description The project, which may have been erased since.
-             * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
-             */
-            project_id: string;
-            /**
-             * @description What was asked for, without secrets.
-             * @example {
-             *       "max_sessions": 1000
-             *     }
-             */
-            details: {
-                [key: string]: unknown;
-            };
-        };
         OwnKey: {
             /**
              * Format: uuid
@@ -3044,6 +3044,8 @@ export interface components {
             max_model_tokens_per_day: number | null;
             search: boolean | null;
             proof: boolean | null;
+            audit_reads: ("people" | "all") | null;
+            audit_reads_days: number | null;
             model: {
                 /**
                  * @description Base URL of an OpenAI-compatible API.
@@ -3736,6 +3738,16 @@ export interface components {
             };
         };
         /** @description It conflicts with the current state. */
+        log_diverged: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
         project_exists: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3747,16 +3759,6 @@ export interface components {
         };
         /** @description It does not exist, or it belongs to another project. */
         project_not_found: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description It conflicts with the current state. */
-        log_diverged: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -10166,6 +10168,64 @@ export interface operations {
             503: components["responses"]["unavailable-or-overloaded"];
         };
     };
+    listAudit: {
+        parameters: {
+            query?: {
+                /** @description Most items per page. It may change between pages. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
+                cursor?: string;
+                /**
+                 * @description A project: who read its sessions, instead of what operators did.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                reads_of?: string;
+                /**
+                 * @description Of these reads, those of one session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of acts. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: {
+                            items: components["schemas"]["AuditEntry"][];
+                            /** @description Whether another page follows. */
+                            has_more: boolean;
+                            /** @description The `cursor` of the next page; empty on the last page. */
+                            next_cursor: string;
+                        };
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request-or-invalid_cursor"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            409: components["responses"]["log_diverged"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
     listProjects: {
         parameters: {
             query?: never;
@@ -10225,6 +10285,8 @@ export interface operations {
                     max_model_tokens_per_day?: number | null;
                     search?: boolean | null;
                     proof?: boolean | null;
+                    audit_reads?: ("people" | "all") | null;
+                    audit_reads_days?: number | null;
                     model?: {
                         /**
                          * @description Base URL of an OpenAI-compatible API.
@@ -10349,6 +10411,8 @@ export interface operations {
                     max_model_tokens_per_day?: number | null;
                     search?: boolean | null;
                     proof?: boolean | null;
+                    audit_reads?: ("people" | "all") | null;
+                    audit_reads_days?: number | null;
                     model?: {
                         /**
                          * @description Base URL of an OpenAI-compatible API.
@@ -10637,54 +10701,6 @@ export interface operations {
             401: components["responses"]["unauthorized"];
             403: components["responses"]["insufficient_scope"];
             404: components["responses"]["project_not_found"];
-            429: components["responses"]["rate_limited"];
-            431: components["responses"]["headers_too_large"];
-            500: components["responses"]["internal_error"];
-            503: components["responses"]["unavailable-or-overloaded"];
-        };
-    };
-    listAudit: {
-        parameters: {
-            query?: {
-                /** @description Most items per page. It may change between pages. */
-                limit?: number;
-                /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
-                cursor?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page of acts. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @enum {number} */
-                        code: 0;
-                        /** @enum {string} */
-                        error: "";
-                        /** @enum {string} */
-                        msg: "ok";
-                        data: {
-                            items: components["schemas"]["AuditEntry"][];
-                            /** @description Whether another page follows. */
-                            has_more: boolean;
-                            /** @description The `cursor` of the next page; empty on the last page. */
-                            next_cursor: string;
-                        };
-                    };
-                };
-            };
-            400: components["responses"]["invalid_request-or-invalid_cursor"];
-            401: components["responses"]["unauthorized"];
-            403: components["responses"]["insufficient_scope"];
-            409: components["responses"]["log_diverged"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["headers_too_large"];
             500: components["responses"]["internal_error"];

@@ -18,7 +18,7 @@ const TREE = `
   lists threads
   lifecycle changes http metrics
   module
-  users projects people access blobs proof log redaction search tools runs webhooks
+  users projects people access audit blobs proof log redaction search tools runs webhooks
   sessions learning otel exports mcp console_api
   service
   cluster

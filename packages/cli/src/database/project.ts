@@ -17,7 +17,7 @@ import { operatorName, printResources, withDatabase } from './with_database.js'
 const QUOTAS = ['max_sessions', 'max_bytes', 'max_blob_bytes', 'max_tails'] as const
 const COLUMNS = [
   ...['name', 'id', 'created_at', 'retention_days', 'rate_limit_per_second', ...QUOTAS, 'search', 'proof'],
-  ...['max_model_tokens_per_day', 'model'],
+  ...['audit_reads', 'audit_reads_days', 'max_model_tokens_per_day', 'model'],
 ]
 
 /** A project's settings, as the options give them: a word stands for none. */
@@ -30,6 +30,8 @@ interface SettingOptions {
   maxTails?: number | string
   search?: 'on' | 'off'
   proof?: 'on' | 'off'
+  auditReads?: 'people' | 'all' | 'off'
+  auditReadsDays?: number | string
   maxModelTokens?: number | string
   model?: string
   modelUrl?: string
@@ -87,6 +89,7 @@ Examples:
   annals project set checkout-agent --retention-days 90
   annals project set checkout-agent --search on
   annals project set checkout-agent --proof on
+  annals project set checkout-agent --audit-reads people --audit-reads-days 400
   annals project set checkout-agent --max-sessions 100000 --max-bytes 10000000000
   annals project set checkout-agent --model gpt-5-mini --model-url https://api.openai.com/v1 --model-key < key.txt`,
     )
@@ -138,6 +141,17 @@ function withSettings(command: Command): Command {
         'on: chain what is stored from now on, so that `annals verify --proof` finds changes; off: begin no new chains',
       ).choices(['on', 'off']),
     )
+    .addOption(
+      new Option(
+        '--audit-reads <whose>',
+        'people: note who read which session; all: note what keys read, too; off: note nothing',
+      ).choices(['people', 'all', 'off']),
+    )
+    .option(
+      '--audit-reads-days <days>',
+      'delete noted reads that are older than this many days; `none` keeps them as long as the project',
+      parseDays,
+    )
     .option(
       '--max-model-tokens <tokens>',
       'how many tokens of a model its learning spaces may use in a day, in UTC; `none`: as ANNALS_MODEL_TOKENS_PER_DAY_MAX says',
@@ -150,6 +164,7 @@ function withSettings(command: Command): Command {
 
 async function settingsOf(options: SettingOptions): Promise<ProjectSettings> {
   const { retentionDays, rateLimit, maxSessions, maxBytes, maxBlobBytes, maxTails, search, proof } = options
+  const { auditReads } = options
   const model = await modelOf(options)
   const given = {
     retention_days: retentionDays,
@@ -158,6 +173,7 @@ async function settingsOf(options: SettingOptions): Promise<ProjectSettings> {
     max_bytes: maxBytes,
     max_blob_bytes: maxBlobBytes,
     max_tails: maxTails,
+    audit_reads_days: options.auditReadsDays,
     max_model_tokens_per_day: options.maxModelTokens,
   }
   const settings = Object.entries(given).flatMap(([name, value]) =>
@@ -167,6 +183,7 @@ async function settingsOf(options: SettingOptions): Promise<ProjectSettings> {
     ...Object.fromEntries(settings),
     ...(search !== undefined && { search: search === 'on' }),
     ...(proof !== undefined && { proof: proof === 'on' }),
+    ...(auditReads !== undefined && { audit_reads: auditReads === 'off' ? null : auditReads }),
     ...(model !== undefined && { model }),
   }
 }

@@ -98,7 +98,10 @@ const LEVELS_MAX = 20
  * are, counted up to a bound. None for a session on its own. First come those above it, then what is nearest, so that no
  * item is without the one that it is below.
  */
-export async function readSessionTree({ database, project_id }: Tenant, session_id: string): Promise<string> {
+export async function readSessionTree(
+  { database, project_id }: Tenant,
+  session_id: string,
+): Promise<{ shown: string[]; json: string }> {
   const chain = await database.query(FIND_CHAIN, [project_id, session_id])
   const found = new Set(chain.map(({ id }) => id!))
   let level = [...found]
@@ -111,7 +114,9 @@ export async function readSessionTree({ database, project_id }: Tenant, session_
     level = below.map(({ id }) => id!).filter((id) => !found.has(id))
     for (const id of level) found.add(id)
   }
-  if (found.size <= 1) return '{"items":[],"more":0}'
-  const rows = await database.query(READ_TREE, [project_id, [...found].slice(0, SHOWN_MAX)])
-  return `{"items":[${rows.map(({ json }) => json).join(',')}],"more":${Math.max(found.size - SHOWN_MAX, 0)}}`
+  if (found.size <= 1) return { shown: [], json: '{"items":[],"more":0}' }
+  const shown = [...found].slice(0, SHOWN_MAX)
+  const rows = await database.query(READ_TREE, [project_id, shown])
+  const json = `{"items":[${rows.map(({ json }) => json).join(',')}],"more":${Math.max(found.size - SHOWN_MAX, 0)}}`
+  return { shown, json }
 }

@@ -3,8 +3,9 @@ import { readFile } from 'node:fs/promises'
 import serveFiles from '@fastify/static'
 import type { FastifyReply } from 'fastify'
 import Type from '#typebox'
+import { listReads } from '../audit/audit_routes.js'
 import type { Changes } from '../changes/changes.js'
-import { Strict, UserIdentifier } from '../contract/schema.js'
+import { optional, pageQuery, Strict, UserIdentifier } from '../contract/schema.js'
 import { AnnalsError, invalidRequest } from '../errors.js'
 import { answer, itemsOf } from '../http/answer/answer.js'
 import { cursorsOfList, writeListCursor } from '../http/answer/page_answer.js'
@@ -149,6 +150,8 @@ const OverTimeQuery = Strict({
 })
 const StartQuery = Strict({ ...RangeQuery, time_desc: Type.Boolean(), at: Time })
 
+const ReadsQuery = Strict({ ...optional({ session_id: Type.String({ format: 'uuid' }) }), ...pageQuery() })
+
 const NIL_ID = '00000000-0000-0000-0000-000000000000'
 /** What the figures of users take at once. */
 const FIGURES_BYTES = 2 * 1024 * 1024
@@ -173,6 +176,7 @@ function consoleDataRoutes(app: AppServer, { database, changes }: ConsoleParts):
   app.get('/figures', { schema: { hide: true, querystring: IdsQuery } }, async (request, reply) => {
     const ids = parseIds(request.query.ids, FIGURES_MAX)
     await prepareCalls(changes, request)
+    request.shows?.(ids, 'listed')
     return answer(reply, JSON.stringify({ items: await readFigures(request, ids) }))
   })
 
@@ -200,8 +204,20 @@ function consoleDataRoutes(app: AppServer, { database, changes }: ConsoleParts):
     )
   })
 
-  app.get('/tree', { schema: { hide: true, querystring: TreeQuery } }, async (request, reply) =>
-    answer(reply, await readSessionTree(request, request.query.id.toLowerCase())),
+  app.get('/tree', { schema: { hide: true, querystring: TreeQuery } }, async (request, reply) => {
+    const { shown, json } = await readSessionTree(request, request.query.id.toLowerCase())
+    request.shows?.(shown, 'listed')
+    return answer(reply, json)
+  })
+
+  // Who read the project's sessions, the newest first, for those who administrate it.
+  app.get(
+    '/reads',
+    { config: { scope: 'admin' }, schema: { hide: true, querystring: ReadsQuery } },
+    async (request, reply) => {
+      const { database, project_id, query } = request
+      return answer(reply, await listReads(database, 'desc', { ...query, project_id }))
+    },
   )
 
   // Where the list of sessions goes on from a time, in its order.

@@ -1,18 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import type { Config } from '../configuration/config.js'
-import { JsonObject, PageOf, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
 import { itemsOf } from '../http/answer/answer.js'
-import { Cursors } from '../http/answer/page_answer.js'
 import { DATA_ID } from '../http/openapi/openapi_links.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { timeInUtc } from '../http/request/validate.js'
 import type { Erasure } from '../lifecycle/erase/erasure.js'
-import { PAGE_LIMIT_DEFAULT } from '../limits.js'
-import { readPosition, writePosition } from '../lists/log_position.js'
 import type { ModuleRoutes } from '../module.js'
 import type { SharedDatabase } from '../postgres/database.js'
-import { listActs } from './audit.js'
 import {
   NewToken,
   OPERATORS,
@@ -150,45 +145,6 @@ function actorOf({ address }: Pick<FastifyRequest, 'address'>): string {
   return `API, from ${address}`
 }
 
-const AuditEntry = Type.Object(
-  {
-    seq: Type.Integer({ minimum: 1, description: '1, 2, 3, … without gaps, in commit order.' }),
-    created_at: Timestamp('When it was done.'),
-    actor: Type.String({
-      description: 'Who did it: the command line with its user, or the address of a caller of the API.',
-    }),
-    action: Type.String({ examples: ['project.change'] }),
-    project_id: Uuid('The project, which may have been erased since.'),
-    details: JsonObject('What was asked for, without secrets.', { max_sessions: 1000 }),
-  },
-  { $id: 'AuditEntry' },
-)
-
-const { limit, cursor } = pageQuery()
-
-const auditRoute = ({ database }: ProjectParts) =>
-  operation({
-    call: 'GET /audit',
-    id: 'listAudit',
-    summary: 'List what operators did',
-    description:
-      'Every change of projects and tokens, by this API and by the command line, oldest first. Nothing is ever deleted from it. The last page has a `next_cursor`, too, from which later acts follow.',
-    querystring: Strict({ limit, cursor }),
-    returns: 'A page of acts.',
-    data: PageOf(Type.Ref('AuditEntry')),
-    errors: ['log_diverged'],
-    json: async (request) => {
-      const { limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
-      const cursors = new Cursors('audit')
-      const seen = readPosition(cursor === undefined ? '0' : cursors.read(cursor))
-      const acts = await listActs(database.of('operator'), seen, limit + 1)
-      const shown = acts.slice(0, limit)
-      const next = cursors.write(writePosition(shown.at(-1) ?? seen))
-      const items = shown.map(({ json }) => json).join(',')
-      return `{"items":[${items}],"has_more":${acts.length > limit},"next_cursor":"${next}"}`
-    },
-  })
-
 const DESCRIPTION =
   'Figures are at most one second old, or for a very large project twenty times as old as counting it takes. Tails are those of the node that answers. Figures by day lack what other nodes stored within the last 15 seconds.'
 const USAGE = {
@@ -313,8 +269,8 @@ const adminUsageRoute = (parts: ProjectParts) =>
 
 export const projectRoutes = (parts: ProjectParts): ModuleRoutes => ({
   project: allOf(ownRoutes(parts), keyRoutes(parts)),
-  admin: allOf(adminRoutes(parts), adminUsageRoute(parts), auditRoute(parts)),
-  schemas: [AuditEntry, OwnKey, Project, Token, Usage],
+  admin: allOf(adminRoutes(parts), adminUsageRoute(parts)),
+  schemas: [OwnKey, Project, Token, Usage],
   links: {
     createProject: { project_id: '$response.body#/data/project/id' },
     createToken: { project_id: '$request.path.project_id', token_id: DATA_ID },

@@ -68,6 +68,22 @@ const Proof = Nullable(
   }),
 )
 
+const AuditReads = Nullable(
+  OneOf(
+    ['people', 'all'],
+    "Whose reads of sessions the audit has: `people`, with their personal tokens; `all`, with every key; null: nobody's.",
+  ),
+)
+
+const AuditReadsDays = Nullable(
+  Type.Integer({
+    minimum: 1,
+    maximum: RETENTION_DAYS_MAX,
+    description: 'Days for which reads stay in the audit; null: as long as the project.',
+    examples: [400],
+  }),
+)
+
 const MODEL = {
   url: Type.String({
     maxLength: 2_048,
@@ -102,6 +118,8 @@ const SETTINGS = {
   max_model_tokens_per_day: ModelTokens,
   search: Search,
   proof: Proof,
+  audit_reads: AuditReads,
+  audit_reads_days: AuditReadsDays,
 }
 
 export const Project = Type.Object(

@@ -140,12 +140,11 @@ export const leaseRoutes = (parts: RunParts) =>
           return { answer: items, again_ms: skipped > 0 ? 0 : next_ms }
         }
         const claimed = await longPoll(parts, reply, { name: runOf(project_id), wait_ms }, attempt)
-        if (claimed !== '{"items":[]}')
-          told(
-            parts,
-            project_id,
-            [...claimed.matchAll(CLAIMED)].map(([, id]) => id!),
-          )
+        if (claimed !== '{"items":[]}') {
+          const session_ids = [...claimed.matchAll(CLAIMED)].map(([, id]) => id!)
+          request.shows?.(session_ids)
+          told(parts, project_id, session_ids)
+        }
         return claimed
       },
     }),

@@ -100,6 +100,7 @@ export const requestRoutes = (parts: RunParts) =>
           user ?? null,
           reached ?? session_id ?? null,
         ])
+        showSessions(request, rows)
         return sendPage(
           reply,
           cursors,
@@ -123,6 +124,7 @@ export const requestRoutes = (parts: RunParts) =>
         await requireReached(request, params.request_id)
         const [row] = await database.query(READ_REQUEST, [project_id, params.request_id])
         if (!row) throw notFound('request')
+        showSessions(request, [row])
         return row.json!
       },
     }),
@@ -142,9 +144,10 @@ export const requestRoutes = (parts: RunParts) =>
       json: async (request, _reply, { resolutions: [one], bytes }) => {
         const { request_id } = request.params
         await requireReached(request, request_id)
-        return (
-          await resolve(parts, request, { resolutions: [{ ...one!, id: request_id }], bytes }, false)
-        )[0]!
+        const resolutions = [{ ...one!, id: request_id }]
+        const [json] = await resolve(parts, request, { resolutions, bytes }, false)
+        showSessions(request, [{ json: json! }])
+        return json!
       },
     }),
 
@@ -158,7 +161,14 @@ export const requestRoutes = (parts: RunParts) =>
       returns: 'The requests, resolved, in the order sent.',
       data: Type.Object({ items: Type.Array(Type.Ref('RunnerRequest')) }),
       errors: ['request_not_found', 'resolved', 'quota_exceeded'],
-      json: async (request, _reply, body) => itemsOf(await resolve(parts, request, body, true)),
+      json: async (request, _reply, body) => {
+        const resolved = await resolve(parts, request, body, true)
+        showSessions(
+          request,
+          resolved.map((json) => ({ json })),
+        )
+        return itemsOf(resolved)
+      },
     }),
 
     operation({
@@ -186,6 +196,10 @@ export const requestRoutes = (parts: RunParts) =>
           filter ?? null,
           ...(reached ? [reached] : []),
         ])
+        request.shows?.(
+          rows.flatMap(({ run, session_id }) => (run ? session_id! : [])),
+          'listed',
+        )
         const shown = rows.map((row) => ({
           ...row,
           json: row.run && `{"session_id":"${row.session_id}","since":"${row.since}","run":${row.run}}`,
@@ -238,6 +252,13 @@ function sendPage(
   const has_more = rows.length > 0 && (items.length >= limit || rows.length >= scanned_max)
   const next = has_more ? cursors.write(positionOf(rows.at(-1)!)) : ''
   return answer(reply, `{"items":[${items.join(',')}],"has_more":${has_more},"next_cursor":"${next}"}`)
+}
+
+/** How a request begins. */
+const REQUEST = /^\{"id":"[0-9a-f-]{36}","session_id":"([0-9a-f-]{36})"/
+
+function showSessions({ shows }: Pick<FastifyRequest, 'shows'>, rows: readonly Row[]): void {
+  shows?.(rows.flatMap(({ json }) => REQUEST.exec(json ?? '')?.[1] ?? []))
 }
 
 /** Runs what stores an event, within the quota, and counts it. */

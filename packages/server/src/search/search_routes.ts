@@ -59,6 +59,7 @@ const search = ({ thread, changes }: Pick<Kits, 'thread' | 'changes'>) =>
       const indexing = narrow && state.indexing ? { sessions_done: 0, sessions: 0 } : state.indexing
       const next_cursor = page.next ? cursors.write(JSON.stringify(placeOf(page.next))) : ''
       const has_more = next_cursor !== ''
+      request.shows?.(page.items.map(({ session_id }) => session_id))
       const found = page.items.map((entry) => ({ session_id: entry.session_id, ...foundItem(entry) }))
       const items = group === 'session' ? await bySession(request, thread, found) : found
       return JSON.stringify({
@@ -226,6 +227,7 @@ async function answerQuestion(request: SearchRequest, thread: WorkThread): Promi
     scoreRuns: scoresOnThread(thread),
   }
   const { complete, entries, sessions } = await recall(asking)
+  request.shows?.([...entries, ...sessions].map(({ session_id }) => session_id))
   const items =
     group === 'entry'
       ? entries.map(recalledItem)

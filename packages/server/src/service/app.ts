@@ -6,6 +6,8 @@ import Fastify, {
   type RouteOptions,
 } from 'fastify'
 import type { Access } from '../access/module.js'
+import type { Audit } from '../audit/module.js'
+import { noteReads } from '../audit/noted_reads.js'
 import { admitConsoleRequest } from '../console_api/console_requests.js'
 import { AnnalsError } from '../errors.js'
 import { admitRequests } from '../http/admission/admit_requests.js'
@@ -40,13 +42,14 @@ const notOurs = () => (): never => {
 /** What admission and authentication ask of modules. */
 export type AppModules = Pick<Projects, 'tokens' | 'adminSessions'> &
   Pick<Access, 'sessionTokens'> &
+  Pick<Audit, 'notedReads'> &
   Pick<Log, 'appender'>
 
 /** The service as an HTTP application, not yet listening. `note` is told of each route. */
 export async function buildApp(
   kits: Kits,
   modules: readonly ModuleRoutes[],
-  { tokens, sessionTokens, adminSessions, appender }: AppModules,
+  { tokens, sessionTokens, adminSessions, notedReads, appender }: AppModules,
   note?: (route: RouteOptions) => void,
 ): Promise<AppServer> {
   const { config, metrics, changes } = kits
@@ -88,6 +91,7 @@ export async function buildApp(
   const rewrites = rewritesBodies(kits.thread)
   readBodies(app, { ...kits, rewrites })
   countMemory(app, kits.memory)
+  noteReads(app, notedReads)
   maskAnswers(app, kits.thread)
   sendInPieces(app)
   validateRequests(app)
@@ -132,7 +136,7 @@ async function addModules(
   app: AppServer,
   kits: Kits,
   modules: readonly ModuleRoutes[],
-  { tokens, sessionTokens, adminSessions, appender }: AppModules,
+  { tokens, sessionTokens, adminSessions, appender }: Omit<AppModules, 'notedReads'>,
 ): Promise<void> {
   const refuse = ({ routeOptions, project_id }: FastifyRequest) =>
     routeOptions.config.appends && appender.isBehind(project_id) ? new AnnalsError('overloaded') : undefined

@@ -1,4 +1,5 @@
 import { ACCESS_MODULE } from '../access/module.js'
+import { AUDIT_MODULE } from '../audit/module.js'
 import { BLOB_REFERENCES_MODULE, BLOBS_MODULE } from '../blobs/module.js'
 import { CONSOLE_MODULE } from '../console_api/module.js'
 import { EXPORTS_MODULE } from '../exports/module.js'
@@ -28,6 +29,7 @@ export const MODULES: readonly Module[] = [
   PEOPLE_MODULE,
   USERS_MODULE,
   ACCESS_MODULE,
+  AUDIT_MODULE,
   BLOBS_MODULE,
   PROOF_MODULE,
   LEARNING_MODULE,

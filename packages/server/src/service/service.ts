@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { type Logger, pino } from 'pino'
 import { ACCESS_MODULE } from '../access/module.js'
+import { AUDIT_MODULE } from '../audit/module.js'
 import { Changes } from '../changes/changes.js'
 import type { Config } from '../configuration/config.js'
 import { exposureWarnings } from '../configuration/exposure.js'
@@ -118,7 +119,12 @@ export async function openApp(
   const app = await buildApp(
     kits,
     routes,
-    { ...opened(PROJECTS_MODULE), ...opened(ACCESS_MODULE), ...opened(LOG_MODULE) },
+    {
+      ...opened(PROJECTS_MODULE),
+      ...opened(ACCESS_MODULE),
+      ...opened(AUDIT_MODULE),
+      ...opened(LOG_MODULE),
+    },
     note,
   )
   undo.push(() => closeWithin(config.drain_ms_max, app))

@@ -65,6 +65,13 @@ const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: Session
         const query = await narrowedFilters<SessionFilter>(request, request.query)
         const document = parseFilter('filter_by_configs', query.filter_by_configs)
         const { session_id } = query
+        const answerList = (list: FilteredList) =>
+          answerFilteredList(request, reply, list, query, document, (rows) =>
+            request.shows?.(
+              rows.map(({ id }) => id),
+              'listed',
+            ),
+          )
         const narrowest = {
           prefix: id_prefix?.toLowerCase() ?? '',
           session_id,
@@ -72,11 +79,10 @@ const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: Session
           parent: query.parent,
         }
         if (id_prefix !== undefined || session_id !== undefined)
-          return answerFilteredList(request, reply, sessionsByPrefix(narrowest), query, document)
-        if (query.order_by !== LAST_ACTIVITY.name)
-          return answerFilteredList(request, reply, SESSIONS, query, document)
+          return answerList(sessionsByPrefix(narrowest))
+        if (query.order_by !== LAST_ACTIVITY.name) return answerList(SESSIONS)
         await changes.prepare(request, LAST_ACTIVITY.name)
-        return answerFilteredList(request, reply, SESSIONS_BY_ACTIVITY, query, document)
+        return answerList(SESSIONS_BY_ACTIVITY)
       },
     }),
 

@@ -65,7 +65,11 @@ const routes = ({ changes }: Asking) =>
         const { statement, parameters } = groupFailures({ ...filter, name }, limit)
         const [row] = await request.database.query(statement, parameters)
         const found = { ...state, counted_from: row!.counted_from ?? null }
-        return toolJson(name, JSON.parse(row!.tool!), JSON.parse(row!.groups!), limit, found)
+        const groups = JSON.parse(row!.groups!) as { examples: { session_id: string }[] }[]
+        request.shows?.(
+          groups.slice(0, limit).flatMap(({ examples }) => examples.map(({ session_id }) => session_id)),
+        )
+        return toolJson(name, JSON.parse(row!.tool!), groups, limit, found)
       },
     }),
   )

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { ACCESS_MODULE } from '../../src/access/module.ts'
+import { AUDIT_MODULE } from '../../src/audit/module.ts'
 import { readConfig } from '../../src/configuration/config.js'
 import { memoryBudget } from '../../src/fairness/fair_queue.js'
 import type { AppServer } from '../../src/http/app_server.js'
@@ -58,7 +59,9 @@ beforeEach(async () => {
   const { adminSessions } = opened(PROJECTS_MODULE)
   const { sessionTokens } = opened(ACCESS_MODULE)
   const { appender } = opened(LOG_MODULE)
-  app = await buildApp(kits, await loadRoutes(all), { tokens, sessionTokens, adminSessions, appender })
+  const { notedReads } = opened(AUDIT_MODULE)
+  const own = { tokens, sessionTokens, adminSessions, notedReads, appender }
+  app = await buildApp(kits, await loadRoutes(all), own)
 })
 afterEach(() => app.close())
 

@@ -90,13 +90,18 @@ export function answerFilteredList(
   list: FilteredList,
   query: PageQuery & { user?: string; parent?: string },
   document: string | undefined,
+  /** Told of the rows that are found. */
+  shows?: (rows: Listed[]) => void,
 ): Promise<FastifyReply> {
   const { user, time_desc } = query
   const { project_id } = request
   const parent = query.parent?.toLowerCase()
   const cursors = cursorsOfList(project_id, list, { user, parent, time_desc }, document)
-  const find = (position: ListPosition) =>
-    readList(request, filteredList(list, { project_id, user, document, parent }, position))
+  const find = async (position: ListPosition) => {
+    const rows = await readList(request, filteredList(list, { project_id, user, document, parent }, position))
+    shows?.(rows.slice(0, position.limit))
+    return rows
+  }
   // More is reserved as it is read: the largest configs are rare, and nobody is refused for what others might have.
   return answerPage(reply, cursors, query, find, PIECE_READ_BYTES)
 }

@@ -138,6 +138,7 @@ async function follow(
       const page = { kind, type, ...range, time_desc: false, limit: UNLIMITED }
       await memory.hold(logReadBytes(request))
       for await (const entries of log.read('item', page)) {
+        request.shows?.([session_id])
         await write(reply, entries, subscription)
         if (subscription.ended) return
         const { seq, created_at } = entries.at(-1)!

@@ -23,6 +23,8 @@ export interface Grant {
   redaction: string | undefined
   /** Whether it reads no personal data: see redaction/. */
   masked: boolean
+  /** Whose reads are noted; undefined: nobody's. */
+  audit_reads?: 'people' | 'all' | undefined
   /** Of a token that reaches only some sessions: access/. */
   narrow: NarrowGrant | undefined
   /** Of a person's token or session: it allows no more than the role that the person has now. */
@@ -130,6 +132,7 @@ export function grantOf(row: Row, looked_up_at: number): Grant {
     proof: row.proof == null ? undefined : row.proof === 't',
     redaction: row.redaction ?? undefined,
     masked: row.masked === 't',
+    audit_reads: (row.audit_reads ?? undefined) as Grant['audit_reads'],
     narrow: undefined,
     person,
   }

@@ -1,0 +1,73 @@
+import { each, Loop } from '../lifecycle/background.js'
+import type { Module, OpenModule } from '../module.js'
+import type { Database } from '../postgres/database.js'
+import { describeError } from '../postgres/database_errors.js'
+import { NotedReads } from './noted_reads.js'
+import { FIND_PROJECTS_THAT_FORGET_READS, FORGET_READS } from './read_queries.js'
+
+/** Between two writes, on average. */
+const WRITE_MS = 3_000
+const FORGOTTEN_AT_ONCE = 10_000
+
+export interface Audit extends OpenModule {
+  notedReads: NotedReads
+}
+
+/** The audit: what was done by those who administrate, and who read which session where a project wants to know. */
+export const AUDIT_MODULE: Module<Audit> = {
+  name: 'audit',
+  open: (kits) => {
+    const { database, background } = kits
+    const { logger, signal } = background
+    const failure = 'reads could not be noted; will retry'
+    const notedReads = new NotedReads(database, (lost) =>
+      logger.warn({ lost }, 'reads were not noted: too many waited for the database'),
+    )
+    return {
+      notedReads,
+      routes: async () => (await import('./audit_routes.js')).auditRoutes(kits),
+      background: () => {
+        const loops = [
+          new Loop({ ...background, failure, poll: () => notedReads.write(), poll_ms: WRITE_MS }),
+          new Loop({
+            ...background,
+            failure: 'old reads could not be deleted; will retry',
+            poll: () => forgetReads(background.database, signal),
+            poll_ms: kits.config.retention_ms,
+          }),
+        ]
+        return { ended: () => Promise.all(loops.map((loop) => loop.ended())) }
+      },
+      // After the last answer, and before the connections are closed.
+      close: () =>
+        notedReads
+          .write(true)
+          .catch((error) => logger.warn({ err: describeError(error) }, 'reads could not be noted')),
+    }
+  },
+  tables: [
+    {
+      name: 'session_reads',
+      kind: 'session_read',
+      key: ['seq'],
+      columns: {
+        ...({ seq: 'ordinal', read_at: 'time', session_id: 'uuid', principal_id: 'uuid' } as const),
+        ...({ shown: 'text', actor: 'text' } as const),
+      },
+      // Not with the session: who read what was erased is asked for afterwards.
+      erased_with: 'project',
+      counted: false,
+      exported: 'in_backups',
+      checks: {},
+    },
+  ],
+}
+
+/** Deletes reads that are older than their project keeps them. */
+async function forgetReads(database: Database, signal: AbortSignal): Promise<void> {
+  const projects = await database.query(FIND_PROJECTS_THAT_FORGET_READS, [])
+  await each(projects, signal, async ({ id, days }) => {
+    for (let deleted = FORGOTTEN_AT_ONCE - 1; deleted >= FORGOTTEN_AT_ONCE - 1 && !signal.aborted; )
+      deleted = (await database.query(FORGET_READS, [id!, days!, FORGOTTEN_AT_ONCE])).length
+  })
+}

@@ -1,0 +1,180 @@
+import type { FastifyRequest } from 'fastify'
+import type { AppServer } from '../http/app_server.js'
+import type { SharedDatabase } from '../postgres/database.js'
+import { isForeignKeyViolation, isUniqueViolation } from '../postgres/database_errors.js'
+import { plainArray, textArray } from '../postgres/statement.js'
+import { keyActorOf } from '../projects/project_routes.js'
+import { ADD_READS, FIND_READS, LAST_READ } from './read_queries.js'
+
+/** What somebody got of a session: what it contains, or no more than its place in a list with its configs and figures. */
+export type Shown = 'content' | 'listed'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Notes that the answer shows sessions; null: nobody wants to know. The session that the path names is noted anyway. */
+    shows: ((session_ids: Iterable<string>, shown?: Shown) => void) | null
+  }
+}
+
+interface Read {
+  project_id: string
+  /** Milliseconds, at its beginning. */
+  minute: number
+  session_id: string
+  principal_id: string
+  actor: string
+  shown: Shown
+  /** As it was written; what is shown afterwards may be more. */
+  written: Shown | undefined
+}
+
+const MINUTE_MS = 60_000
+/** Rows that one statement adds. */
+const ROWS_AT_ONCE = 2_000
+/** So many wait at most: those that come when the database has been away for so long are lost. */
+const WAITING_MAX = 100_000
+const ATTEMPTS_MAX = 5
+
+/** Writes whose answer shows what was stored before. All that only append or delete show nothing. */
+const SHOWN_BY_WRITES: ReadonlySet<string> = new Set([
+  'copySession',
+  'retractEntries',
+  'compactSession',
+  'updateSession',
+  'mergeConfigs',
+  'mergeMessageMeta',
+  'takeLease',
+  'openRequest',
+])
+
+/**
+ * Who read which session: gathered in memory, each once a minute, and written together every few seconds, so that no
+ * read waits for it or fails with it.
+ *
+ *   noted ──content: with the next write; listed: when its minute is over──▶ written ──two minutes old──▶ forgotten here
+ *
+ * What is noted and not yet written is lost with the process.
+ */
+export class NotedReads {
+  private readonly reads = new Map<string, Read>()
+  private lost = 0
+
+  /** @param warn is told how many reads could not be kept */
+  constructor(
+    private readonly database: SharedDatabase,
+    private readonly warn: (lost: number) => void,
+  ) {}
+
+  note(request: FastifyRequest, session_id: string, shown: Shown): void {
+    const { project_id } = request
+    const { key_id, person } = request.grant!
+    const principal_id = person?.member_id ?? key_id
+    const minute = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS
+    const key = `${minute} ${session_id} ${principal_id} ${project_id}`
+    const read = this.reads.get(key)
+    if (read) {
+      if (shown === 'content') read.shown = shown
+    } else if (this.reads.size < WAITING_MAX) {
+      const actor = keyActorOf(request)
+      this.reads.set(key, { project_id, minute, session_id, principal_id, actor, shown, written: undefined })
+    } else this.lost += 1
+  }
+
+  /** Writes what is due, or with `all` everything. @throws the first failure; what was not written stays noted */
+  async write(all = false): Promise<void> {
+    if (this.lost > 0) this.warn(this.lost)
+    this.lost = 0
+    const minute = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS
+    const due = new Map<string, Read[]>()
+    for (const [key, read] of this.reads) {
+      const { project_id, shown, written } = read
+      if (written === shown) {
+        if (read.minute < minute - MINUTE_MS) this.reads.delete(key)
+      } else if (all || shown === 'content' || read.minute < minute) {
+        const own = due.get(project_id) ?? []
+        due.set(project_id, own)
+        own.push(read)
+      }
+    }
+    let failure: unknown
+    for (const [project_id, reads] of due)
+      for (let from = 0; from < reads.length; from += ROWS_AT_ONCE)
+        await this.add(project_id, reads.slice(from, from + ROWS_AT_ONCE)).catch((error: unknown) => {
+          failure ??= error
+        })
+    if (failure) throw failure
+  }
+
+  private async add(project_id: string, reads: readonly Read[]): Promise<void> {
+    // What is noted meanwhile may make more of a read than what is written now.
+    const rows = reads.map((read) => ({ ...read, read_at: timeText(read.minute) }))
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await this.addRows(project_id, rows)
+        break
+      } catch (error) {
+        // The project was erased, with all that its audit of reads had.
+        if (isForeignKeyViolation(error)) break
+        // Another node took the numbers, or noted the same read.
+        if (!isUniqueViolation(error) || attempt >= ATTEMPTS_MAX) throw error
+      }
+    }
+    for (const [at, read] of reads.entries()) read.written = rows[at]!.shown
+  }
+
+  private async addRows(project_id: string, reads: ReadonlyArray<Read & { read_at: string }>): Promise<void> {
+    const database = this.database.of('audit')
+    const first = reads.reduce((least, { read_at }) => (read_at < least ? read_at : least), reads[0]!.read_at)
+    const ids = plainArray([...new Set(reads.map(({ session_id }) => session_id))])
+    const known = new Set(
+      (await database.query(FIND_READS, [project_id, ids, first])).map((row) =>
+        [row.session_id, row.read_at, row.principal_id, row.shown].join(),
+      ),
+    )
+    const isKnown = ({ session_id, read_at, principal_id }: (typeof reads)[number], shown: Shown) =>
+      known.has([session_id, read_at, principal_id, shown].join())
+    const added = reads.filter(
+      (read) => !isKnown(read, 'content') && (read.shown === 'content' || !isKnown(read, 'listed')),
+    )
+    if (added.length === 0) return
+    const [last] = await database.query(LAST_READ, [project_id])
+    await database.query(ADD_READS, [
+      project_id,
+      last!.seq!,
+      textArray(added.map(({ read_at }) => read_at)),
+      plainArray(added.map(({ session_id }) => session_id)),
+      plainArray(added.map(({ principal_id }) => principal_id)),
+      plainArray(added.map(({ shown }) => shown)),
+      textArray(added.map(({ actor }) => actor)),
+    ])
+  }
+}
+
+/** As the database writes it. */
+function timeText(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z')
+}
+
+/** Notes what answers show, in projects that want to know. For all others, this is one look at the grant. */
+export function noteReads(app: AppServer, noted: NotedReads): void {
+  app.decorateRequest('shows', null)
+  app.addHook('preHandler', (request, _reply, done) => {
+    const { grant } = request
+    if (grant?.audit_reads != null && (grant.person || grant.audit_reads === 'all'))
+      request.shows = (session_ids, shown = 'content') => {
+        for (const id of session_ids) noted.note(request, id, shown)
+      }
+    done()
+  })
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (request.shows && reply.statusCode < 300) noteNamed(request)
+    done(null, payload)
+  })
+}
+
+function noteNamed(request: FastifyRequest): void {
+  const { session_id } = (request.params ?? {}) as { session_id?: string }
+  const { config, schema } = request.routeOptions
+  if (session_id !== undefined && (config.scope === 'read' || SHOWN_BY_WRITES.has(schema?.operationId ?? '')))
+    request.shows?.([session_id.toLowerCase()])
+}
