@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { writeExport } from '../../packages/archive/src/transfer/export_project.ts'
 import { importExport } from '../../packages/archive/src/transfer/import_export.ts'
@@ -6,53 +7,26 @@ import { ExportReader } from '../../packages/archive/src/transfer/read_export.ts
 import { verifyDatabase } from '../../packages/archive/src/verify/verify_database.ts'
 import { Erasure } from '../../packages/server/src/lifecycle/erase/erasure.ts'
 import { registryOf } from '../../packages/server/src/lifecycle/registry.ts'
-import type { Module } from '../../packages/server/src/module.ts'
 import { distributionSteps } from '../../packages/server/src/postgres/citus/distribute.ts'
 import { type DatabasePool, openDatabase } from '../../packages/server/src/postgres/database.ts'
 import { MODULES } from '../../packages/server/src/service/modules.ts'
 import { createSession } from '../../packages/server/src/sessions/sessions.ts'
+import { NOTES_MODULE } from '../fixtures/notes/module.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
 
-/** A module that only this test has: all that the service needs to know of it. */
-const NOTES: Module = {
-  name: 'notes',
-  tables: [
-    {
-      name: 'notes',
-      kind: 'note',
-      key: ['session_id', 'n'],
-      columns: { session_id: 'uuid', n: 'ordinal', text: 'text', extra: 'object?' },
-      erased_with: 'session',
-      counted: true,
-      exported: true,
-      checks: {
-        note_empty: {
-          where: "t.text = ''",
-          place: "'note ' || t.n",
-          detail: "'no text'",
-          means: 'a note is empty',
-          todo: 'Write it',
-        },
-      },
-    },
-  ],
-}
 const ROWS = 5_000
 
 describe.skipIf(inject('testServer').mode === 'shared')('a module of its own', () => {
   let own: TestDatabase
   let database: DatabasePool
-  const registry = registryOf([...MODULES, NOTES])
+  const registry = registryOf([...MODULES, NOTES_MODULE])
   const { tables } = registry
   const erasure = new Erasure(tables)
   const signal = new AbortController().signal
   beforeAll(async () => {
     own = await createTestDatabase()
-    await execute(
-      own.url,
-      'CREATE TABLE notes (project_id uuid, session_id uuid, n bigint, text text NOT NULL, extra jsonb, PRIMARY KEY (project_id, session_id, n))',
-    )
+    await execute(own.url, readFileSync(new URL('../fixtures/notes/notes.sql', import.meta.url), 'utf8'))
     database = openDatabase({
       target: { connectionString: own.url },
       connections_max: 2,
@@ -160,8 +134,11 @@ describe.skipIf(inject('testServer').mode === 'shared')('a module of its own', (
   })
 
   it('is refused where it leaves an answer out, or is erased with what there is not', () => {
-    const [notes] = NOTES.tables
-    const with_table = (change: object) => [...MODULES, { ...NOTES, tables: [{ ...notes!, ...change }] }]
+    const [notes] = NOTES_MODULE.tables
+    const with_table = (change: object) => [
+      ...MODULES,
+      { ...NOTES_MODULE, tables: [{ ...notes!, ...change }] },
+    ]
     expect(() => registryOf(with_table({ exported: undefined }))).toThrow(
       'Table notes of module notes does not say its exported.',
     )

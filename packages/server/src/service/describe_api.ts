@@ -10,12 +10,12 @@ import { openApp, undoAll } from './service.js'
 const WITH_OPERATOR = { ANNALS_ADMIN_TOKEN: 'x'.repeat(32) }
 
 /** The API's OpenAPI description, for the build. Its pools connect to nothing, as nobody sends a request. */
-export async function describeApi(): Promise<object> {
+export async function describeApi(modules = MODULES): Promise<object> {
   const config = readConfig(WITH_OPERATOR)
   const logger = pino({ level: 'silent' })
   const undo: Undo = []
   const target = { target: { connectionString: 'postgresql://nowhere.invalid' }, listening: undefined }
-  const opening = { config, modules: MODULES, target, logger, metrics: new Metrics(), undo }
+  const opening = { config, modules, target, logger, metrics: new Metrics(), undo }
   const operations: Parameters<typeof describeOperations>[0] = []
   const state = { worker: undefined, isReady: () => true, isServing: () => true }
   try {
