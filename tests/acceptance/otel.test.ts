@@ -275,6 +275,37 @@ describe('logs', () => {
   })
 })
 
+describe('messages in records of logs', () => {
+  const record = (name: string, ms: number, span: string, body: Record<string, unknown>) => ({
+    ...{ observedTimeUnixNano: `${BEGAN_AT + ms}000000`, eventName: name, spanId: span.padStart(16, '0') },
+    ...{ traceId: 'a'.repeat(32), body: { kvlistValue: { values: otlpAttributes(body) } } },
+    attributes: otlpAttributes({ 'gen_ai.conversation.id': 'logged' }),
+  })
+
+  it('are one conversation, also where an answer comes in a later request than the question', async () => {
+    const asked = [record('gen_ai.user.message', 0, '1', { content: 'question 1' })]
+    const answered = [
+      record('gen_ai.choice', 9_000, '1', { index: 0, message: { role: 'assistant', content: 'answer 1' } }),
+    ]
+    const next = [
+      record('gen_ai.user.message', 20_000, '2', { content: 'question 1' }),
+      record('gen_ai.assistant.message', 20_000, '2', { content: 'answer 1' }),
+      record('gen_ai.user.message', 20_000, '2', { content: 'question 2' }),
+    ]
+    for (const logRecords of [asked, answered, answered, next, asked]) {
+      const body = { resourceLogs: [{ scopeLogs: [{ logRecords }] }] }
+      const answer = await api.request('POST', '/api/v1/otel/v1/logs', { body })
+      expect([answer.status, answer.json]).toEqual([200, {}])
+    }
+    const [items] = await logs()
+    expect(linesOf(items!)).toEqual([
+      ...['question 1', 'otel.log', 'otel.log', 'answer 1', 'question 2'],
+      ...['otel.log', 'otel.log', 'otel.log'],
+    ])
+    expect(items![3]!.occurred_at).toBe('2026-01-02T03:04:14.000000Z')
+  })
+})
+
 describe('a body', () => {
   const send = (rawBody: string | Buffer, type: string, headers: Record<string, string> = {}) =>
     api.request('POST', '/api/v1/otel/v1/traces', { rawBody, headers: { 'Content-Type': type, ...headers } })

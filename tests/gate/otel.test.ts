@@ -11,41 +11,82 @@ import { sessionLog, type TimelineItem } from '../harness/session_log.ts'
 import { walkPages } from '../harness/walk_pages.ts'
 
 const AGENTS = fileURLToPath(new URL('../harness/otel_agents.js', import.meta.url))
+const PYTHON_AGENTS = fileURLToPath(new URL('../otel_agents/instrumented.py', import.meta.url))
 const service = useService()
 const hex = (number: number) => number.toString(16)
+
+/** Agents in Python, where there is an interpreter that has their packages: `bash tests/otel_agents/run.sh`. */
+const PYTHON = process.env.OTEL_AGENTS_PYTHON
+const IN_PYTHON = [
+  ...['openllmetry', 'semconv_events', 'pydantic_ai', 'logfire_openai', 'logfire_agents'],
+  ...['openinference_agents', 'langsmith', 'strands', 'adk'],
+]
+const SAID = ['Be brief.', 'Weather in Oslo?', null, '4 degrees', 'It is 4 degrees.']
 
 describe('the exporters of others', () => {
   it.each(['openinference', 'aiSdk', 'aiSdkLegacy', 'langfuse'])(
     '%s: messages stand once, the call has its result, and tokens and models are there',
     async (which) => {
-      const { token } = await service.newProject()
-      await promisify(execFile)(process.execPath, [AGENTS, which, service.node.url, token])
-      const api = await service.newClient({ token })
-      const { items } = expectOk(await api.listSessions())
-      expect(items.map(({ configs }) => configs)).toEqual([
-        expect.objectContaining({ model: 'gpt-x', otel: { 'session.id': which } }),
-      ])
-      const log = expectOk(await sessionLog(api, items[0]!.id).timeline({ limit: 200 })).items
-      const said = log
-        .filter(({ kind }) => kind === 'message')
-        .map(({ blob }) => blob as { content: unknown })
-      expect(said.map(({ content }) => content)).toEqual([
-        ...['Be brief.', 'Weather in Oslo?', null, '4 degrees', 'It is 4 degrees.'],
-      ])
-      const reader = new SessionReader()
-      const calls = log
-        .flatMap((item) => reader.read(item as never).blocks)
-        .filter((block): block is Extract<Block, { kind: 'call' }> => block.kind === 'call')
-      expect(new Set(calls.map(({ call }) => call)).size).toBe(1)
-      expect(calls[0]!.call).toMatchObject({ name: 'weather', verdict: 'ok', result: { text: '4 degrees' } })
-      const models = log.filter(({ data }) => (data as { operation?: string })?.operation === 'model')
-      expect(models.map(({ data }) => (data as { usage: object }).usage)).toEqual(
-        Array<object>(2).fill(expect.objectContaining({ input_tokens: 30, output_tokens: 5 })),
-      )
+      const { said, calls, usage } = await conversationBy(process.execPath, AGENTS, which)
+      expect(said).toEqual(SAID)
+      expect(calls).toEqual([expect.objectContaining({ name: 'weather', verdict: 'ok' })])
+      expect(calls[0]!.result!.text).toBe('4 degrees')
+      expect(usage).toEqual(Array<object>(2).fill(TOKENS))
     },
     60_000,
   )
+
+  it.runIf(PYTHON).each(IN_PYTHON)(
+    '%s: two turns stand once, with the call that failed, durations, tokens and models',
+    async (which) => {
+      const { said, calls, usage, configs } = await conversationBy(PYTHON!, PYTHON_AGENTS, which)
+      // One framework ends where a tool fails, and each has words of its own for it.
+      const ends = which === 'langsmith'
+      expect(said).toEqual([
+        ...[expect.stringMatching(/^Be brief\./), 'Weather in Oslo?', null],
+        ...[expect.stringContaining('4 degrees'), 'It is 4 degrees.', 'And in Rome?', null],
+        ...(ends ? [] : [expect.any(String), 'I do not know.']),
+      ])
+      expect(calls.map(({ name, verdict, arguments: given }) => [name, verdict, JSON.parse(given)])).toEqual([
+        ['weather', 'ok', { city: 'Oslo' }],
+        ['weather', 'failed', { city: 'Rome' }],
+      ])
+      // The tool takes 50 ms.
+      for (const { result } of calls) expect(result!.duration_ms).toBeGreaterThanOrEqual(49)
+      expect(usage).toEqual(Array<object>(ends ? 3 : 4).fill(TOKENS))
+      expect(configs).toMatchObject({ model: 'gpt-x', service: which })
+    },
+    120_000,
+  )
 })
+
+const TOKENS = expect.objectContaining({ input_tokens: 30, output_tokens: 5 })
+
+/** What the service has of the conversation of an agent: it must be one session. */
+async function conversationBy(interpreter: string, script: string, which: string) {
+  const { token } = await service.newProject()
+  await promisify(execFile)(interpreter, [script, which, service.node.url, token])
+  const api = await service.newClient({ token })
+  const { items } = expectOk(await api.listSessions())
+  expect(items.map(({ configs }) => [configs.model, Object.values(configs.otel as object).length])).toEqual([
+    ['gpt-x', 1],
+  ])
+  const log = expectOk(await sessionLog(api, items[0]!.id).timeline({ limit: 200 })).items
+  const reader = new SessionReader()
+  const calls = log
+    .flatMap((item) => reader.read(item as never).blocks)
+    .filter((block): block is Extract<Block, { kind: 'call' }> => block.kind === 'call')
+    .map(({ call }) => call)
+  const models = log.filter(({ data }) => (data as { operation?: string })?.operation === 'model')
+  return {
+    said: log
+      .filter(({ kind }) => kind === 'message')
+      .map(({ blob }) => (blob as { content: unknown }).content),
+    calls: [...new Set(calls)],
+    usage: models.map(({ data }) => (data as { usage: object }).usage),
+    configs: items[0]!.configs,
+  }
+}
 
 it('10,000 spans of one trace are all in the next read', async () => {
   const api = await service.newClient()

@@ -5,6 +5,8 @@
  */
 export interface Dialect {
   readonly name: string
+  /** An attribute without which a span does not follow it, as it has names that others use for something else. */
+  readonly when?: string
   /** What kind of work a span is: by the value of an attribute, or by a part of the span's name. */
   readonly operation?: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly named?: Readonly<Record<string, Operation>>
@@ -142,7 +144,8 @@ const OPENINFERENCE: Dialect = {
   tool: {
     name: ['tool.name'],
     id: ['tool.id', 'tool_call.id'],
-    arguments: ['tool.parameters', 'input.value'],
+    // The parameters are the tool's schema, but for some.
+    arguments: ['input.value', 'tool.parameters'],
     result: ['output.value'],
   },
   input: [{ flat: 'llm.input_messages', within: 'message' }],
@@ -256,7 +259,6 @@ const LANGSMITH: Dialect = {
       embedding: 'embeddings',
     },
   },
-  agent: ['langsmith.trace.name'],
   model: ['langsmith.metadata.ls_model_name'],
   provider: ['langsmith.metadata.ls_provider'],
   tool: { arguments: ['gen_ai.prompt'], result: ['gen_ai.completion'] },
@@ -273,6 +275,24 @@ const ADK: Dialect = {
   },
   input: [{ gemini: 'gcp.vertex.agent.llm_request' }],
   output: [{ gemini: 'gcp.vertex.agent.llm_response' }],
+}
+
+/** Of frameworks whose spans it makes itself; those of a model's client follow OpenTelemetry's conventions. */
+const LOGFIRE: Dialect = {
+  name: 'Logfire',
+  when: 'logfire.msg_template',
+  named: {
+    'Chat completion with ': 'model',
+    'Chat Completion with ': 'model',
+    'Responses API': 'model',
+    'Function: ': 'tool',
+    'Agent run: ': 'agent',
+  },
+  agent: ['agent_name'],
+  tool: { name: ['name'], arguments: ['input'], result: ['output'] },
+  input: [{ json: 'input' }, { json: 'request_data' }],
+  output: [{ json: 'output' }, { json: 'response_data' }],
+  repeats: ['request_data'],
 }
 
 /** Coding agents that report by logs, as Claude Code does: `event.name` says what happened. */
@@ -312,6 +332,7 @@ export const DIALECTS: readonly Dialect[] = [
   ADK,
   LANGSMITH,
   LANGFUSE,
+  LOGFIRE,
   GEN_AI_EVENTS,
   CODING_AGENTS,
 ]

@@ -11,7 +11,7 @@ import {
   type UsageName,
 } from './dialects.js'
 import { jsonOr, messagesIn, type Said } from './said.js'
-import { type Carrier, type Found, messagesAt } from './sources.js'
+import { type Carrier, type Found, messagesAt, toolMessages } from './sources.js'
 import type { Attributes, Origin } from './telemetry.js'
 
 /** What a span or a record is about, by whatever convention it says so. */
@@ -33,12 +33,15 @@ export interface Conversation {
 
 const TEXT_LENGTH_MAX = 256
 
+/** What Logfire puts in place of what it takes for a secret, sessions' names among them: it names nothing. */
+const SCRUBBED = '[Scrubbed due to '
+
 /** A text that names something: not empty, and of bounded length. */
 export function firstText(attributes: Attributes, names: readonly string[]): string | undefined {
   for (const name of names) {
     const value = attributes[name]
     const text = typeof value === 'number' ? String(value) : value
-    if (typeof text === 'string' && text !== '') return text
+    if (typeof text === 'string' && text !== '' && !text.startsWith(SCRUBBED)) return text
   }
   return undefined
 }
@@ -79,8 +82,8 @@ export function originOf(
   >
 }
 
-export function meaningOf(name: string, attributes: Attributes): Meaning {
-  const operation = first(({ operation = {}, named = {} }) => {
+export function meaningOf(name: string, attributes: Attributes, events: Carrier['events'] = []): Meaning {
+  const operation = first(attributes, ({ operation = {}, named = {} }) => {
     for (const [attribute, kinds] of Object.entries(operation)) {
       const value = attributes[attribute]
       if (typeof value === 'string' && Object.hasOwn(kinds, value)) return kinds[value]
@@ -88,19 +91,26 @@ export function meaningOf(name: string, attributes: Attributes): Meaning {
     return Object.entries(named).find(([start]) => name.startsWith(start))?.[1]
   })
   const text = (field: 'agent' | 'model' | 'provider') =>
-    first((dialect) => shortText(attributes, dialect[field] ?? []))
+    first(attributes, (dialect) => shortText(attributes, dialect[field] ?? []))
   return {
     operation,
     agent: text('agent'),
     model: text('model'),
     provider: text('provider'),
     usage: usageIn(attributes),
-    tool: operation === 'tool' ? toolIn(name, attributes) : undefined,
+    tool: operation === 'tool' ? toolIn(name, { attributes, events }) : undefined,
   }
 }
 
-function first<Found>(of: (dialect: Dialect) => Found | undefined): Found | undefined {
-  for (const dialect of DIALECTS) {
+function dialectsOf(attributes: Attributes): Dialect[] {
+  return DIALECTS.filter(({ when }) => when === undefined || when in attributes)
+}
+
+function first<Found>(
+  attributes: Attributes,
+  of: (dialect: Dialect) => Found | undefined,
+): Found | undefined {
+  for (const dialect of dialectsOf(attributes)) {
     const found = of(dialect)
     if (found !== undefined) return found
   }
@@ -109,7 +119,7 @@ function first<Found>(of: (dialect: Dialect) => Found | undefined): Found | unde
 
 function usageIn(attributes: Attributes): Meaning['usage'] {
   const usage: Meaning['usage'] = {}
-  for (const { usage: names = {} } of DIALECTS)
+  for (const { usage: names = {} } of dialectsOf(attributes))
     for (const [field, from] of Object.entries(names) as Array<[UsageName, readonly string[]]>) {
       if (usage[field] !== undefined) continue
       // Claude Code has numbers as texts.
@@ -130,18 +140,40 @@ function numberAt(attributes: Attributes, name: string): unknown {
   return isJsonObject(read) ? read[member] : undefined
 }
 
-function toolIn(span_name: string, attributes: Attributes): Meaning['tool'] {
+function toolIn(span_name: string, carrier: Carrier): Meaning['tool'] {
+  const { attributes } = carrier
   const tool: NonNullable<Meaning['tool']> = {}
-  for (const { tool: names = {} } of DIALECTS)
+  for (const { tool: names = {} } of dialectsOf(attributes))
     for (const [field, from] of Object.entries(names) as Array<[ToolField, readonly string[]]>) {
       const value = from.map((name) => attributes[name]).find((one) => one != null && one !== '')
       // A text may come as JSON.
       if (value !== undefined)
         tool[field] ??= typeof value === 'string' && value[0] === '"' ? jsonOr(value) : value
     }
+  const [asked, answered] = toolMessages(carrier)
+  tool.arguments = givenTo(tool.arguments ?? asked)
+  tool.result = answerOf(tool.result ?? answered)
   // "execute_tool search" and the like.
   tool.name ??= span_name.replace(/^(execute_tool|running tool:?|tool:?) /i, '')
   return tool
+}
+
+/** What a decorated function of Python was called with, of which a model names all. */
+function givenTo(value: unknown): unknown {
+  const read = typeof value === 'string' ? jsonOr(value) : value
+  if (!isJsonObject(read)) return value
+  const { args, kwargs, ...others } = read
+  const is_named = Array.isArray(args) && args.length === 0 && isJsonObject(kwargs)
+  return is_named && Object.keys(others).length === 0 ? kwargs : value
+}
+
+/** The text of a message of LangChain, which is what its tools return. */
+function answerOf(value: unknown): unknown {
+  const read = typeof value === 'string' ? jsonOr(value) : value
+  // What LangSmith has of one that failed.
+  if (isJsonObject(read) && Object.keys(read).length === 0) return undefined
+  const message = isJsonObject(read) && isJsonObject(read.output) ? read.output : read
+  return isJsonObject(message) && message.type === 'tool' && 'content' in message ? message.content : value
 }
 
 /** What a call of a model was sent and answered, if it says so. */
@@ -149,12 +181,12 @@ export function conversationOf(carrier: Carrier): Conversation | undefined {
   const input = side(carrier, 'input')
   const output = side(carrier, 'output')
   if (!input && !output) return undefined
-  const system = first(({ system = [] }) => instructionsIn(carrier, system))
+  const system = first(carrier.attributes, ({ system = [] }) => instructionsIn(carrier, system))
   const answers = output?.messages ?? []
   // Several answers to choose from: one is what was said, the others stay with the span.
   const hasChoices = answers.length > 1 && answers.every(({ role }) => role === 'assistant')
   const used = [...(system?.used ?? []), ...(input?.used ?? []), ...(hasChoices ? [] : (output?.used ?? []))]
-  const repeats = DIALECTS.flatMap((dialect) => dialect.repeats ?? [])
+  const repeats = dialectsOf(carrier.attributes).flatMap((dialect) => dialect.repeats ?? [])
   return {
     input: [...(system?.messages ?? []), ...(input?.messages ?? [])],
     output: hasChoices ? answers.slice(0, 1) : answers,
@@ -163,7 +195,7 @@ export function conversationOf(carrier: Carrier): Conversation | undefined {
 }
 
 function side(carrier: Carrier, name: 'input' | 'output'): Found | undefined {
-  return first((dialect) => {
+  return first(carrier.attributes, (dialect) => {
     for (const source of dialect[name] ?? []) {
       const found = messagesAt(source, carrier, name)
       if (found) return found

@@ -34,7 +34,7 @@ export function messagesIn(value: unknown, role: Said['role']): Said[] {
   const read = typeof value === 'string' ? jsonOr(value) : value
   if (typeof read === 'string') return read === '' ? [] : [{ ...NOTHING, role, text: read }]
   if (isJsonObject(read)) {
-    const list = read.messages ?? read.choices
+    const list = read.messages ?? read.choices ?? read.generations
     if (Array.isArray(list)) return messagesIn(list, role)
     return joined(messageIn(read, role))
   }
@@ -47,7 +47,9 @@ export function messagesIn(value: unknown, role: Said['role']): Said[] {
 }
 
 function isBlock(one: unknown): boolean {
-  return isJsonObject(one) && typeof one.type === 'string' && one.role === undefined && !('message' in one)
+  if (!isJsonObject(one) || typeof one.type !== 'string' || one.role !== undefined) return false
+  // A choice of an answer, and a message of LangChain.
+  return !('message' in one) && !('kwargs' in one)
 }
 
 /** The messages that one object says. */
@@ -90,6 +92,8 @@ function addBlock(said: Said, results: Said[], given: unknown): void {
   if (block.thought === true && typeof text === 'string') said.reasoning += text
   else if (isJsonObject(block.functionCall ?? block.function_call)) addCall(said, block)
   else if (isJsonObject(block.functionResponse ?? block.function_response)) addResult(results, block)
+  else if (isJsonObject(block.toolUse)) addCall(said, block.toolUse)
+  else if (isJsonObject(block.toolResult)) addResult(results, block.toolResult)
   else if (type === 'tool_call' || type === 'tool_use' || type === 'function_call') addCall(said, block)
   else if (/^(tool_call_response|tool_result|function_call_output|tool_response)$/.test(type))
     addResult(results, block)
@@ -115,14 +119,21 @@ function addCall(said: Said, given: unknown): void {
   const args = [deeper.arguments, deeper.args, deeper.input, given.args, given.input].find(
     (one) => one != null,
   )
-  const id = given.id ?? given.call_id ?? given.toolCallId ?? given.tool_call_id ?? inner.id
+  const id =
+    given.id ?? given.call_id ?? given.toolCallId ?? given.toolUseId ?? given.tool_call_id ?? inner.id
   said.calls.push({ id: typeof id === 'string' ? id : '', name, arguments: textIn(args ?? {}) })
 }
 
 function addResult(results: Said[], given: Record<string, unknown>): void {
   const inner = (given.functionResponse ?? given.function_response ?? given) as Record<string, unknown>
   const id =
-    inner.id ?? inner.call_id ?? inner.toolCallId ?? inner.tool_call_id ?? inner.tool_use_id ?? inner.name
+    inner.id ??
+    inner.call_id ??
+    inner.toolCallId ??
+    inner.toolUseId ??
+    inner.tool_call_id ??
+    inner.tool_use_id ??
+    inner.name
   const found = [inner.response, inner.result, inner.output, inner.content].find((one) => one != null)
   // The AI SDK says of what type a result is.
   const value =

@@ -168,8 +168,33 @@ function withCalls(body: Record<string, unknown>): Record<string, unknown> {
       typeof body[name] === 'string' ? jsonOr(body[name]) : body[name],
     ]),
   )
-  const inner = typeof read.message === 'string' ? { content: read.message, message: undefined } : {}
-  return { ...body, ...read, ...inner }
+  const is_content = typeof read.message === 'string' || Array.isArray(read.message)
+  const inner = is_content ? { content: read.message, message: undefined } : {}
+  return { ...body, content: blocksOr(body.content), ...read, ...inner }
+}
+
+/** Blocks of Bedrock, as Strands writes them, if a text is JSON of them; else the text. */
+function blocksOr(content: unknown): unknown {
+  const read = typeof content === 'string' ? jsonOr(content) : content
+  const is_blocks = Array.isArray(read) && read.length > 0 && read.every(isBedrockBlock)
+  return is_blocks ? read : content
+}
+
+function isBedrockBlock(one: unknown): boolean {
+  if (!isJsonObject(one)) return false
+  const names = Object.keys(one)
+  return names.length === 1 && /^(text|toolUse|toolResult|image|document|reasoningContent)$/.test(names[0]!)
+}
+
+/** What the events of a tool's span say that it was called with, and returned. */
+export function toolMessages({ events }: Carrier): [asked: unknown, answered: unknown] {
+  const of = (name: string) => events.find((event) => event.name === name)?.attributes
+  const asked = of('gen_ai.tool.message')?.content
+  const answered = of('gen_ai.choice')?.message
+  const blocks = blocksOr(answered)
+  const texts = Array.isArray(blocks) ? blocks.map((one) => (isJsonObject(one) ? one.text : undefined)) : []
+  const is_text = texts.length > 0 && texts.every((text) => typeof text === 'string')
+  return [asked, is_text ? texts.join('\n') : answered]
 }
 
 /** Events that an attribute lists, each with its name in `event.name`. */

@@ -25,7 +25,7 @@ const json = JSON.stringify
 interface Fixture {
   name: string
   model: { span?: string; attributes: Record<string, unknown>; events?: Array<Partial<SpanEvent>> }
-  tool?: { span?: string; attributes: Record<string, unknown> }
+  tool?: { span?: string; attributes: Record<string, unknown>; events?: Array<Partial<SpanEvent>> }
   usage?: object
   session?: string
   user?: string
@@ -338,7 +338,118 @@ const FIXTURES: Fixture[] = [
       },
     },
   },
+  {
+    name: 'LangSmith of LangChain',
+    session: 's',
+    model: {
+      attributes: {
+        'langsmith.span.kind': 'llm',
+        'gen_ai.operation.name': 'chat',
+        'langsmith.metadata.thread_id': 's',
+        'gen_ai.request.model': 'm',
+        'gen_ai.prompt': json({
+          messages: [
+            [
+              langChain('SystemMessage', { content: 'Be brief.', type: 'system' }),
+              langChain('HumanMessage', { content: 'Weather in Oslo?', type: 'human' }),
+              langChain('AIMessage', {
+                content: '',
+                type: 'ai',
+                tool_calls: [{ name: 'weather', args: { city: 'Oslo' }, id: 'c1', type: 'tool_call' }],
+              }),
+              langChain('ToolMessage', { content: '4 degrees', type: 'tool', tool_call_id: 'c1' }),
+            ],
+          ],
+        }),
+        'gen_ai.completion': json({
+          generations: [
+            [
+              {
+                text: 'Cold.',
+                type: 'ChatGeneration',
+                message: langChain('AIMessage', { content: 'Cold.', type: 'ai' }),
+              },
+            ],
+          ],
+        }),
+      },
+    },
+    tool: {
+      span: 'weather',
+      attributes: {
+        'langsmith.span.kind': 'tool',
+        'gen_ai.prompt': '{"city":"Oslo"}',
+        'gen_ai.completion': json({ output: { content: '4 degrees', type: 'tool', tool_call_id: 'c1' } }),
+      },
+    },
+  },
+  {
+    name: 'Strands',
+    usage: { input_tokens: 30, output_tokens: 2 },
+    model: {
+      span: 'chat',
+      attributes: {
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.system': 'strands-agents',
+        'gen_ai.request.model': 'm',
+        'gen_ai.usage.prompt_tokens': 30,
+        'gen_ai.usage.output_tokens': 2,
+      },
+      events: [
+        { name: 'gen_ai.system.message', attributes: { content: '[{"text": "Be brief."}]' } },
+        { name: 'gen_ai.user.message', attributes: { content: '[{"text": "Weather in Oslo?"}]' } },
+        {
+          name: 'gen_ai.assistant.message',
+          attributes: {
+            content: '[{"toolUse": {"toolUseId": "c1", "name": "weather", "input": {"city":"Oslo"}}}]',
+          },
+        },
+        {
+          name: 'gen_ai.tool.message',
+          attributes: {
+            content: '[{"toolResult": {"toolUseId": "c1", "content": [{"text": "4 degrees"}]}}]',
+          },
+        },
+        { name: 'gen_ai.choice', attributes: { message: '[{"text": "Cold."}]', finish_reason: 'end_turn' } },
+      ],
+    },
+    tool: {
+      attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'weather' },
+      events: [
+        { name: 'gen_ai.tool.message', attributes: { content: '{"city":"Oslo"}', id: 'c1' } },
+        { name: 'gen_ai.choice', attributes: { message: '[{"text": "4 degrees"}]', id: 'c1' } },
+      ],
+    },
+  },
+  {
+    name: 'Logfire',
+    session: 's',
+    model: {
+      span: 'Chat completion with {gen_ai.request.model!r}',
+      attributes: {
+        'logfire.msg_template': 'Chat completion with {gen_ai.request.model!r}',
+        'session.id': 's',
+        'gen_ai.request.model': 'm',
+        input: json(ASKED),
+        output: json(ANSWERED),
+        request_data: json({ messages: [...ASKED, ...ANSWERED], model: 'm' }),
+      },
+    },
+    tool: {
+      span: 'Function: {name}',
+      attributes: {
+        'logfire.msg_template': 'Function: {name}',
+        name: 'weather',
+        input: '{"city":"Oslo"}',
+        output: '4 degrees',
+      },
+    },
+  },
 ]
+
+function langChain(kind: string, kwargs: object): object {
+  return { lc: 1, type: 'constructor', id: ['langchain', 'schema', 'messages', kind], kwargs }
+}
 
 describe.each(FIXTURES)('$name', ({ model, tool, usage, session, user }) => {
   const { span = 'span', attributes } = model
@@ -357,7 +468,8 @@ describe.each(FIXTURES)('$name', ({ model, tool, usage, session, user }) => {
   })
 
   it.runIf(tool)('says which tool was called, with what, and its result', () => {
-    const { operation, tool: called } = meaningOf(tool!.span ?? 'span', tool!.attributes)
+    const { span: name = 'span', attributes: told, events: more = [] } = tool!
+    const { operation, tool: called } = meaningOf(name, told, more as SpanEvent[])
     expect([operation, called]).toEqual([
       'tool',
       expect.objectContaining({ name: 'weather', arguments: '{"city":"Oslo"}', result: '4 degrees' }),
@@ -368,6 +480,32 @@ describe.each(FIXTURES)('$name', ({ model, tool, usage, session, user }) => {
     expect(sessionNamed(attributes)?.[1]).toBe(session)
     expect(userNamed(attributes)).toBe(user)
   })
+})
+
+it('names that other conventions use mean nothing where their own does not follow it', () => {
+  const attributes = { 'gen_ai.operation.name': 'chat', input: 'a', output: 'b', name: 'c' }
+  expect(conversationOf({ attributes, events: [] })).toBeUndefined()
+  expect(sessionNamed({ 'session.id': "[Scrubbed due to 'session']", 'langfuse.session.id': 's' })).toEqual([
+    'langfuse.session.id',
+    's',
+  ])
+})
+
+it('what a tool was given is what its schema describes, not the schema, nor how Python was called', () => {
+  const openInference = {
+    'openinference.span.kind': 'TOOL',
+    'tool.parameters': json({ type: 'object', properties: { city: { type: 'string' } } }),
+    'input.value': '{"city":"Oslo"}',
+  }
+  expect(meaningOf('weather', openInference).tool).toEqual({
+    name: 'weather',
+    arguments: '{"city":"Oslo"}',
+  })
+  const decorated = {
+    'traceloop.span.kind': 'tool',
+    'traceloop.entity.input': json({ args: [], kwargs: { city: 'Oslo' } }),
+  }
+  expect(meaningOf('weather', decorated).tool).toMatchObject({ arguments: { city: 'Oslo' } })
 })
 
 it('Claude Code reports calls of tools and of models by records of logs', () => {

@@ -82,7 +82,7 @@ function spanIn(request: JsonObject): OtlpSpan | undefined {
 
 function spanOf(span: OtlpSpan, raw: JsonObject): Span {
   const { attributes, resource, status } = span
-  const { operation, agent, model, usage, tool } = meaningOf(span.name, attributes)
+  const { operation, agent, model, usage, tool } = meaningOf(span.name, attributes, span.events)
   const conversation = operation === 'model' ? conversationOf(span) : undefined
   const name = textIn(tool?.name) ?? span.name
   return {

@@ -34,6 +34,8 @@ export interface Part {
   ended_at: string | null
   input: Link[]
   output: Link[]
+  /** Its messages follow those of a part that was or is stored. */
+  continues: boolean
   /** Where it may have been stored before it was known to which session it belongs. */
   elsewhere: string | undefined
 }
@@ -82,10 +84,10 @@ export function spansBySession(spans: Span[], project_id: string): Group[] {
     const of_trace: [string, string] = ['trace_id', trace_id]
     const found = own ?? nameOfTrace(span)
     const group = groupOf(groups, project_id, found ?? of_trace)
-    const meaning = meaningOf(span.name, attributes)
+    const meaning = meaningOf(span.name, attributes, span.events)
     describe(group, span, attributes, meaning)
     const conversation = meaning.operation === 'model' ? conversationOf(span) : undefined
-    const [input, output] = chained(group.id, conversation)
+    const [input, output] = conversation ? chained(group.id, conversation) : NO_LINKS
     const last_id = (output.at(-1) ?? input.at(-1))?.id
     group.parts.push({
       id: namedId(project_id, `${trace_id}/${span_id}`),
@@ -95,6 +97,7 @@ export function spansBySession(spans: Span[], project_id: string): Group[] {
       ended_at: timeOf(span.end_time_unix_nano) ?? timeOf(span.start_time_unix_nano),
       input,
       output,
+      continues: false,
       elsewhere: found && !own ? namedId(project_id, trace_id) : undefined,
     })
   }
@@ -147,8 +150,10 @@ export function recordsBySession(
     const group = groupOf(groups, project_id, name as [string, string])
     const named = { ...attributes, 'event.name': nameOf(record) }
     describe(group, record, attributes, meaningOf('', named))
-    const conversation = spoken.get(record)
-    const [input, output] = chained(group.id, conversation?.is_first ? conversation : undefined)
+    const said = spoken.get(spanOf(record))
+    if (said && !said.links) said.links = linksOf(group.id, spanOf(record), said.conversation)
+    const conversation = said?.links && isSaying(record) ? said.conversation : undefined
+    const [input, output] = said?.links ?? NO_LINKS
     const at = timeOf(momentOf(record))
     const last_id = (output.at(-1) ?? input.at(-1))?.id ?? ''
     const content = writeJson([record.body, attributes, record.event_name, record.severity_text])
@@ -158,24 +163,45 @@ export function recordsBySession(
       data: () => logData(record, conversation && { conversation, last_id }),
       began_at: at,
       ended_at: at,
-      input,
-      output,
+      input: said?.first === record ? input : [],
+      output: said?.answer === record ? output : [],
+      continues: said !== undefined && (said.first !== record || isAnswerAlone(said.conversation)),
       elsewhere: undefined,
     })
   }
   return { groups: [...groups.values()], left }
 }
 
-/** What records of the same span say of its messages, for the first of them and, without messages, for the others. */
-function conversationsOf(records: LogRecord[]): Map<LogRecord, Conversation & { is_first: boolean }> {
+/** What records of one span say of its messages. `links`: not known, where the answer alone came and nobody knows to what. */
+interface Spoken {
+  conversation: Conversation
+  first: LogRecord
+  answer: LogRecord
+  links: Links | undefined
+}
+
+type Links = [input: Link[], output: Link[]]
+
+const NO_LINKS: Links = [[], []]
+const ANSWER = /^gen_ai\.(choice|content\.completion|client\.inference\.operation\.details)$/
+
+function isSaying(record: LogRecord): boolean {
+  return nameOf(record).startsWith('gen_ai.')
+}
+
+function spanOf({ trace_id, span_id }: LogRecord): string {
+  return `${trace_id}/${span_id}`
+}
+
+function conversationsOf(records: LogRecord[]): Map<string, Spoken> {
   const bySpan = new Map<string, LogRecord[]>()
-  for (const record of records) {
-    if (!nameOf(record).startsWith('gen_ai.')) continue
-    const key = `${record.trace_id}/${record.span_id}`
-    bySpan.set(key, [...(bySpan.get(key) ?? []), record])
+  for (const record of records.filter(isSaying)) {
+    const list = bySpan.get(spanOf(record)) ?? []
+    list.push(record)
+    bySpan.set(spanOf(record), list)
   }
-  const found = new Map<LogRecord, Conversation & { is_first: boolean }>()
-  for (const together of bySpan.values()) {
+  const found = new Map<string, Spoken>()
+  for (const [span, together] of bySpan) {
     const events = together.map((record) => ({
       name: nameOf(record),
       attributes: { ...record.attributes, body: record.body },
@@ -183,25 +209,56 @@ function conversationsOf(records: LogRecord[]): Map<LogRecord, Conversation & { 
     const conversation = conversationOf({ attributes: {}, events })
     if (!conversation) continue
     const used = ['gen_ai.system_instructions', 'gen_ai.input.messages', 'gen_ai.output.messages']
-    for (const [index, record] of together.entries())
-      found.set(record, { ...conversation, used, is_first: index === 0 })
+    const first = together[0]!
+    const answer = together.find((record) => ANSWER.test(nameOf(record))) ?? first
+    found.set(span, { conversation: { ...conversation, used }, first, answer, links: undefined })
   }
   return found
 }
 
+/**
+ * How far conversations were when models were asked, by session and span. What a model is sent is logged at once, what it
+ * answers when it has, so that exporters send the two in different requests. Another process does not know: the answer is
+ * then a message once the next call repeats it.
+ */
+const asked = new Map<string, string>()
+const ASKED_MAX = 5_000
+
+function isAnswerAlone({ input, output }: Pick<Conversation, 'input' | 'output'>): boolean {
+  return input.length === 0 && output.length > 0
+}
+
+function linksOf(session_id: string, span: string, { input, output }: Conversation): Links | undefined {
+  const key = `${session_id}/${span}`
+  if (isAnswerAlone({ input, output })) {
+    const chain = asked.get(key)
+    if (chain === undefined) return undefined
+    const [sent, answered] = chained(session_id, { input, output }, chain)
+    return [sent, answered]
+  }
+  const links = chained(session_id, { input, output })
+  asked.delete(key)
+  asked.set(key, links[2])
+  if (asked.size > ASKED_MAX) asked.delete(asked.keys().next().value!)
+  return [links[0], links[1]]
+}
+
+/** The messages of a conversation that goes on from `begun`, and how far it is once the model was asked. */
 function chained(
   session_id: string,
-  conversation: Conversation | undefined,
-): [input: Link[], output: Link[]] {
-  if (!conversation) return [[], []]
-  let chain = session_id
+  { input, output }: Pick<Conversation, 'input' | 'output'>,
+  begun = session_id,
+): [...Links, asked: string] {
+  let chain = begun
   const link = (said: Said): Link => {
     const print = fingerprint(said)
     const is_instruction = said.role === 'system'
     if (!is_instruction) chain = hash('sha256', `${chain}\n${print}`)
     return { id: namedId(session_id, is_instruction ? `system ${print}` : chain), said, is_instruction }
   }
-  return [conversation.input.map(link), conversation.output.map(link)]
+  const sent = input.map(link)
+  const after = chain
+  return [sent, output.map(link), after]
 }
 
 function momentOf({ time_unix_nano, observed_time_unix_nano }: LogRecord): bigint {

@@ -123,7 +123,10 @@ function errorOf({ status, events, attributes }: Span): string | undefined {
   const exception = events.find(({ name }) => name === 'exception')?.attributes
   if (status.code !== 2 && !exception) return undefined
   const said = [status.message, exception?.['exception.message'], attributes['error.type']]
-  return said.find((text) => typeof text === 'string' && text !== '') as string | undefined
+  const text = said.find((one) => typeof one === 'string' && one !== '') as string | undefined
+  // LangSmith has the stack in the message; it stands in the exception as well.
+  const stack = text?.indexOf('Traceback (most recent call last):') ?? -1
+  return stack > 0 ? text!.slice(0, stack) : text
 }
 
 function besideData({ conversation, last_id }: Beside): Attributes {

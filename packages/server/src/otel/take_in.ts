@@ -204,13 +204,13 @@ async function appendAll(
 /** What a session lacks of a part: what was said to the model, the span, and what it answered. */
 function* entriesOf(
   session_id: string,
-  { id, type, data, input, output, began_at, ended_at }: Part,
+  { id, type, data, input, output, continues, began_at, ended_at }: Part,
   has: Known,
   bytes_max: number,
 ): Generator<AppendedEntry | string> {
   const chain = [...input, ...output].filter(({ is_instruction }) => !is_instruction)
   const from = chain.findLastIndex((link) => has.ids.has(link.id)) + 1
-  const isChanged = from === 0 && chain.length > 0 && has.has_messages
+  const isChanged = from === 0 && chain.length > 0 && has.has_messages && !continues
   // All before the last one that is known was said as well, in whatever words it was stored.
   for (const link of chain.slice(0, from)) has.ids.add(link.id)
   if (isChanged) {
