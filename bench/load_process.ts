@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { carryOut } from '../lab/other_process.ts'
 import { percentile } from '../lab/statistics.ts'
@@ -40,15 +41,33 @@ async function run(order: LoadOrder): Promise<LoadMeasured> {
   }
 }
 
+/** A request as it is sent, and where digits stand in it that each has of its own. */
+interface Encoded {
+  bytes: Buffer
+  own_at: number[]
+  own_length: number
+}
+
 function encode(
-  { method, path, body }: LoadOrder['requests'][number],
+  { method, path, body, own }: LoadOrder['requests'][number],
   { url, token }: LoadOrder['targets'][number],
-) {
+): Encoded {
   const head = [`${method} ${path} HTTP/1.1`, `Host: ${new URL(url).host}`, `Authorization: Bearer ${token}`]
   if (body !== undefined) {
     head.push('Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`)
   }
-  return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body ?? ''}`)
+  const bytes = Buffer.from(`${head.join('\r\n')}\r\n\r\n${body ?? ''}`)
+  const own_at: number[] = []
+  for (let at = own ? bytes.indexOf(own) : -1; at >= 0; at = bytes.indexOf(own!, at + 1)) own_at.push(at)
+  return { bytes, own_at, own_length: own?.length ?? 0 }
+}
+
+function asSent({ bytes, own_at, own_length }: Encoded): Buffer {
+  if (own_at.length === 0) return bytes
+  const sent = Buffer.from(bytes)
+  const digits = randomBytes(own_length).toString('hex', 0, own_length / 2)
+  for (const at of own_at) sent.write(digits, at, 'latin1')
+  return sent
 }
 
 /** What is read from a connection at once: more than most answers are long. */
@@ -82,7 +101,7 @@ interface Connection {
 /** Sends request after request on one connection until the time is over. */
 function drive(
   connection: Connection,
-  requests: Buffer[],
+  requests: Encoded[],
   status: number,
   until: number,
   latencies: number[],
@@ -98,7 +117,7 @@ function drive(
     let sent_at = 0
     const send = () => {
       sent_at = performance.now()
-      socket.write(requests[Math.floor(Math.random() * requests.length)]!)
+      socket.write(asSent(requests[Math.floor(Math.random() * requests.length)]!))
     }
     socket.on('error', reject)
     socket.on('close', () => reject(new Error('the service closed a connection')))

@@ -16,6 +16,7 @@ import { foreignIds } from './parts/foreign_ids.ts'
 import { frameworks } from './parts/frameworks.ts'
 import { growth } from './parts/growth.ts'
 import { indexes } from './parts/indexes.ts'
+import { ingest } from './parts/ingest.ts'
 import { learning } from './parts/learning.ts'
 import { lists } from './parts/lists.ts'
 import { memory } from './parts/memory.ts'
@@ -52,6 +53,7 @@ const PARTS: Part[] = [
   search,
   recall,
   runs,
+  ingest,
 ]
 
 const USAGE = `Measures Annals on real PostgreSQL, over real HTTP, and prints each figure beside its yardstick.
