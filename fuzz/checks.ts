@@ -38,6 +38,7 @@ const PLACES: Record<string, RegExp> = {
   blob_not_found: / blob/,
   blob_missing: /^\/|blob/,
   search_off: /[Ss]earch/,
+  not_chained: /^Entry /,
   request_not_found: / request /,
   input_not_found: / input /,
   leased: / lease/,

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * Verifies an export of Annals as docs/proof.md specifies it, with Node alone.
+ * Verifies an export of Annals, or the proof of one entry, as docs/proof.md specifies them, with Node alone.
  *
- * Usage: node verify.mjs export.ndjson [anchors.ndjson] [--key <public key in hexadecimal>]
+ * Usage: node verify.mjs <export.ndjson or proof.json> [anchors.ndjson] [--key <public key in hexadecimal>]
  * It prints what it found, a line each, and exits with 1 if that is anything.
  */
 import { createHash, createPublicKey, verify } from 'node:crypto'
@@ -63,9 +63,11 @@ function linkAfter(link, entry, members) {
   const content = ['type', 'role', 'format', 'key', 'occurred_at', 'data', 'meta'].map(
     (name) => members[name] ?? 'null',
   )
-  const frame = `${entry.seq}\n${entry.id}\n${entry.created_at}\n${entry.kind}\n`
-  return sha256(link, frame, sha256(`[${content.join(', ')}]`))
+  return linkOf(link, entry, sha256(`[${content.join(', ')}]`))
 }
+
+const linkOf = (link, { seq, id, created_at, kind }, content_hash) =>
+  sha256(link, `${seq}\n${id}\n${created_at}\n${kind}\n`, content_hash)
 
 const genesis = (session, after_seq) =>
   sha256(`annals-proof-1\n${session.id}\n${after_seq}\n${session.forked_proof ?? ''}`)
@@ -105,11 +107,57 @@ function checkAnchors(anchors, keys, found) {
   }
 }
 
+/** The proof of one entry, as the API answers it on one line. */
+function checkProof(text, anchors, keys, found) {
+  const answer = JSON.parse(text)
+  const proof = answer.data ?? answer
+  const members = membersOf(answer.data ? membersOf(text).data : text)
+  const { session_id, begins, forked_proof, entry, anchor } = proof
+  const name = `session ${session_id}, seq ${entry.seq}`
+  const before = begins
+    ? genesis({ id: session_id, forked_proof }, entry.seq - 1)
+    : Buffer.from(proof.before, 'hex')
+  let link = linkAfter(before, entry, membersOf(members.entry))
+  if (link.toString('hex') !== proof.link || before.toString('hex') !== proof.before)
+    found.push(`${name}: it is not what was chained`)
+  process.stdout.write(
+    `1 entry, ${anchor ? `anchor ${anchor.statement.nth} signed with ${anchor.statement.public_key}` : 'no anchor'}\n`,
+  )
+  if (!anchor) return
+  const { steps, leaf, path, statement: stated } = anchor
+  if (steps === null)
+    found.push(`${name}: the anchored head is too far away for one answer; verify an export`)
+  let seq = entry.seq
+  for (const step of steps ?? []) {
+    if (step.seq !== ++seq) found.push(`${name}: an entry before the anchored head is missing`)
+    link = linkOf(link, step, Buffer.from(step.content_sha256, 'hex'))
+  }
+  const isHead = leaf.session_id === session_id && leaf.seq === seq && leaf.head === link.toString('hex')
+  if (steps !== null && (!isHead || leaf.state !== 'live'))
+    found.push(`${name}: its chain does not lead to the head of anchor ${stated.nth}`)
+  let root = leafHash(leaf)
+  for (const { side, hash } of path) {
+    const beside = Buffer.from(hash, 'hex')
+    root = side === 'left' ? sha256('\x01', beside, root) : sha256('\x01', root, beside)
+  }
+  if (root.toString('hex') !== stated.root)
+    found.push(`anchor ${stated.nth}: its root is not that of its leaves`)
+  if (keys.length > 0 && !keys.includes(stated.public_key))
+    found.push(`anchor ${stated.nth}: it is signed with another key, ${stated.public_key}`)
+  if (!isSigned(stated)) found.push(`anchor ${stated.nth}: its signature is not that of its statement`)
+  if (anchors && !anchors.some((one) => statement(one).equals(statement(stated))))
+    found.push(`anchor ${stated.nth}: the anchor file does not have it`)
+}
+
 async function main(exportPath, anchorsPath, keys) {
   const found = []
+  const anchors = []
+  if (anchorsPath)
+    for await (const text of createInterface({ input: createReadStream(anchorsPath) }))
+      anchors.push(JSON.parse(text))
+  checkAnchors(anchors, keys, found)
   const sessions = new Map()
   const links = new Set()
-  const anchors = []
   let header
   let session
   let link
@@ -119,6 +167,10 @@ async function main(exportPath, anchorsPath, keys) {
   })) {
     const line = JSON.parse(text)
     header ??= line
+    if (header.annals_export === undefined) {
+      checkProof(text, anchorsPath && anchors, keys, found)
+      return found
+    }
     if (line.kind === 'session') {
       session = line
       link = undefined
@@ -138,10 +190,6 @@ async function main(exportPath, anchorsPath, keys) {
       links.add(`${line.session_id} ${line.seq} ${line.proof}`)
     }
   }
-  if (anchorsPath)
-    for await (const text of createInterface({ input: createReadStream(anchorsPath) }))
-      anchors.push(JSON.parse(text))
-  checkAnchors(anchors, keys, found)
   for (const { nth, project, made_at, size, root, leaves } of anchors) {
     if (leaves.length !== size || merkleRoot(leaves.map(leafHash)).toString('hex') !== root)
       found.push(`anchor ${nth}: its root is not that of its leaves`)
@@ -166,7 +214,7 @@ for (let at = paths.indexOf('--key'); at !== -1; at = paths.indexOf('--key'))
   keys.push(paths.splice(at, 2)[1])
 if (paths.length < 1 || paths.length > 2) {
   process.stderr.write(
-    'Usage: node verify.mjs export.ndjson [anchors.ndjson] [--key <public key in hexadecimal>]\n',
+    'Usage: node verify.mjs <export.ndjson or proof.json> [anchors.ndjson] [--key <public key in hexadecimal>]\n',
   )
   process.exit(2)
 }

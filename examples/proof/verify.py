@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Verifies an export of Annals as docs/proof.md specifies it, with Python's standard library alone.
+"""Verifies an export of Annals, or the proof of one entry, as docs/proof.md specifies them, with Python's standard library.
 
-Usage: verify.py export.ndjson [anchors.ndjson] [--key <public key in hexadecimal>]
+Usage: verify.py <export.ndjson or proof.json> [anchors.ndjson] [--key <public key in hexadecimal>]
 It prints what it found, a line each, and exits with 1 if that is anything.
 """
 
@@ -38,8 +38,12 @@ def canonical(value) -> str:
 
 def link_after(link: bytes, entry: dict) -> bytes:
     content = [entry.get(name) for name in ("type", "role", "format", "key", "occurred_at", "data", "meta")]
+    return link_of(link, entry, sha256(canonical(content).encode()))
+
+
+def link_of(link: bytes, entry: dict, content_hash: bytes) -> bytes:
     frame = "".join(f"{entry[name]}\n" for name in ("seq", "id", "created_at", "kind"))
-    return sha256(link, frame.encode(), sha256(canonical(content).encode()))
+    return sha256(link, frame.encode(), content_hash)
 
 
 def genesis(session: dict, after_seq: int) -> bytes:
@@ -127,12 +131,61 @@ def check_anchors(anchors: list, keys: set, found: list) -> None:
             found.append(f"{name}: its signature is not that of its statement")
 
 
+def check_proof(text: str, anchors, keys: set, found: list) -> None:
+    """The proof of one entry, as the API answers it on one line."""
+    answer = parse(text)
+    proof = answer.get("data", answer)
+    session_id, entry, anchor = proof["session_id"], proof["entry"], proof["anchor"]
+    name, seq = f"session {session_id}, seq {entry['seq']}", int(entry["seq"])
+    session = {"id": session_id, "forked_proof": proof["forked_proof"]}
+    before = genesis(session, seq - 1) if proof["begins"] else bytes.fromhex(proof["before"])
+    link = link_after(before, entry)
+    if link.hex() != proof["link"] or before.hex() != proof["before"]:
+        found.append(f"{name}: it is not what was chained")
+    if anchor is None:
+        print("1 entry, no anchor")
+        return
+    steps, leaf, stated = anchor["steps"], anchor["leaf"], anchor["statement"]
+    nth = f"anchor {stated['nth']}"
+    print(f"1 entry, {nth} signed with {stated['public_key']}")
+    if steps is None:
+        found.append(f"{name}: the anchored head is too far away for one answer; verify an export")
+    for step in steps or []:
+        seq += 1
+        if int(step["seq"]) != seq:
+            found.append(f"{name}: an entry before the anchored head is missing")
+        link = link_of(link, step, bytes.fromhex(step["content_sha256"]))
+    is_head = (leaf["session_id"], int(leaf["seq"]), leaf["head"], leaf["state"]) == (session_id, seq, link.hex(), "live")
+    if steps is not None and not is_head:
+        found.append(f"{name}: its chain does not lead to the head of {nth}")
+    root = leaf_hash(leaf)
+    for step in anchor["path"]:
+        beside = bytes.fromhex(step["hash"])
+        root = sha256(b"\1", beside, root) if step["side"] == "left" else sha256(b"\1", root, beside)
+    if root.hex() != stated["root"]:
+        found.append(f"{nth}: its root is not that of its leaves")
+    if keys and stated["public_key"] not in keys:
+        found.append(f"{nth}: it is signed with another key, {stated['public_key']}")
+    if not is_signed(bytes.fromhex(stated["public_key"]), statement(stated), bytes.fromhex(stated["signature"])):
+        found.append(f"{nth}: its signature is not that of its statement")
+    if anchors is not None and statement(stated) not in map(statement, anchors):
+        found.append(f"{nth}: the anchor file does not have it")
+
+
 def main(export_path: str, anchors_path, keys: set) -> list:
     found, sessions, links, anchors = [], {}, set(), []
     session, link = {}, None
 
+    if anchors_path:
+        with open(anchors_path, encoding="utf-8") as lines:
+            anchors = list(map(parse, lines))
+    check_anchors(anchors, keys, found)
     with open(export_path, encoding="utf-8") as lines:
-        header = json.loads(next(lines))
+        first = next(lines)
+        header = json.loads(first)
+        if "annals_export" not in header:
+            check_proof(first, anchors if anchors_path else None, keys, found)
+            return found
         for text in lines:
             line = parse(text)
             kind = line["kind"]
@@ -149,10 +202,6 @@ def main(export_path: str, anchors_path, keys: set) -> list:
                     found.append(f"session {line['session_id']}, seq {line['seq']}: it is not what was chained")
                 link = bytes.fromhex(line["proof"])
                 links.add((line["session_id"], line["seq"], line["proof"]))
-    if anchors_path:
-        with open(anchors_path, encoding="utf-8") as lines:
-            anchors = list(map(parse, lines))
-    check_anchors(anchors, keys, found)
     for anchor in anchors:
         leaves = anchor["leaves"]
         if len(leaves) != int(anchor["size"]) or merkle_root([*map(leaf_hash, leaves)]).hex() != anchor["root"]:

@@ -38,7 +38,15 @@ describe('what the migrations distribute', () => {
     const names = rows
       .map(({ name }) => name)
       .filter((name) => !['schema_migrations', 'admin_sessions', 'signing_keys'].includes(name))
-    const references = ['projects', 'api_keys', 'audit', 'asset_url_secrets', 'members', 'people']
+    const references = [
+      'projects',
+      'api_keys',
+      'audit',
+      'asset_url_secrets',
+      'members',
+      'people',
+      'proof_destinations',
+    ]
     expect(stepsOf('create_reference_table')).toEqual(references)
     expect(stepsOf('create_distributed_table').sort()).toEqual(
       names.filter((name) => !references.includes(name)).sort(),

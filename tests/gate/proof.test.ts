@@ -1,10 +1,10 @@
-import { spawnSync } from 'node:child_process'
 import { createHash, type Hash, randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
+import { judge, SOUND } from '../harness/proof_verifiers.ts'
 import { type Project, useService } from '../harness/service.ts'
 import { newSessionLog, type SessionLog, sessionLog } from '../harness/session_log.ts'
 import { execute, queryRows } from '../harness/sql.ts'
@@ -13,23 +13,6 @@ import { verifyDatabase } from '../harness/verification.ts'
 const service = useService()
 const transfers = useTransfers(service)
 const verify = (project: Project) => verifyDatabase(service.databaseUrl, '--proof', '--project', project.id)
-
-/** What the two verifiers that know nothing of Annals say of an export. */
-function judge(...args: string[]): string[] {
-  const [python, node] = [
-    ['python3', 'examples/proof/verify.py'],
-    [process.execPath, 'examples/proof/verify.mjs'],
-  ].map(([command, script]) => {
-    const { status, stdout, stderr } = spawnSync(command!, [script!, ...args], { encoding: 'utf8' })
-    expect(stderr).toBe('')
-    expect(status, stdout).toBe(stdout.endsWith('Nothing was found.\n') ? 0 : 1)
-    return stdout
-  })
-  expect(python).toBe(node)
-  return node!.trimEnd().split('\n').slice(1)
-}
-
-const SOUND = ['Nothing was found.']
 
 async function chainedProject(): Promise<{ project: Project; api: ApiClient }> {
   const project = await service.newProject()

@@ -4,7 +4,6 @@ export { checkBackup, missingOf, openBackup, restoreBackup } from './backup/rest
 export { isOfProjects, writeBackup } from './backup/write_backup.js'
 export { diagnose, type OpenDatabase } from './doctor/diagnose.js'
 export type { Diagnosis, State } from './doctor/diagnosis.js'
-export { anchorHeads, readAnchors, readKey } from './proof/anchors.js'
 export { FORMAT_VERSION } from './transfer/export_format.js'
 export { fileOutput, OutputClosed, streamOutput } from './transfer/export_output.js'
 export {

@@ -1141,6 +1141,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/session/{session_id}/proof": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prove an entry of a session
+         * @description The entry as it was chained, with what makes its link again, and the first signed anchor after it. `docs/proof.md` says how to check it; the verifiers in `examples/proof` take the answer as a file. The project must have `proof` on when the entry is stored.
+         */
+        get: operations["getProof"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/blobs/{sha256}": {
         parameters: {
             query?: never;
@@ -2874,6 +2894,99 @@ export interface components {
              */
             updated_at: string;
         };
+        Proof: {
+            /** Format: uuid */
+            session_id: string;
+            /** @description Whether the chain begins with the entry. */
+            begins: boolean;
+            forked_proof: string | null;
+            /** @description The link before; of the first one, what a chain begins with. */
+            before: string;
+            /** @description The entry as it was chained. */
+            entry: {
+                seq: number;
+                /** Format: uuid */
+                id: string;
+                /** Format: date-time */
+                created_at: string;
+                /**
+                 * @description A kind of entry.
+                 * @enum {string}
+                 */
+                kind: "event" | "message";
+                type: string | null;
+                role: string | null;
+                format: string | null;
+                key: string | null;
+                occurred_at: string | null;
+                /** @description An event's data, or a message's blob. */
+                data: {
+                    [key: string]: unknown;
+                };
+                meta: {
+                    [key: string]: unknown;
+                } | null;
+            };
+            /** @description The link of the entry. */
+            link: string;
+            head: {
+                seq: number;
+                /** @description The link of the last entry. */
+                link: string;
+            };
+            anchor: {
+                steps: {
+                    seq: number;
+                    /** Format: uuid */
+                    id: string;
+                    /** Format: date-time */
+                    created_at: string;
+                    /**
+                     * @description A kind of entry.
+                     * @enum {string}
+                     */
+                    kind: "event" | "message";
+                    /** @description Of the content. */
+                    content_sha256: string;
+                }[] | null;
+                /** @description The head that was anchored. */
+                leaf: {
+                    /** Format: uuid */
+                    session_id: string;
+                    seq: number;
+                    /** @description The link of that entry. */
+                    head: string;
+                    /** @enum {string} */
+                    state: "live";
+                };
+                /** @description From the leaf to the root of the Merkle tree. */
+                path: {
+                    /**
+                     * @description Where it stands beside what was hashed so far.
+                     * @enum {string}
+                     */
+                    side: "left" | "right";
+                    /** @description Of the neighbour. */
+                    hash: string;
+                }[];
+                /** @description What was signed. */
+                statement: {
+                    nth: number;
+                    /** Format: uuid */
+                    project: string;
+                    /** Format: date-time */
+                    made_at: string;
+                    size: number;
+                    /** @description The root of the tree. */
+                    root: string;
+                    /** @description Of the statement of the anchor before. */
+                    previous: string;
+                    /** @description Ed25519. */
+                    public_key: string;
+                    signature: string;
+                };
+            } | null;
+        };
         Blob: {
             /**
              * @description The SHA-256 of the bytes, as 64 hexadecimal digits in lower case.
@@ -3659,6 +3772,16 @@ export interface components {
         };
         /** @description It conflicts with the current state. */
         "skill_is_learnt-or-user_mismatch": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description It conflicts with the current state. */
+        not_chained: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -9032,6 +9155,53 @@ export interface operations {
             403: components["responses"]["insufficient_scope"];
             404: components["responses"]["learning_space_not_found"];
             409: components["responses"]["skill_is_learnt"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["headers_too_large"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["unavailable-or-overloaded"];
+        };
+    };
+    getProof: {
+        parameters: {
+            query: {
+                /** @description Which entry. */
+                seq: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The session.
+                 * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                 */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The proof. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {number} */
+                        code: 0;
+                        /** @enum {string} */
+                        error: "";
+                        /** @enum {string} */
+                        msg: "ok";
+                        data: components["schemas"]["Proof"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["session_not_found-or-entry_not_found"];
+            409: components["responses"]["not_chained"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["headers_too_large"];
             500: components["responses"]["internal_error"];

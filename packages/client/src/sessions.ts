@@ -24,6 +24,7 @@ import type {
   NewEvent,
   NewMessage,
   NewSession,
+  Proof,
   RetractedEntries,
   Retraction,
   Session,
@@ -183,6 +184,14 @@ export class Sessions {
    */
   compact(session_id: string, compaction: NewCompaction, options?: AppendOptions): Promise<SessionEvent> {
     return this.#append(['session', session_id, 'compactions'], compaction, options)
+  }
+
+  /** An entry with what proves it. To check it, keep the answer's text: numbers of JavaScript lose digits. */
+  proof(session_id: string, seq: number, options?: CallOptions): Promise<Proof> {
+    return this.#transport.call(
+      { method: 'GET', path: ['session', session_id, 'proof'], query: { seq } },
+      options,
+    )
   }
 
   /** Merges into a message's meta; null deletes a key. Returns the merged meta. */

@@ -3,6 +3,7 @@ import type { components, paths } from './openapi.gen.js'
 type Schemas = components['schemas']
 
 export type Session = Schemas['Session']
+export type Proof = Schemas['Proof']
 export type SessionEvent = Schemas['SessionEvent']
 export type Message = Schemas['Message']
 /** An entry of a session's log: a message or an event, by its `kind`. */

@@ -45,6 +45,7 @@ const CATALOGUE = {
   member_exists: { status: 409 },
   last_admin: { status: 409 },
   search_off: { status: 409 },
+  not_chained: { status: 409 },
   leased: { status: 409 },
   fenced: { status: 409 },
   not_pending: { status: 409 },
@@ -137,6 +138,8 @@ const EXAMPLES: Record<Exclude<ErrorName, SaidName>, string> = {
     'Input 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d is not pending: it was applied. Nothing was stored; read the inbox again.',
   resolved:
     'The request was already resolved: approve, by "ada", at 2026-11-26T09:30:00.000000Z. Nothing was changed.',
+  not_chained:
+    'Entry 12 has no proof: it was stored before the project had proof switched on, or was copied. Of a copy, ask the original.',
   skill_exists: 'There is another skill "fill-forms" of the same owner. Delete it first.',
   too_many_webhooks: 'A project may have 10 webhooks. Delete one, or have one take more events.',
   project_exists: 'There is already a project named "checkout".',

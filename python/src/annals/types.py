@@ -393,6 +393,11 @@ class FoundSessionsRefilling(TypedDict):
     entries: int
 
 
+class GetProofQuery(TypedDict):
+    seq: NotRequired[int | None]
+    """Which entry."""
+
+
 class GetUsageQuery(TypedDict):
     days: NotRequired[int | None]
     """How many days, to today."""
@@ -858,6 +863,98 @@ class OwnKey(TypedDict):
     """Of a token for some sessions: which these are. Absent: the whole project."""
     expires_at: NotRequired[str]
     """When such a token expires."""
+
+
+class Proof(TypedDict):
+    session_id: str
+    begins: bool
+    """Whether the chain begins with the entry."""
+    forked_proof: str | None
+    before: str
+    """The link before; of the first one, what a chain begins with."""
+    entry: ProofEntry
+    """The entry as it was chained."""
+    link: str
+    """The link of the entry."""
+    head: ProofHead
+    anchor: ProofAnchor | None
+
+
+class ProofAnchor(TypedDict):
+    steps: list[ProofAnchorSteps] | None
+    leaf: ProofAnchorLeaf
+    """The head that was anchored."""
+    path: list[ProofAnchorPath]
+    """From the leaf to the root of the Merkle tree."""
+    statement: ProofAnchorStatement
+    """What was signed."""
+
+
+class ProofAnchorLeaf(TypedDict):
+    """The head that was anchored."""
+
+    session_id: str
+    seq: int
+    head: str
+    """The link of that entry."""
+    state: Literal["live"]
+
+
+class ProofAnchorPath(TypedDict):
+    side: Literal["left", "right"]
+    """Where it stands beside what was hashed so far."""
+    hash: str
+    """Of the neighbour."""
+
+
+class ProofAnchorStatement(TypedDict):
+    """What was signed."""
+
+    nth: int
+    project: str
+    made_at: str
+    size: int
+    root: str
+    """The root of the tree."""
+    previous: str
+    """Of the statement of the anchor before."""
+    public_key: str
+    """Ed25519."""
+    signature: str
+
+
+class ProofAnchorSteps(TypedDict):
+    seq: int
+    id: str
+    created_at: str
+    kind: Literal["event", "message"]
+    """A kind of entry."""
+    content_sha256: str
+    """Of the content."""
+
+
+class ProofEntry(TypedDict):
+    """The entry as it was chained."""
+
+    seq: int
+    id: str
+    created_at: str
+    kind: Literal["event", "message"]
+    """A kind of entry."""
+    type: str | None
+    role: str | None
+    format: str | None
+    key: str | None
+    occurred_at: str | None
+    data: JsonObject
+    """An event's data, or a message's blob."""
+    meta: JsonObject | None
+
+
+class ProofHead(TypedDict):
+    seq: int
+    link: str
+    """The link of the last entry."""
 
 
 class Redaction(TypedDict):

@@ -172,6 +172,7 @@ METHODS: list[tuple[str, Method, object, bool]] = [
         UNKEYED,
     ),
     (f"POST /session/{ID}/retractions", lambda annals: annals.sessions.retract(ID, last=1), {"last": 1}, KEYED),
+    (f"GET /session/{ID}/proof?seq=2", lambda annals: annals.sessions.proof(ID, 2), None, UNKEYED),
     (
         f"POST /session/{ID}/compactions",
         lambda annals: annals.sessions.compact(ID, to_seq=3, summary={"blob": {"role": "user", "content": "So far."}}),

@@ -2,6 +2,7 @@ import type { Config } from 'annals/dist/configuration/config.js'
 import { findLostWorkers, findOtherPlanners, findUnreached } from 'annals/dist/postgres/citus/workers.js'
 import { connectionsOf, readUrl, traitsOf } from 'annals/dist/postgres/connection_target.js'
 import type { Database } from 'annals/dist/postgres/database.js'
+import { LIST_DESTINATIONS } from 'annals/dist/proof/anchor_queries.js'
 import { attempt, type Diagnosis, well, wrong } from './diagnosis.js'
 import { PING, READ_CLOCK, READ_CONNECTIONS, READ_SERVER, READ_SETTINGS } from './doctor_queries.js'
 import { checkHolders, checkVacuum } from './maintenance.js'
@@ -11,6 +12,9 @@ const POSTGRES_MIN = 15
 const LATENCY_MS_HIGH = 10
 const CLOCK_MS_OFF = 1_000
 const ROUNDS = 5
+const ANCHORS_LATE_S = 600
+const NOT_ANCHORED =
+  'What is stored meanwhile can be rewritten without being found: docs/proof.md, "Anchors". The log of the service has the reason.'
 
 export async function checkDatabase(
   database: Database,
@@ -30,6 +34,7 @@ export async function checkDatabase(
     ...(await attempt('vacuum', () => checkVacuum(database))),
     ...(await attempt('transactions', () => checkHolders(database))),
     ...(await checkObjectStore(database)),
+    ...(await attempt('anchors', () => checkAnchors(database, config))),
     ...(await attempt('cluster', () => checkCluster(database, config))),
   ]
 }
@@ -64,6 +69,26 @@ async function checkObjectStore({ objects }: Database): Promise<Diagnosis[]> {
     const todo = 'Check the ANNALS_S3_ settings, that the bucket exists, and what these credentials may do.'
     return [wrong(check, 'failure', found, todo)]
   }
+}
+
+/** Whether the heads of chained logs are anchored, at each place to which they ever were. Nothing where they are at none. */
+async function checkAnchors(
+  database: Database,
+  { proof_anchor, proof_anchor_ms }: Config,
+): Promise<Diagnosis[]> {
+  const late_s = Math.max(ANCHORS_LATE_S, (5 * proof_anchor_ms) / 1_000)
+  const rows = await database.query(LIST_DESTINATIONS, [])
+  if (rows.length === 0 && proof_anchor !== undefined)
+    return [wrong('anchors', 'warning', 'nothing was anchored yet', 'Start the service with this setting.')]
+  return rows.map(({ destination, nth, failure, passed_s }) => {
+    const found = `${destination} has ${nth}`
+    if (failure != null)
+      return wrong('anchors', 'warning', `${found}; the last pass failed: ${failure}`, NOT_ANCHORED)
+    const isLate = proof_anchor !== undefined && rows.length === 1 && Number(passed_s) > late_s
+    return isLate
+      ? wrong('anchors', 'warning', `${found}; the last pass was ${passed_s} s ago`, NOT_ANCHORED)
+      : well('anchors', found)
+  })
 }
 
 async function checkLatency(database: Database): Promise<Diagnosis> {

@@ -1,7 +1,7 @@
 import type { Tenant } from 'annals/dist/postgres/database.js'
+import type { Anchor } from 'annals/dist/proof/anchor.js'
 import { NEXT_SESSIONS } from '../sessions/verify_session_queries.js'
 import { type CheckedPiece, readFindings } from '../verify/findings.js'
-import type { Anchor } from './anchors.js'
 import { CHANGED, FIND_LOST_HEADS, VERIFY_CHAINS } from './proof_check_queries.js'
 
 /** Bounds of a piece. A session of more entries is a piece by itself. */

@@ -44,7 +44,8 @@ export interface VerifyOptions {
 /** Verifies, prints what was found, and sets the exit code. */
 export async function runVerify(database: Database, options: VerifyOptions): Promise<void> {
   const { registryOf } = await import('annals/dist/lifecycle/registry.js')
-  const { allChecks, readAnchors, verifyDatabase } = await import('@annals/archive')
+  const { allChecks, verifyDatabase } = await import('@annals/archive')
+  const { readAnchors } = await import('annals/dist/proof/anchor.js')
   const { findNamedProject } = await import('annals/dist/projects/projects.js')
   const { MODULES } = await import('annals/dist/service/modules.js')
   const { showProgress } = await import('../terminal/progress.js')

@@ -42,6 +42,10 @@ export function readConfig(given: Record<string, string | undefined>): Config {
     throw new StartError(
       'ANNALS_S3_ACCESS_KEY_ID and ANNALS_S3_SECRET_ACCESS_KEY must be set together. Set both, or neither.',
     )
+  if ((config.proof_anchor === undefined) !== (config.proof_key === undefined))
+    throw new StartError(
+      'ANNALS_PROOF_ANCHOR and ANNALS_PROOF_KEY must be set together. Set both, or neither.',
+    )
   const oidc = [config.oidc_client_id, config.oidc_client_secret, config.public_url]
   if (config.oidc_issuer !== undefined && oidc.includes(undefined))
     throw new StartError(

@@ -243,6 +243,18 @@ export const SETTINGS = {
     [0, 1_000_000_000_000],
     'most tokens of the model for each project in a day, in UTC; a project may have its own limit',
   ),
+  proof_anchor: optional(
+    'where the heads of chained logs are anchored: a file, s3://bucket/prefix with what ANNALS_S3_ says, or the URL of a webhook; unset: nowhere',
+    {
+      pattern: /^(?:https?:\/\/[^@]+|s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:\/[\x21-\x7e]*)?|[^:]+)$/,
+      takes: 'a path, s3://bucket/prefix, or a URL that begins with http:// or https://, without a user name',
+    },
+  ),
+  proof_key: optional(
+    'file with the private key that signs anchors, Ed25519 in PEM, the same at every node; it is made if it is not there; set together with ANNALS_PROOF_ANCHOR',
+    { pattern: /^.{1,1000}$/, takes: 'a path' },
+  ),
+  proof_anchor_ms: ms(60_000, [100, 86_400_000], 'how often heads are anchored, give or take half of it'),
   retention_ms: ms(
     600_000,
     [100, 86_400_000],

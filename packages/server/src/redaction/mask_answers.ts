@@ -27,6 +27,7 @@ const REFUSED: ReadonlySet<string> = new Set([
   'inviteMember',
   'changeMember',
   'createPersonalToken',
+  'getProof',
 ])
 
 /** Whether a request's caller reads masks: its key is masked. Roles that are masked set it on their grant. */
@@ -64,7 +65,7 @@ export function maskAnswers(app: AppServer, thread: WorkThread): void {
 function unreadable(): AnnalsError {
   return new AnnalsError(
     'insufficient_scope',
-    'This API key is masked: it reads no attachments and files, and makes no webhooks and members. Use a key that is not.',
+    'This API key is masked: it reads no attachments, files and proofs, and makes no webhooks and members. Use a key that is not.',
   )
 }
 

@@ -30,6 +30,7 @@ from ..types import (
     NewMessage,
     NewSession,
     Page,
+    Proof,
     RetractedEntries,
     Retraction,
     Session,
@@ -249,6 +250,13 @@ class AsyncSessions:
         """
         call = _append((session_id, "compactions"), compaction, if_match, fence, idempotency_key)
         return await self._transport.call(call)
+
+    async def proof(self, session_id: str, seq: int) -> Proof:
+        """An entry with what proves it.
+
+        `verify.py` checks such an answer as it was sent: floats lose digits, so keep its text for that.
+        """
+        return await self._transport.call(Call("GET", ("session", session_id, "proof"), query={"seq": seq}))
 
     async def export(
         self,

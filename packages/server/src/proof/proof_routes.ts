@@ -1,0 +1,81 @@
+import type { FastifyRequest } from 'fastify'
+import Type from '#typebox'
+import { Between, Strict } from '../contract/schema.js'
+import { AnnalsError, notFound } from '../errors.js'
+import { logReadBytes } from '../http/answer/answer.js'
+import { operationsOf } from '../http/operation.js'
+import type { ModuleRoutes } from '../module.js'
+import { type Anchor, hashOf, pathSteps } from './anchor.js'
+import { COUNT_BETWEEN, FIND_ANCHOR, FIND_LINK, READ_BETWEEN } from './proof_queries.js'
+import { Proof } from './proof_schema.js'
+
+/** Between an entry and the head that was anchored after it: what one answer shows at most. */
+const STEPS_MAX = 1_000
+const STEPS_BYTES_MAX = 8 * 1024 * 1024
+
+const FIELDS = ['type', 'role', 'format', 'key', 'occurred_at', 'data', 'meta'] as const
+
+export const proofRoutes = (): ModuleRoutes => ({
+  project: operationsOf('Sessions')({
+    call: 'GET /session/:session_id/proof',
+    id: 'getProof',
+    summary: 'Prove an entry of a session',
+    description:
+      'The entry as it was chained, with what makes its link again, and the first signed anchor after it. `docs/proof.md` says how to check it; the verifiers in `examples/proof` take the answer as a file. The project must have `proof` on when the entry is stored.',
+    querystring: Strict({ seq: Between(1, Number.MAX_SAFE_INTEGER, 'Which entry.') }),
+    returns: 'The proof.',
+    data: Type.Ref('Proof'),
+    errors: ['entry_not_found', 'not_chained'],
+    json: async (request) => {
+      const { database, project_id, memory, params, query } = request
+      const session_id = params.session_id.toLowerCase()
+      await memory.hold(logReadBytes(request))
+      const [row] = await database.query(FIND_LINK, [project_id, session_id, query.seq])
+      if (!row) throw notFound('session')
+      const { seq } = query
+      if (row.id == null) throw missing(seq, Number(row.last_seq))
+      if (row.link == null) throw unchained(seq)
+      const begins = row.before == null
+      const before = row.before ?? genesis(session_id, seq, row.forked_proof ?? '')
+      const fields = FIELDS.map((name) => `"${name}":${row[name] ?? 'null'}`).join(',')
+      const { id, kind, created_at } = row
+      const entry = `{"seq":${seq},"id":"${id}","created_at":"${created_at}","kind":"${kind}",${fields}}`
+      const begun = JSON.stringify({ session_id, begins, forked_proof: row.forked_proof ?? null, before })
+      const head = `{"seq":${row.last_seq},"link":"${row.head}"}`
+      const anchor = await anchorOf(request, session_id, seq)
+      return `${begun.slice(0, -1)},"entry":${entry},"link":"${row.link}","head":${head},"anchor":${anchor}}`
+    },
+  }),
+  schemas: [Proof],
+})
+
+function missing(seq: number, last_seq: number): AnnalsError {
+  return new AnnalsError('entry_not_found', `The session has no entry ${seq}: its last one is ${last_seq}.`)
+}
+
+function unchained(seq: number): AnnalsError {
+  return new AnnalsError(
+    'not_chained',
+    `Entry ${seq} has no proof: it was stored before the project had proof switched on, or was copied. Of a copy, ask the original.`,
+  )
+}
+
+function genesis(session_id: string, seq: number, origin: string): string {
+  return hashOf(`annals-proof-1\n${session_id}\n${seq - 1}\n${origin}`).toString('hex')
+}
+
+/** The first anchor of a head at or after the entry, as JSON. */
+async function anchorOf(request: FastifyRequest, session_id: string, seq: number): Promise<string> {
+  const { database, project_id } = request
+  const [row] = await database.query(FIND_ANCHOR, [project_id, session_id, seq])
+  if (!row) return 'null'
+  const statement = JSON.parse(row.statement!) as Omit<Anchor, 'leaves'>
+  const leaf = { session_id, seq: Number(row.seq), head: row.head, state: 'live' }
+  const path = pathSteps(Buffer.from(row.path!, 'hex'), Number(row.place), statement.size)
+  const between = [project_id, session_id, seq, leaf.seq]
+  const [size] = await database.query(COUNT_BETWEEN, between)
+  const isFar = leaf.seq - seq > STEPS_MAX || Number(size!.bytes) > STEPS_BYTES_MAX
+  const steps = isFar ? undefined : await database.query(READ_BETWEEN, between)
+  const text = steps ? `[${steps.map(({ step }) => step).join(',')}]` : 'null'
+  return `{"steps":${text},"leaf":${JSON.stringify(leaf)},"path":${JSON.stringify(path)},"statement":${row.statement}}`
+}
