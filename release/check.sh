@@ -152,7 +152,7 @@ readme_runs() {
 
 readmes_run() {
   local folder
-  for folder in packages/client packages/adapters/*; do
+  for folder in packages/client packages/react packages/adapters/*; do
     if [ -f "$folder/package.json" ]; then check "the README of $folder, on Node $1" readme_runs "$folder" "$1"; fi
   done
 }

@@ -13,6 +13,7 @@ import { newSearchingProjects, search, untilIndexed } from '../harness/search.ts
 import { type Project, useSharedService } from '../harness/service.ts'
 import { newSessionLog, type SessionLog } from '../harness/session_log.ts'
 import { queryRows } from '../harness/sql.ts'
+import { expiring, signingKey } from '../harness/tokens.ts'
 
 const ALL = ['read', 'append', 'inbox', 'resolve']
 const EVENT = { type: 'note', data: {} }
@@ -268,7 +269,7 @@ describe('a forged token', () => {
     const [head, body, signature] = genuine.split('.') as [string, string, string]
     const claims = jose.decodeJwt(genuine)
     const header = jose.decodeProtectedHeader(genuine) as jose.JWTHeaderParameters
-    const { secret, publicKey } = await signingKey(header.kid!)
+    const { secret, publicKey } = await signingKey(service.databaseUrl, header.kid!)
     const sign = (changes: object, given: object = {}, key: jose.KeyInput = secret) =>
       new jose.SignJWT({ ...claims, ...changes })
         .setProtectedHeader({ ...header, ...given } as jose.JWTHeaderParameters)
@@ -319,19 +320,6 @@ describe('a forged token', () => {
   })
 })
 
-/** A key of the installation, as whoever read its database would have it. */
-async function signingKey(kid: string) {
-  const rows = await queryRows<{ secret: jose.JWK }>(
-    service.databaseUrl,
-    'SELECT secret FROM signing_keys WHERE generation = $1',
-    [Number(kid)],
-  )
-  const { d, ...open } = rows[0]!.secret
-  expect(d).toMatch(/^[\w-]{43}$/)
-  const secret = (await jose.importJWK(rows[0]!.secret, 'EdDSA')) as jose.CryptoKey
-  return { secret, publicKey: (await jose.importJWK(open, 'EdDSA', { extractable: true })) as jose.CryptoKey }
-}
-
 it('a token ends on every node when the key is revoked with which it was made', async () => {
   const path = `/admin/v1/projects/${project.id}/tokens`
   const admin = service.adminClient()
@@ -353,12 +341,8 @@ describe('a tail', () => {
     const log = await newSessionLog(api)
     expectOk(await log.addEvent('a', {}))
     const genuine = await tokenFor(api, { session_id: log.id }, ['read'])
-    const header = jose.decodeProtectedHeader(genuine) as jose.JWTHeaderParameters
     const exp = Math.ceil(Date.now() / 1_000) + 62
-    const { secret } = await signingKey(header.kid!)
-    const short = await new jose.SignJWT({ ...jose.decodeJwt(genuine), exp })
-      .setProtectedHeader(header)
-      .sign(secret)
+    const short = await expiring(service.databaseUrl, genuine, exp)
     const tail = await openTail(service.node.url, short, log.id)
     await tail.whenEnded(30_000)
     const end = `event: renew\ndata: {"expires_at":"${new Date(exp * 1_000).toISOString()}"}\n\n`
@@ -376,10 +360,7 @@ describe('a tail', () => {
   it('goes on across tokens in the client, which also repeats a call that was refused', async () => {
     const log = await newSessionLog(api)
     const genuine = await tokenFor(api, { session_id: log.id }, ['read', 'append'])
-    const header = jose.decodeProtectedHeader(genuine) as jose.JWTHeaderParameters
-    const { secret } = await signingKey(header.kid!)
-    const until = (exp: number) =>
-      new jose.SignJWT({ ...jose.decodeJwt(genuine), exp }).setProtectedHeader(header).sign(secret)
+    const until = (exp: number) => expiring(service.databaseUrl, genuine, exp)
     const now = Math.ceil(Date.now() / 1_000)
     const given = [await until(now + 62), genuine]
     const renew = async () => {
@@ -452,12 +433,7 @@ describe('a page', () => {
     const hidden = await from('https://evil.example')
     expect([hidden.status, hidden.headers['access-control-allow-origin']]).toEqual([403, undefined])
     expectOk(await service.rawClient(token).request('GET', path))
-    const header = jose.decodeProtectedHeader(token) as jose.JWTHeaderParameters
-    const { secret } = await signingKey(header.kid!)
-    const old = await new jose.SignJWT({ ...jose.decodeJwt(token), exp: 1 })
-      .setProtectedHeader(header)
-      .sign(secret)
-    const expired = await from(ORIGIN, old)
+    const expired = await from(ORIGIN, await expiring(service.databaseUrl, token, 1))
     expect([expired.status, expired.headers['access-control-allow-origin']]).toEqual([401, ORIGIN])
     const keyed = await from(ORIGIN, project.token)
     expect(keyed.headers['access-control-allow-origin']).toBeUndefined()

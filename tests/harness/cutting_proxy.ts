@@ -12,6 +12,8 @@ export interface CuttingProxy {
   url: string
   /** What happens to the requests that come next, one each; those after them pass untouched. */
   script: Array<Cut | undefined>
+  /** While it is true, no connection gets through; those that are open break. */
+  cutOff(is_off: boolean): void
   close(): Promise<void>
 }
 
@@ -19,7 +21,9 @@ export async function cuttingProxy(serviceUrl: string): Promise<CuttingProxy> {
   const { hostname, port } = new URL(serviceUrl)
   const script: CuttingProxy['script'] = []
   const sockets = new Set<Socket>()
+  let is_cut_off = false
   const server = createServer((client) => {
+    if (is_cut_off) return client.destroy()
     const service = connect(Number(port), hostname)
     for (const socket of [client, service]) {
       sockets.add(socket)
@@ -37,6 +41,10 @@ export async function cuttingProxy(serviceUrl: string): Promise<CuttingProxy> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     script,
+    cutOff: (is_off) => {
+      is_cut_off = is_off
+      if (is_off) for (const socket of sockets) socket.destroy()
+    },
     close: async () => {
       server.close()
       for (const socket of sockets) socket.destroy()

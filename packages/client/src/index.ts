@@ -9,6 +9,7 @@ export type {
   CreateOptions,
   MessageOptions,
 } from './options.js'
+export type { StreamOptions } from './reconnecting.js'
 export type { HeldLease, LeaseOptions } from './runs.js'
 export type { TailOptions } from './tail.js'
 export type * from './types.js'

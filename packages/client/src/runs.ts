@@ -1,8 +1,8 @@
 import { AnnalsError } from './annals_error.js'
-import { EventStreamParser } from './event_stream.js'
 import { List } from './list.js'
 import type { CallOptions } from './options.js'
-import { outcomeOf, pauseBefore } from './retry.js'
+import { reconnecting, type StreamOptions } from './reconnecting.js'
+import { outcomeOf } from './retry.js'
 import { newKey, type Transport } from './transport.js'
 import type {
   AddedInput,
@@ -155,45 +155,17 @@ export class Runs {
 
   /**
    * What happens in a session's run: input, its lease and its requests, as they are when they are sent; `after` is the
-   * `place` of the last frame that was seen. It reconnects until the signal aborts.
+   * `place` of the last frame that was seen. It ends and reconnects as a tail does.
    * @throws AnnalsError if the service refuses
    */
   async *follow(
     session_id: string,
-    { after = 0, signal }: { after?: number | undefined; signal?: AbortSignal | undefined } = {},
+    { after = 0, ...options }: StreamOptions & { after?: number | undefined } = {},
   ): AsyncGenerator<RunFrame, void, undefined> {
     const call = { method: 'GET' as const, path: ['session', session_id, 'inbox'] }
-    const connection = new AbortController()
-    const unfollow = onAbort(signal, (reason) => connection.abort(reason))
-    let place = after
-    try {
-      for (let failures = 0; !signal?.aborted; ) {
-        let lost: AnnalsError | undefined
-        try {
-          const headers = { 'last-event-id': String(place) }
-          const { body } = await this.#transport.open(call, headers, connection.signal)
-          const parser = new EventStreamParser()
-          for (const reader = body!.getReader(); ; ) {
-            const { done, value } = await reader.read()
-            if (done) break
-            failures = 0
-            for (const { id, type, data } of parser.read(value)) {
-              place = Number(id || place)
-              yield { place, event: type, data: this.#transport.parse(data) } as RunFrame
-            }
-          }
-        } catch (error) {
-          if (signal?.aborted) return
-          if (error instanceof AnnalsError && outcomeOf(error) === 'final' && error.status < 500) throw error
-          lost = error instanceof AnnalsError ? error : undefined
-        }
-        failures += 1
-        await sleep(pauseBefore(failures, lost), signal).catch(() => {})
-      }
-    } finally {
-      unfollow()
-      connection.abort()
-    }
+    const stream = { what: 'The run', call, position: String(after) }
+    for await (const { id, type, data } of reconnecting(this.#transport, stream, options))
+      yield { place: Number(id), event: type, data: this.#transport.parse(data) } as RunFrame
   }
 
   /** Leases sessions that have due input and no valid lease, and returns them with it. */

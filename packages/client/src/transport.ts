@@ -85,15 +85,15 @@ export class Transport {
     const prepared = this.#prepare(call, options)
     const limits = this.#limits(options)
     let in_doubt = false
-    let has_renewed = false
+    let expired: string | undefined
     for (let attempt = 1; ; attempt++) {
       try {
+        if (expired !== undefined) await this.renew(expired)
         return (await this.#attempt(prepared, limits)) as Data
       } catch (error) {
         if (!(error instanceof AnnalsError)) throw error
-        if (error.status === 401 && this.#renew && !has_renewed) {
-          has_renewed = true
-          await this.renew(tokenOf(prepared.init))
+        if (error.status === 401 && this.#renew && expired === undefined) {
+          expired = tokenOf(prepared.init)
           continue
         }
         if (in_doubt && error.error === call.done_when) return undefined as Data
@@ -131,10 +131,13 @@ export class Transport {
     }
   }
 
-  /** Replaces a token that has expired, or soon will: once for all who find that out. */
+  /**
+   * Replaces a token that has expired, or soon will: once for all who find that out.
+   * @throws AnnalsError: what the callback threw, or as for a call without an answer, which is tried again
+   */
   async renew(expired = this.#token): Promise<void> {
     if (!this.#renew || expired !== this.#token) return
-    this.#renewing ??= this.#renew()
+    this.#renewing ??= this.#renewed(this.#renew)
       .then((token) => {
         checkToken(token)
         this.#token = token
@@ -143,6 +146,14 @@ export class Transport {
         this.#renewing = undefined
       })
     await this.#renewing
+  }
+
+  async #renewed(renew: () => Promise<string>): Promise<string> {
+    try {
+      return await renew()
+    } catch (error) {
+      throw error instanceof AnnalsError ? error : noAnswer('The renewal of the token', error)
+    }
   }
 
   async #authorize({ headers }: RequestInit): Promise<void> {

@@ -204,3 +204,30 @@ describe('the end of a tail', () => {
     expect(requests).toEqual([])
   })
 })
+
+it('goes on at once with another token when the service asks for it, and when the renewal fails at first', async () => {
+  const renewal = 'event: renew\ndata: {}\n\n'
+  const server = await scriptedServer(
+    stream([entry(1), renewal], 'ends'),
+    stream([entry(2)], 'ends'),
+    stream([entry(2), renewal], 'ends'),
+    stream([entry(3)], 'stays'),
+  )
+  const tokens = ['t-1', new TypeError('Failed to fetch'), 't-2']
+  const renew = async () => {
+    const next = tokens.shift()!
+    if (typeof next === 'string') return next
+    throw next
+  }
+  const lost: string[] = []
+  const annals = new Annals({ url: server.url, renew })
+  const on_disconnect = ({ message }: AnnalsError) => lost.push(message)
+  const seqs: number[] = []
+  for await (const { seq } of annals.sessions.tail(ID, { on_disconnect })) {
+    seqs.push(seq)
+    if (seq === 3) break
+  }
+  expect(seqs).toEqual([1, 2, 3])
+  expect(lost.filter((message) => message.startsWith('The renewal'))).toHaveLength(1)
+  expect(tokens).toEqual([])
+})
