@@ -45,8 +45,15 @@ Seat 14C is yours.
 message, function_call, function_call_result, message
 `
 
+const AI_SDK_APPROVAL = `a person approves pay {"to":"Ada","eur":40}
+the tool: Ada got 40 EUR
+the second process: Paid.
+stopped: what came is kept
+`
+
 it.each([
   ['adk_two_runners.ts', TWO_RUNNERS],
+  ['ai_sdk_approval.ts', AI_SDK_APPROVAL],
   ['ai_sdk_resume.ts', AI_SDK_RESUME],
   ['claude_import.ts', CLAUDE_IMPORT],
   ['claude_permission.ts', CLAUDE_PERMISSION],

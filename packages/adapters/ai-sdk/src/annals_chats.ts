@@ -1,15 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import {
+  answersTo,
+  askForCalls,
   BODY_BYTES_MAX,
   createdOnFirstUse,
   createSession,
   cutIntoBatches,
   ifFound,
   isError,
+  reasonOf,
 } from '@annals/adapter-kit'
-import type { Annals, NewEntry } from '@annals/client'
+import type { Annals, NewEntry, RunnerRequest } from '@annals/client'
 import type { UIMessage } from 'ai'
+import { hasApprovals, waitingCalls, withAnswers } from './chat_approvals.js'
 import { givenMessage, newEntries } from './stored_messages.js'
 import { chatSession, finishStream, STREAM_TYPE } from './stored_streams.js'
 
@@ -61,6 +65,11 @@ export class AnnalsChats {
     return chatId
   }
 
+  /** The id of the chat's session in Annals, whose inbox takes a stop, and whose lease keeps a second runner away. */
+  sessionId(chatId: string): string {
+    return chatSession(chatId).use_uuid
+  }
+
   /** The chat's messages, in order; none of a chat that nobody has created. */
   async loadChat<Message extends UIMessage = UIMessage>(chatId: string): Promise<Message[]> {
     const { messages } = await ifFound(this.#read(chatSession(chatId).use_uuid), { messages: [] })
@@ -89,6 +98,32 @@ export class AnnalsChats {
     }
     if (streamId !== undefined) await finishStream(this.#annals, chatId, streamId)
     return true
+  }
+
+  /**
+   * Opens a request for each call of the chat's last message that a person has to approve, once, and returns them; none
+   * if nothing waits. Call it when the message is saved.
+   */
+  async askForApprovals(chatId: string): Promise<RunnerRequest[]> {
+    const calls = waitingCalls(chatId, await this.loadChat(chatId))
+    return askForCalls(this.#annals, chatSession(chatId).use_uuid, calls)
+  }
+
+  /**
+   * The messages to go on with, as soon as the calls of the last one are approved or denied, in this process or another;
+   * undefined if the chat waits for nothing. The decisions are stored in the chat.
+   * @throws the signal's reason
+   */
+  async resumeChat<Message extends UIMessage = UIMessage>(
+    chatId: string,
+    { signal }: { signal?: AbortSignal | undefined } = {},
+  ): Promise<Message[] | undefined> {
+    const requests = await answersTo(this.#annals, await this.askForApprovals(chatId), signal)
+    const messages = await this.loadChat<Message>(chatId)
+    if (!hasApprovals(messages)) return undefined
+    const answered = withAnswers(chatId, messages, requests, reasonOf)
+    await this.saveChat({ chatId, messages: answered })
+    return answered
   }
 
   async #read(session_id: string): Promise<StoredChat> {

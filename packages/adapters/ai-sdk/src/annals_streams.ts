@@ -1,5 +1,6 @@
 import { createdOnFirstUse, createSession, ifFound, isError } from '@annals/adapter-kit'
 import type { Annals } from '@annals/client'
+import { stopRequested } from './stop_listener.js'
 import { chatSession, chunksEvent, endStream, STREAM_TYPE, streamSession } from './stored_streams.js'
 import { produce } from './stream_producer.js'
 import { readStream } from './stream_reader.js'
@@ -28,8 +29,8 @@ export class AnnalsStreams {
 
   /**
    * Stores what `makeStream` returns, to its end, whoever reads it; from now on it is the chat's newest stream. If a stream
-   * with this id has begun already, `makeStream` is not called. `abort` is aborted when somebody stops the stream, so that
-   * the model stops as well. Returns a reader.
+   * with this id has begun already, `makeStream` is not called. `abort` is aborted when somebody stops the stream, by
+   * `stopStream` or by an `interrupt` in the inbox of the chat's session, so that the model stops as well. Returns a reader.
    *
    * It does not throw, because the SDK does not wait for it: if the service takes nothing, `waitUntil` learns why, or else
    * the process gets a warning.
@@ -42,8 +43,12 @@ export class AnnalsStreams {
     const { annals, waitUntil, silence_ms = SILENCE_MS_DEFAULT } = this.#options
     const { use_uuid } = this.#sessionOf(streamId)
     const begun = this.#begin(streamId)
-    const produced = begun.then(async (isOurs) => {
-      if (isOurs && !(await produce(annals, use_uuid, makeStream(), silence_ms / 3))) abort?.abort()
+    const produced = begun.then(async (began_at) => {
+      if (began_at === undefined) return
+      const over = new AbortController()
+      if (abort) this.#listen({ id: streamId, began_at }, abort, over.signal)
+      const isWhole = produce(annals, use_uuid, makeStream(), silence_ms / 3).finally(() => over.abort())
+      if (!(await isWhole)) abort?.abort()
     })
     produced.catch((error: Error) => waitUntil || process.emitWarning(error))
     waitUntil?.(produced)
@@ -87,8 +92,17 @@ export class AnnalsStreams {
     return endStream(this.#options.annals, this.#sessionOf(streamId).use_uuid, 'stopped')
   }
 
-  /** Creates the stream's session, and makes it the chat's newest. False if it had begun. */
-  async #begin(streamId: string): Promise<boolean> {
+  /** Aborts when somebody stops the stream through the inbox. If the service refuses that, the stream goes on. */
+  #listen(stream: { id: string; began_at: string }, abort: AbortController, over: AbortSignal): void {
+    const { annals, chatId } = this.#options
+    stopRequested(annals, chatSession(chatId).use_uuid, stream, over).then(
+      (isToStop) => isToStop && abort.abort(),
+      (error: Error) => process.emitWarning(error),
+    )
+  }
+
+  /** Creates the stream's session, and makes it the chat's newest. Returns when, or undefined if it had begun. */
+  async #begin(streamId: string): Promise<string | undefined> {
     const { annals, chatId } = this.#options
     const [chat, stream] = [chatSession(chatId), this.#sessionOf(streamId)]
     const newest = {
@@ -99,13 +113,13 @@ export class AnnalsStreams {
     }
     await createdOnFirstUse(annals, chat, () => createSession(annals, stream))
     try {
-      await annals.sessions.appendToSessions([
+      const { appends } = await annals.sessions.appendToSessions([
         { session_id: stream.use_uuid, if_match: 0, entries: [chunksEvent()] },
         { session_id: chat.use_uuid, entries: [newest] },
       ])
-      return true
+      return appends[1]!.items[0]!.created_at
     } catch (error) {
-      if (isError(error, 'seq_conflict')) return false
+      if (isError(error, 'seq_conflict')) return undefined
       throw error
     }
   }
