@@ -1,5 +1,5 @@
 import { planned, prepared } from '../postgres/statement.js'
-import { storedFunction } from '../postgres/stored_function.js'
+import { storedFunction, storedFunctionIn } from '../postgres/stored_function.js'
 
 const KEPT = "interval '24 hours'"
 
@@ -35,32 +35,10 @@ export const ADD_BLOB_CHUNK = storedFunction(
 END`,
 )
 
-/**
- * Adds the last chunk of an upload and makes it a blob. Answer: `stored`, or `known` where the project has the blob by
- * now; the upload is then deleted. Null: the upload took so long that it was given up.
- */
-export const FINISH_BLOB = storedFunction(
-  'finish_blob',
-  'p_project uuid, p_id uuid, p_n int, p_data bytea, p_sha256 text, p_bytes bigint',
-  `DECLARE
-  is_object boolean;
-BEGIN
-  BEGIN${ADD_CHUNK}
-    UPDATE blobs AS b SET sha256 = p_sha256, bytes = p_bytes WHERE b.project_id = p_project AND b.id = p_id;
-    IF FOUND THEN
-      RETURN 'stored';
-    END IF;
-    RETURN NULL;
-  EXCEPTION WHEN unique_violation THEN${DELETE_UPLOAD}
-    UPDATE blobs AS b SET unreferenced_since = now() WHERE b.project_id = p_project AND b.sha256 = p_sha256 AND b.unreferenced_since IS NOT NULL;
-    PERFORM FROM blobs b WHERE b.project_id = p_project AND b.sha256 = p_sha256 FOR KEY SHARE;
-    IF NOT FOUND THEN
-      RAISE EXCEPTION 'the blob was deleted meanwhile' USING ERRCODE = 'serialization_failure';
-    END IF;
-    RETURN 'known';
-  END;
-END`,
-)
+export const FINISH_BLOB = storedFunctionIn('blobs/finish_blob.sql', {
+  add_chunk: ADD_CHUNK,
+  delete_upload: DELETE_UPLOAD,
+})
 
 /** A blob that is sent again is kept as if it were new. Answer: its bytes; null if there is none. */
 export const TOUCH_BLOB = storedFunction(
@@ -141,65 +119,14 @@ const DELETE_UNREFERENCED = `
   )
   SELECT count(*), array_agg(g.id) FILTER (WHERE g.in_object_store) INTO deleted, objects FROM gone g;${NOTE_EACH}`
 
-/**
- * Deletes references of some owners, and in the same transaction the blobs that nothing else refers to. Answer: how many
- * references and how many blobs, separated by a comma.
- */
-export const RELEASE_BLOBS = storedFunction(
-  'release_blobs',
-  'p_project uuid, p_owners uuid[], p_references_max int',
-  `DECLARE
-  hashes text[];
-  locked uuid[];
-  released bigint;
-  deleted bigint;
-  objects uuid[];
-  object uuid;
-BEGIN
-  WITH gone AS (
-    DELETE FROM blob_references AS r WHERE r.project_id = p_project AND r.ctid = ANY (ARRAY(
-      SELECT o.ctid FROM blob_references o WHERE o.project_id = p_project AND o.owner_id = ANY (p_owners) LIMIT p_references_max))
-    RETURNING r.sha256
-  )
-  SELECT count(*), array_agg(DISTINCT g.sha256) INTO released, hashes FROM gone g;
-  IF released = 0 THEN
-    RETURN '0,0';
-  END IF;${DELETE_UNREFERENCED}
-  RETURN released || ',' || deleted;
-END`,
-)
+export const RELEASE_BLOBS = storedFunctionIn('blobs/release_blobs.sql', {
+  delete_unreferenced: DELETE_UNREFERENCED,
+})
 
-/**
- * Deletes blobs that nothing has referred to for a day, and uploads that did not end. What is referred to
- * after all is not looked at again. An append that refers to one at the same moment holds it locked, and it is passed
- * over. Answer: how many were looked at.
- */
-export const COLLECT_BLOBS = storedFunction(
-  'collect_blobs',
-  'p_project uuid, p_blobs_max int',
-  `DECLARE
-  old uuid[];
-  objects uuid[];
-  object uuid;
-BEGIN
-  SELECT array_agg(l.id) INTO old FROM (
-    SELECT b.id FROM blobs b
-    WHERE b.project_id = p_project AND b.unreferenced_since < now() - ${KEPT}
-    ORDER BY b.unreferenced_since LIMIT p_blobs_max FOR UPDATE SKIP LOCKED
-  ) l;
-  IF old IS NULL THEN
-    RETURN 0;
-  END IF;
-  UPDATE blobs AS b SET unreferenced_since = NULL WHERE b.project_id = p_project AND b.id = ANY (old) AND EXISTS (
-    SELECT FROM blob_references r WHERE r.project_id = p_project AND r.sha256 = b.sha256);
-  WITH gone AS (
-    DELETE FROM blobs AS b WHERE b.project_id = p_project AND b.id = ANY (old) AND b.unreferenced_since IS NOT NULL
-    RETURNING b.id, b.in_object_store
-  )
-  SELECT array_agg(g.id) INTO objects FROM gone g WHERE g.in_object_store;${NOTE_EACH}
-  RETURN cardinality(old);
-END`,
-)
+export const COLLECT_BLOBS = storedFunctionIn('blobs/collect_blobs.sql', {
+  kept: KEPT,
+  note_each: NOTE_EACH,
+})
 
 /** Rows: project_id. On a cluster it asks all machines. */
 export const FIND_PROJECTS_WITH_OLD_BLOBS = prepared(

@@ -3,7 +3,7 @@ import { READ_CHANGED_ENTRIES } from '../changes/change_queries.js'
 import { type PassPlace, passStatements, passThroughProjects } from '../changes/project_pass.js'
 import type { Background, Loop } from '../lifecycle/background.js'
 import { prepared } from '../postgres/statement.js'
-import { call, storedFunction } from '../postgres/stored_function.js'
+import { call, storedFunctionIn } from '../postgres/stored_function.js'
 
 /** What is read at once: sessions, entries of one of them, and bytes. */
 const PIECE = { sessions: 100, entries: 500, bytes: 512 * 1024 }
@@ -128,37 +128,4 @@ export const NEXT_SESSIONS_TO_RECOUNT = prepared(
 WHERE h.project_id = $1 AND h.session_id >= $2 ORDER BY h.session_id LIMIT $3`,
 )
 
-/**
- * Writes the tokens of messages of a session where others are stored, and moves its total by the difference. The head is
- * locked first, as in every change of a session, so that nothing is retracted meanwhile; doing it again changes nothing.
- * A retracted message has its tokens for copies that end ahead of its retraction. Answer: the difference; null without
- * such a session.
- */
-export const RECOUNT_TOKENS = storedFunction(
-  'recount_tokens',
-  'p_project uuid, p_session uuid, p_seqs bigint[], p_tokens int[]',
-  `DECLARE
-  before record;
-  difference bigint := 0;
-BEGIN
-  PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR UPDATE;
-  IF NOT FOUND THEN
-    RETURN NULL;
-  END IF;
-  FOR place IN 1 .. cardinality(p_seqs) LOOP
-    SELECT e.tokens, e.retracted_by INTO before FROM entries e
-    WHERE e.project_id = p_project AND e.session_id = p_session AND e.seq = p_seqs[place];
-    CONTINUE WHEN NOT FOUND OR before.tokens = p_tokens[place];
-    UPDATE entries AS e SET tokens = p_tokens[place]
-    WHERE e.project_id = p_project AND e.session_id = p_session AND e.seq = p_seqs[place];
-    IF before.retracted_by IS NULL THEN
-      difference := difference + p_tokens[place] - before.tokens;
-    END IF;
-  END LOOP;
-  IF difference <> 0 THEN
-    UPDATE session_heads AS h SET total_tokens = h.total_tokens + difference
-    WHERE h.project_id = p_project AND h.session_id = p_session;
-  END IF;
-  RETURN difference::text;
-END`,
-)
+export const RECOUNT_TOKENS = storedFunctionIn('sessions/recount_tokens.sql')

@@ -1,61 +1,15 @@
 import { timestampText } from '../../lists/resource_json.js'
 import { prepared } from '../../postgres/statement.js'
-import { storedFunction } from '../../postgres/stored_function.js'
+import { storedFunctionIn } from '../../postgres/stored_function.js'
 import { findOrCreateSkill, recountText, STATEMENTS_MAX } from '../statements/statement_queries.js'
 
 const DAY = "interval '1 day'"
 const today = (at: string) => `(${at} AT TIME ZONE 'UTC')::date`
 
-/**
- * Begins a call, unless its input was answered before, or a budget does not allow it. `p_tokens`: an estimate, which
- * counts until the call ends: for the space in 24 hours, for the project on this day, in UTC, whose row lets one call
- * pass at a time. Answer: `send` and the id; `answered` and the answer; `applied`; `space` or `project`,
- * whose budget is used up; null if the space or a session is gone. A call that is sent outlives the machine, so that it
- * always counts.
- */
-export const BEGIN_CALL = storedFunction(
-  'begin_learning_call',
-  `p_project uuid, p_space uuid, p_id uuid, p_hash text, p_step text, p_model text, p_sessions uuid[],
-  p_tokens bigint, p_space_max bigint, p_project_max bigint`,
-  `DECLARE
-  known record;
-BEGIN
-  PERFORM FROM learning_spaces l WHERE l.project_id = p_project AND l.id = p_space FOR KEY SHARE;
-  IF NOT FOUND THEN
-    RETURN NULL;
-  END IF;
-  PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions) ORDER BY h.session_id FOR KEY SHARE;
-  IF (SELECT count(*) FROM session_heads h WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions)) < cardinality(p_sessions) THEN
-    RETURN NULL;
-  END IF;
-  SELECT c.id, c.status, c.answer INTO known FROM learning_calls c
-  WHERE c.project_id = p_project AND c.learning_space_id = p_space AND c.input_hash = p_hash FOR UPDATE;
-  IF known.status IN ('answered', 'applied') AND known.answer IS NOT NULL THEN
-    RETURN concat('answered ', known.id, ' ', known.answer);
-  ELSIF known.status = 'applied' THEN
-    RETURN 'applied';
-  END IF;
-  IF (SELECT coalesce(sum(u.tokens_in + u.tokens_out), 0) FROM learning_calls u
-    WHERE u.project_id = p_project AND u.learning_space_id = p_space AND u.sent_at > now() - ${DAY}) + p_tokens > p_space_max THEN
-    RETURN 'space';
-  END IF;
-  IF p_tokens > p_project_max THEN
-    RETURN 'project';
-  END IF;
-  PERFORM set_config('synchronous_commit', 'on', true);
-  INSERT INTO usage_days AS u (project_id, day, model_tokens) VALUES (p_project, ${today('now()')}, p_tokens)
-  ON CONFLICT (project_id, day) DO UPDATE SET model_tokens = u.model_tokens + excluded.model_tokens
-  WHERE u.model_tokens + excluded.model_tokens <= p_project_max;
-  IF NOT FOUND THEN
-    RETURN 'project';
-  END IF;
-  INSERT INTO learning_calls AS c (project_id, learning_space_id, id, input_hash, step, model, session_id, other_session_id, status, attempts, tokens_in, tokens_out, created_at, sent_at)
-  VALUES (p_project, p_space, p_id, p_hash, p_step, p_model, p_sessions[1], p_sessions[2], 'sent', 1, p_tokens, 0, now(), now())
-  ON CONFLICT (project_id, learning_space_id, input_hash) DO UPDATE
-  SET status = 'sent', model = excluded.model, attempts = c.attempts + 1, tokens_in = c.tokens_in + excluded.tokens_in, sent_at = excluded.sent_at;
-  RETURN concat('send ', coalesce(known.id, p_id));
-END`,
-)
+export const BEGIN_CALL = storedFunctionIn('learning/model/begin_learning_call.sql', {
+  day: DAY,
+  today: today('now()'),
+})
 
 /**
  * Ends a call: keeps what was answered, or says why nothing was. Parameters: $1 project, $2 id, $3 answer or null, $4
@@ -145,48 +99,17 @@ const independent = (polarity: string) => `(
     FROM cited c JOIN sessions s ON s.project_id = p_project AND s.id = c.session_id
     JOIN sessions o ON o.project_id = p_project AND o.id = c.origin AND c.seq > coalesce(o.forked_at_seq, 0))`
 
-/**
- * Applies one change to the statements of a space: adds one, or citations to one. `p_statement`: null to add it. The same
- * words again are the same statement. Answer: the statement as JSON with what decides over its state, null if the space
- * is full or it is gone.
- */
-export const APPLY_DELTA = storedFunction(
-  'apply_learning_delta',
-  'p_project uuid, p_space uuid, p_statement uuid, p_polarity text, p_new jsonb, p_cites jsonb',
-  `DECLARE
-  known uuid := p_statement;
-  skill uuid;
-  digest text := encode(sha256(convert_to(concat_ws(E'\\n', 'model', p_new ->> 'kind', p_new ->> 'text'), 'UTF8')), 'hex');
-  is_origin boolean := false;
-BEGIN
-  IF known IS NULL THEN
-    SELECT s.id INTO known FROM statements s
-    WHERE s.project_id = p_project AND s.learning_space_id = p_space AND s.rule_key = digest AND s.state <> 'revoked';
-  END IF;
-  IF known IS NULL THEN
-    IF (SELECT count(*) FROM statements s WHERE s.project_id = p_project AND s.learning_space_id = p_space) >= ${STATEMENTS_MAX} THEN
-      RETURN NULL;
-    END IF;${findOrCreateSkill("(p_new ->> 'skill')", "(p_new ->> 'description')", "(p_new ->> 'skill_id')::uuid")}
-    INSERT INTO statements AS s (project_id, learning_space_id, id, skill_id, rule_key, statement_kind, state, author, pinned, text, marker, origins, supports, contradicts, created_at, updated_at)
-    VALUES (p_project, p_space, (p_new ->> 'id')::uuid, skill, digest, p_new ->> 'kind', 'proposed', 'model', false, p_new ->> 'text', p_new ->> 'marker', p_new -> 'origins', 0, 0, now(), now())
-    ON CONFLICT (project_id, learning_space_id, rule_key) DO UPDATE
-    SET state = 'proposed', skill_id = excluded.skill_id, text = excluded.text, marker = excluded.marker, author = excluded.author, origins = excluded.origins
-    RETURNING s.id INTO known;
-    is_origin := true;
-  END IF;
-  PERFORM FROM statements s WHERE s.project_id = p_project AND s.id = known AND s.state <> 'revoked' FOR UPDATE;
-  IF NOT FOUND THEN
-    RETURN NULL;
-  END IF;
-  INSERT INTO statement_cites AS c (project_id, learning_space_id, statement_id, session_id, seq, polarity, quote, is_origin)
-  SELECT p_project, p_space, known, r.session_id, r.seq, p_polarity, r.quote, is_origin
-  FROM jsonb_to_recordset(p_cites) AS r (session_id uuid, seq bigint, quote text)
-  ON CONFLICT (project_id, statement_id, session_id, seq) DO NOTHING;${recountText('s.id = known')}
-  RETURN (SELECT json_build_object('id', s.id, 'kind', s.statement_kind, 'state', s.state, 'author', s.author, 'marker', s.marker,
-    'contradicts', s.contradicts, 'supporters', ${independent('+')}, 'contradictors', ${independent('-')})
-  FROM statements s WHERE s.project_id = p_project AND s.id = known);
-END`,
-)
+export const APPLY_DELTA = storedFunctionIn('learning/model/apply_learning_delta.sql', {
+  statements_max: String(STATEMENTS_MAX),
+  find_or_create_skill: findOrCreateSkill(
+    "(p_new ->> 'skill')",
+    "(p_new ->> 'description')",
+    "(p_new ->> 'skill_id')::uuid",
+  ),
+  recount: recountText('s.id = known'),
+  independent_supporters: independent('+'),
+  independent_contradictors: independent('-'),
+})
 
 export const SET_STATE = prepared(
   'set_statement_state',

@@ -2,7 +2,7 @@ import { type ListPosition, type ListStatement, listStatement, writtenInSql } fr
 import { timestamps, timestampText } from '../../lists/resource_json.js'
 import type { Parameter } from '../../postgres/database.js'
 import { prepared } from '../../postgres/statement.js'
-import { storedFunction } from '../../postgres/stored_function.js'
+import { storedFunctionIn } from '../../postgres/stored_function.js'
 
 /** Citations that a statement is shown with. */
 const CITES_SHOWN_MAX = 100
@@ -81,35 +81,10 @@ export function recountText(which: string): string {
   WHERE s.project_id = p_project AND ${which};`
 }
 
-/**
- * A person's own statement: active and pinned. The same words again are the same statement. Answer: its id; null if
- * there is no such space; empty if the space is full.
- */
-export const ADD_STATEMENT = storedFunction(
-  'add_statement',
-  `p_project uuid, p_space uuid, p_id uuid, p_skill_id uuid, p_skill text, p_description text,
-  p_kind text, p_text text`,
-  `DECLARE
-  skill uuid;
-  known uuid;
-  digest text := encode(sha256(convert_to(concat_ws(E'\\n', 'person', p_skill, p_kind, p_text), 'UTF8')), 'hex');
-BEGIN
-  PERFORM FROM learning_spaces l WHERE l.project_id = p_project AND l.id = p_space FOR NO KEY UPDATE;
-  IF NOT FOUND THEN
-    RETURN NULL;
-  END IF;
-  SELECT s.id INTO known FROM statements s WHERE s.project_id = p_project AND s.learning_space_id = p_space AND s.rule_key = digest;
-  IF FOUND THEN
-    RETURN known;
-  END IF;
-  IF (SELECT count(*) FROM statements s WHERE s.project_id = p_project AND s.learning_space_id = p_space) >= ${STATEMENTS_MAX} THEN
-    RETURN '';
-  END IF;${findOrCreateSkill('p_skill', 'p_description', 'p_skill_id')}
-  INSERT INTO statements AS s (project_id, learning_space_id, id, skill_id, rule_key, statement_kind, state, author, pinned, text, supports, contradicts, created_at, updated_at)
-  VALUES (p_project, p_space, p_id, skill, digest, p_kind, 'active', 'person', true, p_text, 0, 0, now(), now());
-  RETURN p_id;
-END`,
-)
+export const ADD_STATEMENT = storedFunctionIn('learning/statements/add_statement.sql', {
+  statements_max: String(STATEMENTS_MAX),
+  find_or_create_skill: findOrCreateSkill('p_skill', 'p_description', 'p_skill_id'),
+})
 
 /**
  * What a person's change of a statement does, in one transaction. Parameters of each: $1 project. Whoever keeps a version
@@ -170,30 +145,7 @@ FROM statements s JOIN skills k ON k.project_id = $1 AND k.id = s.skill_id
 WHERE s.project_id = $1 AND s.learning_space_id = $2 AND s.state = 'active' ORDER BY s.supports DESC, s.id LIMIT $3`,
 )
 
-/** What a session says of statements that it used. Answer: how many of them the space has, or why not: no_space, no_session. */
-export const ADD_FEEDBACK = storedFunction(
-  'add_statement_feedback',
-  'p_project uuid, p_space uuid, p_session uuid, p_statements uuid[], p_helped boolean',
-  `DECLARE
-  known bigint;
-BEGIN
-  PERFORM FROM learning_spaces l WHERE l.project_id = p_project AND l.id = p_space FOR KEY SHARE;
-  IF NOT FOUND THEN
-    RETURN 'no_space';
-  END IF;
-  PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR KEY SHARE;
-  IF NOT FOUND THEN
-    RETURN 'no_session';
-  END IF;
-  INSERT INTO statement_feedback AS f (project_id, learning_space_id, statement_id, session_id, helped, created_at)
-  SELECT p_project, p_space, s.id, p_session, p_helped, now()
-  FROM statements s WHERE s.project_id = p_project AND s.learning_space_id = p_space AND s.id = ANY (p_statements) AND s.state <> 'revoked'
-  ORDER BY s.id
-  ON CONFLICT (project_id, statement_id, session_id) DO UPDATE SET helped = excluded.helped;
-  GET DIAGNOSTICS known = ROW_COUNT;
-  RETURN known;
-END`,
-)
+export const ADD_FEEDBACK = storedFunctionIn('learning/statements/add_statement_feedback.sql')
 
 /** Versions of a space's skills, newest first. Parameters: $1 project, $2 space, $3 created_at and $4 id to begin behind, $5 how many. */
 export const LIST_VERSIONS = prepared(
@@ -207,68 +159,6 @@ WHERE v.project_id = $1 AND v.learning_space_id = $2 AND (v.created_at, v.id) < 
 ORDER BY v.created_at DESC, v.id DESC LIMIT $5`,
 )
 
-/**
- * Deletes up to so many citations of sessions that go, and what rests on them: a statement that a model worded when it
- * was shown one of them, cited or not, or that has no support left loses its words, a rule's what one of them had shown, as do the versions of skills that it was in. A skill that has none but such
- * statements loses its name, which may be that of a tool that only those sessions called. Answer: citations, statements.
- */
-export const ERASE_CITES = storedFunction(
-  'erase_statement_cites',
-  'p_project uuid, p_sessions uuid[], p_rows_max bigint',
-  `DECLARE
-  cites bigint;
-  touched uuid[];
-  first_cited uuid[];
-  revoked uuid[];
-  spaces uuid[];
-  empty uuid[];
-  worded uuid[];
-  reworded uuid[];
-BEGIN
-  worded := ARRAY(SELECT s.id FROM statements s
-    WHERE s.project_id = p_project AND s.origins ?| p_sessions::text[] ORDER BY s.id LIMIT p_rows_max);
-  SELECT array_agg(DISTINCT f.learning_space_id) INTO spaces FROM (
-    SELECT c.learning_space_id FROM statement_cites c WHERE c.project_id = p_project AND c.session_id = ANY (p_sessions)
-    UNION ALL
-    SELECT s.learning_space_id FROM statements s WHERE s.project_id = p_project AND s.id = ANY (worded)) f;
-  PERFORM FROM learning_spaces l WHERE l.project_id = p_project AND l.id = ANY (spaces) ORDER BY l.id FOR NO KEY UPDATE;
-  WITH gone AS (
-    DELETE FROM statement_cites AS c WHERE c.project_id = p_project AND c.ctid = ANY (ARRAY(
-      SELECT o.ctid FROM statement_cites o WHERE o.project_id = p_project AND o.session_id = ANY (p_sessions) LIMIT p_rows_max))
-    RETURNING c.statement_id, c.is_origin
-  )
-  SELECT count(*), coalesce(array_agg(DISTINCT g.statement_id), '{}'), coalesce(array_agg(DISTINCT g.statement_id) FILTER (WHERE g.is_origin), '{}')
-  INTO cites, touched, first_cited FROM gone g;
-  IF cites = 0 AND cardinality(worded) = 0 THEN
-    RETURN '0,0,0';
-  END IF;
-  touched := touched || worded;
-  PERFORM FROM statements s WHERE s.project_id = p_project AND s.id = ANY (touched) ORDER BY s.id FOR UPDATE;${recountText('s.id = ANY (touched)')}
-  SELECT coalesce(array_agg(s.id), '{}') INTO revoked FROM statements s
-  WHERE s.project_id = p_project AND s.id = ANY (touched) AND s.author <> 'person' AND s.state <> 'revoked'
-    AND (s.supports = 0 OR s.id = ANY (first_cited) AND NOT s.pinned OR s.id = ANY (worded) AND s.author = 'model' OR s.state = 'active' AND NOT s.pinned AND s.supports < 2);
-  -- Of a rule's statement, the error stays: other sessions had the same.
-  WITH mended AS (
-    UPDATE statements AS s SET origins = NULL,
-      text = CASE WHEN s.author = 'rule' THEN split_part(s.text, '”. ', 1) || CASE WHEN s.text LIKE '%”. %' THEN '”.' ELSE '' END ELSE s.text END
-    WHERE s.project_id = p_project AND s.id = ANY (worded) RETURNING s.id, s.author
-  )
-  SELECT coalesce(array_agg(m.id), '{}') INTO reworded FROM mended m WHERE m.author = 'rule';
-  UPDATE skill_versions AS v SET text = NULL, statements = '{}', reason = 'A session that it was learnt from was deleted.', author = 'erasure'
-  WHERE v.project_id = p_project AND v.learning_space_id = ANY (spaces) AND v.statements ?| (revoked || reworded)::text[];
-  IF cardinality(revoked) > 0 THEN
-    UPDATE statements AS s SET state = 'revoked', text = '', marker = NULL, pinned = false
-    WHERE s.project_id = p_project AND s.id = ANY (revoked);
-    SELECT array_agg(k.id) INTO empty FROM skills k
-    WHERE k.project_id = p_project AND k.source = 'learnt'
-      AND k.id = ANY (ARRAY(SELECT s.skill_id FROM statements s WHERE s.project_id = p_project AND s.id = ANY (revoked)))
-      AND NOT EXISTS (SELECT FROM statements s WHERE s.project_id = p_project AND s.learning_space_id = k.learning_space_id
-        AND s.skill_id = k.id AND s.state <> 'revoked');
-    UPDATE skills AS k SET name = 'revoked-' || k.id::text, description = '', updated_at = now()
-    WHERE k.project_id = p_project AND k.id = ANY (empty);
-    UPDATE skill_versions AS v SET text = NULL
-    WHERE v.project_id = p_project AND v.skill_id = ANY (empty) AND v.learning_space_id = ANY (spaces);
-  END IF;
-  RETURN concat(cites, ',', cardinality(revoked), ',', cardinality(worded));
-END`,
-)
+export const ERASE_CITES = storedFunctionIn('learning/statements/erase_statement_cites.sql', {
+  recount: recountText('s.id = ANY (touched)'),
+})

@@ -1,0 +1,39 @@
+-- Writes the tokens of messages of a session where others are stored, and moves its total by the difference. The head is
+-- locked first, as in every change of a session, so that nothing is retracted meanwhile; doing it again changes nothing.
+-- A retracted message has its tokens for copies that end ahead of its retraction. Answer: the difference; null without
+-- such a session.
+CREATE OR REPLACE FUNCTION {name}(
+  p_project uuid,
+  p_session uuid,
+  p_seqs bigint[],
+  p_tokens int[]
+)
+RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
+AS $function$
+#variable_conflict use_column
+DECLARE
+  before record;
+  difference bigint := 0;
+BEGIN
+  PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN NULL;
+  END IF;
+  FOR place IN 1 .. cardinality(p_seqs) LOOP
+    SELECT e.tokens, e.retracted_by INTO before FROM entries e
+    WHERE e.project_id = p_project AND e.session_id = p_session AND e.seq = p_seqs[place];
+    CONTINUE WHEN NOT FOUND OR before.tokens = p_tokens[place];
+    UPDATE entries AS e SET tokens = p_tokens[place]
+    WHERE e.project_id = p_project AND e.session_id = p_session AND e.seq = p_seqs[place];
+    IF before.retracted_by IS NULL THEN
+      difference := difference + p_tokens[place] - before.tokens;
+    END IF;
+  END LOOP;
+  IF difference <> 0 THEN
+    UPDATE session_heads AS h SET total_tokens = h.total_tokens + difference
+    WHERE h.project_id = p_project AND h.session_id = p_session;
+  END IF;
+  RETURN difference::text;
+END
+$function$
