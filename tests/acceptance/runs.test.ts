@@ -389,13 +389,13 @@ describe('the client', () => {
 
   it('stops work whose lease was lost, and releases one that it still holds', async () => {
     const annals = new Annals({ url: service.node.url, token })
-    const lost = annals.runs.withLease(session, { owner: 'a', ttl_ms: 1_000 }, async ({ signal }) => {
+    const lost = annals.runs.withLease(session, { owner: 'a', ttl_ms: 9_000 }, async ({ signal }) => {
       expectOk(await take('a'))
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
       return (signal.reason as { error: string }).error
     })
     expect(await lost).toBe('fenced')
-    await annals.runs.withLease(session, { owner: 'a', ttl_ms: 1_000 }, () => Promise.resolve())
+    await annals.runs.withLease(session, { owner: 'a', ttl_ms: 9_000 }, () => Promise.resolve())
     expect(await run()).toMatchObject({ state: 'idle' })
     expect(expectOk(await take('b')).owner).toBe('b')
   })

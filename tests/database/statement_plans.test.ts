@@ -1,3 +1,4 @@
+import type { QueryResult } from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { REQUEST_SETTINGS } from '../../packages/server/src/postgres/pool_settings.ts'
 import type { Statement } from '../../packages/server/src/postgres/statement.ts'
@@ -153,21 +154,18 @@ async function scans(
     for (const [setting, value] of Object.entries(settings))
       await connection.query(`SET ${setting} = ${value}`)
     for (const { name, text } of statements) {
-      await connection.query(`PREPARE examined AS ${text}`)
-      const { rows } = await connection.query(
-        `SELECT coalesce(array_length(parameter_types, 1), 0) AS count FROM pg_prepared_statements WHERE name = 'examined'`,
+      const parameters = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)))
+      const nulls = Array.from({ length: parameters }, () => 'NULL').join(', ')
+      const results = await connection.query(
+        `PREPARE examined AS ${text}\n; EXPLAIN (FORMAT JSON) EXECUTE examined${nulls && `(${nulls})`}; DEALLOCATE examined`,
       )
-      const nulls = Array.from({ length: rows[0].count }, () => 'NULL').join(', ')
-      const explained = await connection.query(
-        `EXPLAIN (FORMAT JSON) EXECUTE examined${nulls && `(${nulls})`}`,
-      )
+      const explained = (results as unknown as QueryResult[])[1]!
       const plan = explained.rows[0]['QUERY PLAN'][0].Plan as Plan
       const reads = unbounded(plan, second).filter(
         (what) =>
           !(name in READS_ALL) || (/without its|not looked up/.test(what) && !/^end_overdue_/.test(name)),
       )
       found.push(...reads.map((what) => `${name}: ${what}`))
-      await connection.query('DEALLOCATE examined')
     }
   })
   return [...new Set(found)]
