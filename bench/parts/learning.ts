@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { hasOutcomeEvidence, LexicalIndex } from '@annals/learning'
+import { hasOutcomeEvidence } from '@annals/learning'
+import { findByTask } from '@annals/recall'
 import { gullible, honest } from '../../lab/model_scripts.ts'
 import { startModelServer } from '../../lab/model_server.ts'
 import { POISON } from '../../lab/poison.ts'
@@ -160,11 +161,12 @@ function sameTask(runs: readonly Run[]): Figure[] {
       .map(({ content }) => content)
       .join('\n')
   const asked = runs.filter((run) => runs.some((other) => other !== run && other.group === run.group))
+  const find = findByTask(runs, text)
   const hits = [0, 0]
   for (const run of asked) {
-    const index = new LexicalIndex<Run>()
-    for (const other of runs) if (other !== run) index.add(other, text(other))
-    const near = index.find(text(run), 3)
+    const near = find(text(run))
+      .filter((other) => other !== run)
+      .slice(0, 3)
     hits[0]! += Number(near[0]?.group === run.group)
     hits[1]! += Number(near.some(({ group }) => group === run.group))
   }

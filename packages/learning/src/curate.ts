@@ -1,5 +1,6 @@
+import { wordsOf } from '@annals/messages/search'
+import { findByTask } from '@annals/recall'
 import type { PassedStatement } from './gates.js'
-import { LexicalIndex, wordsOf } from './lexical_index.js'
 
 /** A statement that a space has. */
 export interface KnownStatement {
@@ -29,10 +30,11 @@ export function nearestStatements(
   candidates: readonly PassedStatement[],
   known: readonly KnownStatement[],
 ): KnownStatement[] {
-  const index = new LexicalIndex<KnownStatement>()
-  for (const statement of known) index.add(statement, statement.text)
+  const find = findByTask(known, ({ text }) => text)
   const near = candidates.flatMap(({ text }) =>
-    index.find(text, NEAREST_MAX).filter((statement) => sharesWords(text, statement.text)),
+    find(text)
+      .slice(0, NEAREST_MAX)
+      .filter((statement) => sharesWords(text, statement.text)),
   )
   return [...new Set(near)].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
@@ -62,7 +64,11 @@ export function deltasOf(
 }
 
 function sharesWords(one: string, other: string): boolean {
-  const [words, others] = [new Set(wordsOf(one)), new Set(wordsOf(other))]
+  const [words, others] = [wordSet(one), wordSet(other)]
   const shared = [...words].filter((word) => others.has(word)).length
   return shared >= SHARED_WORDS_MIN * Math.min(words.size, others.size)
+}
+
+function wordSet(text: string): Set<string> {
+  return new Set(wordsOf(text).map((word) => word.text))
 }

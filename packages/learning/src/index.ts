@@ -2,7 +2,6 @@ export { type Decision, type Delta, deltasOf, type KnownStatement, nearestStatem
 export { errorTemplate } from './error_template.js'
 export { type ErrorFinding, findErrors, type Quote, type RuleFindings } from './find_errors.js'
 export { type Candidate, type PassedStatement, passGates, type Refusal, wordsHeard } from './gates.js'
-export { LexicalIndex, wordsOf } from './lexical_index.js'
 export { hasOutcomeEvidence, type TaskRun } from './outcome_evidence.js'
 export { curatePrompt, type Prompt, reflectPrompt } from './prompts.js'
 export {

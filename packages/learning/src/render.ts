@@ -1,5 +1,5 @@
 import { estimateTokens } from '@annals/messages'
-import { LexicalIndex } from './lexical_index.js'
+import { findByTask } from '@annals/recall'
 import { oneLine } from './text.js'
 
 export const KINDS = ['procedure', 'pitfall', 'fact', 'preference'] as const
@@ -58,10 +58,8 @@ export interface SpaceStatement {
 
 /** What of a space fits the words of a task and the tokens; its statements come with the best supported first. */
 export function spaceContext(statements: readonly SpaceStatement[], q: string, tokens_max: number) {
-  const index = new LexicalIndex<SpaceStatement>()
-  for (const statement of statements) index.add(statement, `${statement.skill} ${statement.text}`)
   // Without words that any of them has, the best supported are the best guess.
-  const fitting = index.find(q, statements.length)
+  const fitting = findByTask(statements, ({ skill, text }) => `${skill} ${text}`)(q)
   const { text, tokens, shown } = renderContext(fitting.length > 0 ? fitting : statements, tokens_max)
   return { text, tokens, ids: shown.map(({ id }) => id), items: shown }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LexicalIndex, oneLine, renderContext, renderSkill, skillName, wordsOf } from '../src/index.js'
+import { oneLine, renderContext, renderSkill, skillName, spaceContext } from '../src/index.js'
 
 const SESSION = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
 
@@ -37,14 +37,30 @@ describe('a context', () => {
   })
 })
 
-describe('looking up by words', () => {
-  it('prefers rare words and short texts, and finds nothing without a shared word', () => {
-    const index = new LexicalIndex<string>()
-    for (const text of ['a seat on a train', 'a seat on a plane', '予約 の 変更']) index.add(text, text)
-    expect(index.find('train seat', 1)).toEqual(['a seat on a train'])
-    expect(index.find('変更したい', 3)).toEqual(['予約 の 変更'])
-    expect(index.find('zebra', 3)).toEqual([])
-    expect(wordsOf('Über-Maß 12')).toEqual(['über', 'maß', '12'])
+describe('the context of a space', () => {
+  const statement = (id: string, text: string) => ({
+    id,
+    text,
+    skill: 'travel',
+    kind: 'fact' as const,
+    supports: 1,
+  })
+  const statements = [
+    statement('seats', 'A seat on a plane costs more.'),
+    statement('refunds', 'Refunding insured passengers takes five days.'),
+    statement('trains', 'A seat on a train is free.'),
+    statement('japan', '予約の変更は無料です。'),
+  ]
+  const idsFor = (q: string) => spaceContext(statements, q, 10_000).ids
+
+  it('begins with what is about the task, whatever the form of its words, and has no statement without any', () => {
+    expect(idsFor('Please find me a train seat!')).toEqual(['trains', 'seats'])
+    expect(idsFor('the passenger wants a "refund" -quickly')).toEqual(['refunds'])
+    expect(idsFor('予約を変更したい')).toEqual(['japan'])
+  })
+
+  it('has the best supported ones where no word is known, or none tells anything', () => {
+    for (const q of ['zebra', '?!', '', 'of the']) expect(idsFor(q)).toEqual(statements.map(({ id }) => id))
   })
 })
 

@@ -1,5 +1,6 @@
 export { SCORE } from './constants.js'
 export { type AskedDate, gainOf, readDates } from './dates.js'
+export { findByTask } from './find_by_task.js'
 export { lineOf } from './line.js'
 export { type AskedWord, formsOf, type Question, readQuestion } from './question.js'
 export { type Lines, type ScoredEntry, type ScoredSession, scoreLines } from './score.js'

@@ -40,6 +40,21 @@ export function readQuestion(query: string, now: number = Date.now()): Question 
     for (const [index, word] of term.words.entries())
       asked.push({ word, is_prefix: term.is_prefix && index === last })
   }
+  const words = tellingWords(asked)
+  if (words.length === 0)
+    throw new InvalidQuery(
+      excluded.length === 0
+        ? 'must have at least one word'
+        : 'must have at least one word to look for, beside those to be without',
+    )
+  const count = words.length + [...required, ...excluded].reduce((sum, term) => sum + term.words.length, 0)
+  if (count > 2 * QUERY_WORDS_MAX || words.length > QUERY_WORDS_MAX)
+    throw new InvalidQuery(`has more than ${QUERY_WORDS_MAX} words that say what is asked for`)
+  return { words, required, excluded, dates: readDates(query, now) }
+}
+
+/** Each word once, with its stems; without stop words, if others remain. */
+export function tellingWords(asked: readonly Omit<AskedWord, 'stems'>[]): AskedWord[] {
   const language = languageOfWords(asked.map(({ word }) => word))
   const telling = asked.filter(({ word, is_prefix }) => is_prefix || !isStopWord(word, language))
   const words = new Map<string, AskedWord>()
@@ -47,16 +62,7 @@ export function readQuestion(query: string, now: number = Date.now()): Question 
     const stems = one.is_prefix ? [] : stemsOfAsked(one.word, language)
     words.set(`${one.word}${one.is_prefix ? '*' : ''}`, { ...one, stems })
   }
-  if (words.size === 0)
-    throw new InvalidQuery(
-      excluded.length === 0
-        ? 'must have at least one word'
-        : 'must have at least one word to look for, beside those to be without',
-    )
-  const count = words.size + [...required, ...excluded].reduce((sum, term) => sum + term.words.length, 0)
-  if (count > 2 * QUERY_WORDS_MAX || words.size > QUERY_WORDS_MAX)
-    throw new InvalidQuery(`has more than ${QUERY_WORDS_MAX} words that say what is asked for`)
-  return { words: [...words.values()], required, excluded, dates: readDates(query, now) }
+  return [...words.values()]
 }
 
 /** How a word may stand in the line of an entry: as itself, or as one of its stems. */
