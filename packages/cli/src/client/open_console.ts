@@ -64,8 +64,8 @@ export function openerOf(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): str
   return env.DISPLAY || env.WAYLAND_DISPLAY ? 'xdg-open' : undefined
 }
 
-/** The link is in a file of the user's own: every user of the machine can read what a program is called with. */
-async function showInBrowser(link: string): Promise<boolean> {
+/** Returns whether there is a display. The link is in a file of the user's own: every user of the machine can read what a program is called with. */
+export async function showInBrowser(link: string): Promise<boolean> {
   const program = openerOf(process.platform, process.env)
   if (program === undefined) return false
   const directory = await mkdtemp(join(tmpdir(), 'annals-console-'))

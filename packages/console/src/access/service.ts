@@ -67,7 +67,7 @@ export function signIn(body: { code: string } | { token: string }): Promise<Acco
   return ask('/console/sign_in', { method: 'POST', body })
 }
 
-/** Signs out of a project, or of ADMIN. */
-export function signOut(of: string): Promise<void> {
+/** Signs out of a project, or of ADMIN. The answer may have an address at which the session at the issuer ends. */
+export function signOut(of: string): Promise<{ end_session_url?: string }> {
   return ask('/console/sign_out', { method: 'POST', body: { of } })
 }

@@ -14,12 +14,14 @@ export function ProjectSwitcher() {
     navigate('/sessions')
   }
   const leave = async () => {
+    let left: Awaited<ReturnType<typeof signOut>>
     try {
-      await signOut(project?.project_id ?? ADMIN)
+      left = await signOut(project?.project_id ?? ADMIN)
     } catch (error) {
       // The cookie is still there: nobody may believe to have signed out.
       return say(`Not signed out: ${(error as Error).message}`)
     }
+    if (left.end_session_url) return location.assign(left.end_session_url)
     if (project) change({ do: 'close', project_id: project.project_id })
     else change({ do: 'administrate', is_admin: false })
     navigate('/')

@@ -113,8 +113,16 @@ export const FORGET_EXPIRED_SIGN_INS = prepared(
  */
 export const TAKE_SIGN_IN_CODE = prepared(
   'take_sign_in_code',
-  `DELETE FROM api_keys AS k WHERE k.token_hash = $1 AND k.origin = 'sign_in_code' AND k.expires_at > now()
+  `DELETE FROM api_keys AS k WHERE k.token_hash = $1 AND k.origin = 'sign_in_code' AND k.member_id IS NULL AND k.expires_at > now()
 RETURNING k.project_id`,
+)
+
+/** The same for a code of a person, which signs in a command line and opens no console. */
+export const TAKE_LOGIN_CODE = prepared(
+  'take_login_code',
+  `DELETE FROM api_keys AS k
+WHERE k.token_hash = $1 AND k.origin = 'sign_in_code' AND k.member_id IS NOT NULL AND k.revoked_at IS NULL AND k.expires_at > now()
+RETURNING k.project_id, k.member_id`,
 )
 
 /** Puts off the end of a session that is used. In UTC, since Citus takes no function of a column that a time zone changes. Parameters: $1 project, $2 its SHA-256. */

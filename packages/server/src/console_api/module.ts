@@ -16,13 +16,14 @@ export const CONSOLE_MODULE: Module = {
           ...kits,
           tokens,
           adminSessions,
-          has_issuer: issuer !== undefined,
+          issuer,
           refuse: () => undefined,
         }
         const oidc = issuer && (await import('./oidc_routes.js'))
         return {
           open: (app) => {
             oidc?.oidcRoutes(app, { ...kits, issuer: issuer!, adminSessions })
+            oidc?.loginRoute(app, kits)
             return consoleRoutes(app, parts)
           },
         }

@@ -5,6 +5,7 @@ import { NoQuery, Strict } from '../contract/schema.js'
 import { AnnalsError } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
 import type { AppServer } from '../http/app_server.js'
+import type { Issuer } from '../people/issuer.js'
 import type { SharedDatabase } from '../postgres/database.js'
 import type { TokenDirectory } from '../projects/authenticate.js'
 import { isSameToken } from '../projects/authenticate.js'
@@ -35,8 +36,8 @@ export interface SignInParts {
   tokens: TokenDirectory
   /** If there is an admin token. */
   adminSessions: AdminSessions | undefined
-  /** Whether people sign in at an issuer. */
-  has_issuer?: boolean
+  /** At which people sign in, if one is configured. */
+  issuer: Issuer | undefined
   database: SharedDatabase
 }
 
@@ -91,7 +92,7 @@ export function sessionRoutes(app: AppServer, parts: SignInParts): void {
       }
       const is_admin = (await adminSessions?.renew(admin)) ?? false
       if (is_admin) keep(reply, ADMIN, admin)
-      return answer(reply, JSON.stringify({ projects, is_admin, has_issuer: parts.has_issuer }))
+      return answer(reply, JSON.stringify({ projects, is_admin, has_issuer: parts.issuer !== undefined }))
     },
   )
 
@@ -104,11 +105,16 @@ export function sessionRoutes(app: AppServer, parts: SignInParts): void {
     },
     async (request, reply) => {
       const { of } = request.body
-      const token = sessionsIn(request.headers).get(of)
+      const sessions = sessionsIn(request.headers)
+      const token = sessions.get(of)
+      const grant = of === ADMIN || token === undefined ? undefined : await tokens.findNow(token, request)
       if (of === ADMIN) await adminSessions?.end(token)
       else if (token !== undefined) await endSession({ database, project_id: of }, token)
       if (token !== undefined) keep(reply, of, undefined)
-      return answer(reply, '{}')
+      // With the last session of a person that this browser has; that of a key or the operator was never at the issuer.
+      const isLast = grant?.person !== undefined && sessions.size === 1
+      const end_session_url = isLast ? await parts.issuer?.endSessionUrl() : undefined
+      return answer(reply, JSON.stringify({ end_session_url }))
     },
   )
 }

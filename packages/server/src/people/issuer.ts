@@ -50,6 +50,8 @@ interface Begun {
   state: string
   nonce: string
   verifier: string
+  /** The challenge of a command line for which somebody signs in. */
+  login?: string | undefined
 }
 
 /** The issuer at which people sign in: OpenID Connect with a code, PKCE, and whatever it says signed and verified. */
@@ -58,11 +60,11 @@ export class Issuer {
 
   constructor(private readonly config: IssuerConfig) {}
 
-  /** Where to send the browser, and what it must keep until it is back. */
-  async begin(): Promise<{ url: string; kept: string }> {
+  /** Where to send the browser, and what it must keep until it is back. `login`: comes back with it. */
+  async begin(login?: string): Promise<{ url: string; kept: string }> {
     const oidc = await import('openid-client')
     const config = await this.configuration()
-    const begun: Begun = {
+    const begun = {
       state: oidc.randomState(),
       nonce: oidc.randomNonce(),
       verifier: oidc.randomPKCECodeVerifier(),
@@ -77,15 +79,18 @@ export class Issuer {
       code_challenge: await oidc.calculatePKCECodeChallenge(begun.verifier),
       code_challenge_method: 'S256',
     })
-    return { url: url.href, kept: await this.seal('sign-in', { ...begun }, SIGN_IN_TIME) }
+    return {
+      url: url.href,
+      kept: await this.seal('sign-in', { ...begun, ...(login && { login }) }, SIGN_IN_TIME),
+    }
   }
 
   /** `query`: with which the browser came back; `kept`: what it kept. @throws SignInRefused */
-  async finish(query: string, kept: string): Promise<Identity> {
+  async finish(query: string, kept: string): Promise<{ identity: Identity; login: string | undefined }> {
     const oidc = await import('openid-client')
     const config = await this.configuration()
     try {
-      const { state, nonce, verifier } = await this.open<Begun>('sign-in', kept)
+      const { state, nonce, verifier, login } = await this.open<Begun>('sign-in', kept)
       const url = new URL(`${this.config.public_url}${CALLBACK_PATH}${query}`)
       const tokens = await oidc.authorizationCodeGrant(config, url, {
         pkceCodeVerifier: verifier,
@@ -93,7 +98,7 @@ export class Issuer {
         expectedNonce: nonce,
         idTokenExpected: true,
       })
-      return await this.identityOf(config, tokens, undefined)
+      return { identity: await this.identityOf(config, tokens, undefined), login }
     } catch (cause) {
       throw cause instanceof SignInRefused ? cause : new SignInRefused('refused', { cause })
     }
@@ -111,6 +116,19 @@ export class Issuer {
       const isOver = error instanceof oidc.ResponseBodyError && error.error === 'invalid_grant'
       if (isOver || error instanceof SignInRefused) return undefined
       throw error
+    }
+  }
+
+  /** Where somebody ends the session at the issuer as well. Undefined: it names no such place, or does not answer. */
+  async endSessionUrl(): Promise<string | undefined> {
+    const oidc = await import('openid-client')
+    try {
+      const config = await this.configuration()
+      if (!config.serverMetadata().end_session_endpoint) return undefined
+      const url = oidc.buildEndSessionUrl(config)
+      return /^https?:$/.test(url.protocol) ? url.href : undefined
+    } catch {
+      return undefined
     }
   }
 

@@ -1,0 +1,84 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import Type, { type Static } from '#typebox'
+import { Name, Strict } from '../contract/schema.js'
+import { AnnalsError } from '../errors.js'
+import type { Kits } from '../module.js'
+import type { Database } from '../postgres/database.js'
+import { issueToken, storeToken } from '../projects/projects.js'
+import { hashToken, SCOPES } from '../projects/tokens/token.js'
+import { FORGET_EXPIRED_SIGN_INS, TAKE_LOGIN_CODE } from './console_queries.js'
+import { nameOfProject } from './sign_in.js'
+
+/**
+ * How `annals login` gets a personal token, also over SSH. It invents a verifier and leads a browser, on any machine, to
+ * /console/oidc/start with the digest of it, the challenge. Whoever signs in at the issuer is shown a code and pastes it into
+ * the terminal. Code and verifier together are exchanged for a token, once: neither a code that somebody reads nor an
+ * address that somebody else sent is worth anything alone.
+ */
+const CODE_BYTES = 32
+const CODE_MINUTES_MAX = 5
+const TOKEN_DAYS = 90
+const MINUTE_MS = 60_000
+const BASE64URL_OF_32 = '^[A-Za-z0-9_-]{43}$'
+
+export const CHALLENGE = new RegExp(BASE64URL_OF_32)
+
+export const LoginBody = Strict({
+  code: Type.String({ pattern: BASE64URL_OF_32 }),
+  verifier: Type.String({ pattern: BASE64URL_OF_32 }),
+  name: Name,
+})
+
+/** What is stored instead of the code, as a hash: no console and no other command line knows how it goes on. */
+const boundCode = (challenge: string, code: string) => `login:${challenge}:${code}`
+
+export async function createLoginCode(
+  database: Database,
+  { member_id, project_id }: { member_id: string; project_id: string },
+  challenge: string,
+): Promise<string> {
+  await database.query(FORGET_EXPIRED_SIGN_INS, [])
+  const code = randomBytes(CODE_BYTES).toString('base64url')
+  const expires_at = new Date(Date.now() + CODE_MINUTES_MAX * MINUTE_MS).toISOString()
+  const request = { name: 'login code', scopes: [], expires_at, member_id }
+  await storeToken(database, project_id, boundCode(challenge, code), request, 'sign_in_code')
+  return code
+}
+
+/** Exchanges a code and the verifier of its challenge for a personal token, as JSON. @throws AnnalsError unauthorized */
+export async function takeLoginCode(
+  database: Kits['database'],
+  { body, address }: Pick<FastifyRequest, 'address'> & { body: Static<typeof LoginBody> },
+): Promise<string> {
+  const challenge = createHash('sha256').update(body.verifier).digest('base64url')
+  const hash = hashToken(boundCode(challenge, body.code))
+  const [taken] = await database.of('sign_in').query(TAKE_LOGIN_CODE, [hash])
+  if (!taken)
+    throw new AnnalsError(
+      'unauthorized',
+      `This code has been used, is older than ${CODE_MINUTES_MAX} minutes, or was made for another \`annals login\`. Run it again.`,
+    )
+  const [project_id, member_id] = [taken.project_id!, taken.member_id!]
+  const expires_at = new Date(Date.now() + TOKEN_DAYS * 86_400_000).toISOString()
+  const request = { name: body.name, scopes: SCOPES, expires_at, member_id }
+  const actor = `member ${member_id} by \`annals login\`, from ${address}`
+  const json = await issueToken(database.of('operator'), actor, project_id, request)
+  const project = await nameOfProject({ database: database.of('sign_in'), project_id })
+  return `{"project":${JSON.stringify(project)},${json.slice(1)}`
+}
+
+const escaped = (text: string) => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
+
+/** Shows somebody the codes, by project. */
+export function loginPage(email: string, codes: Array<[project: string, code: string]>): string {
+  const rows = codes.map(([project, code]) => `<dt>${escaped(project)}</dt><dd><code>${code}</code></dd>`)
+  return `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Sign in the command line</title>
+<h1>Sign in the command line</h1>
+<p>You are ${escaped(email)}. Paste the code of a project into the terminal in which you ran <code>annals login</code>. It works there, once, within ${CODE_MINUTES_MAX} minutes.</p>
+<dl>${rows.join('')}</dl>
+<p>If you did not run <code>annals login</code>, close this page. Give the code to nobody: whoever sent you here would act as you.</p>
+</html>
+`
+}
