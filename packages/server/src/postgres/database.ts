@@ -16,13 +16,11 @@ import { type GroupedRead, GroupedReads } from './grouped_reads.js'
 import { HostedClient } from './hosts.js'
 import type { WithObjects } from './object_store.js'
 import { connectionOptions, statementBounds } from './pool_settings.js'
-import { driverSocket, NotExecuted, type Row, runPrepared } from './prepared_query.js'
+import { driverSocket, NotExecuted, type Parameter, type Row, runPrepared } from './prepared_query.js'
 import type { ConnectionTarget, ServerTraits } from './single_connection.js'
 import { isBrief, isRead, type Statement } from './statement.js'
 
-export { type ConnectionTarget, DatabaseAway, type Row }
-
-export type Parameter = string | number | boolean | null | Buffer | ReadonlyArray<string | number | null>
+export { type ConnectionTarget, DatabaseAway, type Parameter, type Row }
 
 /** Runs statements: the pool, or one connection inside a transaction. */
 export interface Queryable extends WithObjects {

@@ -1,5 +1,4 @@
-import type { Parameter } from './database.js'
-import type { Row } from './prepared_query.js'
+import type { Parameter, Row } from './prepared_query.js'
 import type { Statement } from './statement.js'
 
 /** Fewer are not divided among connections. */

@@ -96,6 +96,8 @@ function lengthAt(bytes: Buffer, at: number): number {
   return at + HEAD_BYTES <= bytes.length ? 1 + bytes.readUInt32BE(at + 1) : UNKNOWN
 }
 
+export type Parameter = string | number | boolean | null | Buffer | ReadonlyArray<string | number | null>
+
 /** Rows come as text and null only: numbers and JSON that pass through must not become JavaScript numbers. */
 export type Row = Record<string, string | null>
 
