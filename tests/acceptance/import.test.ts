@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { startAnnals } from '../harness/annals_process.ts'
 import { useClientCommands } from '../harness/client_commands.ts'
+import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
 
 const service = useSharedService()
@@ -150,6 +151,28 @@ describe('annals import', () => {
       ({ type, retracted_by }) => retracted_by === undefined && type !== 'annals.retraction',
     )
     expect((await to.list('show', copy.id)).map(contentOf)).toEqual(live.map(contentOf))
+  })
+
+  it('exports the bytes that the service exports, those of attachments included', async () => {
+    const { token } = await importer()
+    const api = await service.newClient({ token })
+    const { id } = expectOk(await api.createSession({}), 201)
+    const bytes = Buffer.alloc(48 * 1024, 7).toString('base64')
+    const content = [{ type: 'image_url', image_url: { url: `data:image/png;base64,${bytes}` } }]
+    const blob = { role: 'user', content }
+    const message = await api.request('POST', `/api/v1/session/${id}/messages`, { body: { blob } })
+    expect(message.status, message.text).toBe(201)
+    await api.request('POST', `/api/v1/session/${id}/events`, { body: { type: 'a} note', data: {} } })
+    for (const format of ['atif', 'openai', 'anthropic', 'jsonl']) {
+      const path = join(commands.directory, `image.${format}`)
+      const args = ['export', '--format', format, '--session', id, '--output', path]
+      const { code, stderr } = await commands.annals(args, { ANNALS_TOKEN: token })
+      const asked = await api.request('GET', `/api/v1/session/${id}/export?format=${format}`)
+      const written = await readFile(path, 'utf8')
+      // Compared without printing what differs: it is long.
+      expect([code, written === asked.text, written.includes(bytes)]).toEqual([0, true, true])
+      if (format !== 'atif' && format !== 'jsonl') expect(stderr).toContain('1 × event a} note')
+    }
   })
 
   it('stores nothing with --dry-run, and needs no service for it', async () => {

@@ -1,6 +1,6 @@
 import { fileOutput, OutputClosed, streamOutput } from '@annals/archive'
 import type { Annals, Session } from '@annals/client'
-import { type ExportFormat, exportSession, type Omissions } from '@annals/importers'
+import type { ExportFormat, Omissions } from '@annals/importers'
 import { AnnalsError } from 'annals/dist/errors.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { countOf } from '../terminal/count.js'
@@ -8,12 +8,12 @@ import { showProgress } from '../terminal/progress.js'
 import { visible } from '../terminal/visible.js'
 import { type ConnectionOptions, connect } from './connection.js'
 import { findSession } from './pick_session.js'
-import { knownUsers } from './user_names.js'
 
 const RETRIES = 5
 const PAGE_MAX = 200
-const ENTRIES_MAX = 1_000
-const WRITE_LENGTH = 64 * 1024
+/** The end of a session's file, which has what was left out. */
+const END_BYTES = 256 * 1024
+const LEFT_OUT = '"omitted":'
 
 export interface ExportSessionsOptions extends ConnectionOptions {
   format: ExportFormat
@@ -25,23 +25,18 @@ export interface ExportSessionsOptions extends ConnectionOptions {
 /** Writes sessions in another format, read through a service, and says what the format left out. */
 export async function exportSessions(options: ExportSessionsOptions, signal: AbortSignal): Promise<void> {
   const { annals } = await connect(options, RETRIES)
-  const users = await knownUsers(annals)
   const output = options.output === '-' ? streamOutput(process.stdout) : await fileOutput(options.output)
   const progress = showProgress('Exporting', 'sessions', 0)
   const omitted: Omissions = new Map()
   let count = 0
   try {
-    for await (const session of sessionsOf(annals, options)) {
-      const user = session.user_id === null ? undefined : (options.user ?? users.get(session.user_id))
-      const entries = annals.sessions.timeline(session.id, { limit: ENTRIES_MAX }, { signal })
-      let text = ''
-      for await (const part of exportSession({ session, user, entries }, options.format, omitted)) {
-        text += part
-        if (text.length < WRITE_LENGTH) continue
-        await output.write(Buffer.from(text))
-        text = ''
+    for await (const { id } of sessionsOf(annals, options)) {
+      let end = Buffer.alloc(0)
+      for await (const piece of annals.sessions.export(id, { format: options.format }, { signal })) {
+        await output.write(Buffer.from(piece))
+        end = Buffer.concat([end, piece]).subarray(-END_BYTES)
       }
-      await output.write(Buffer.from(text))
+      addOmissions(omitted, options.format === 'jsonl' ? '' : String(end))
       count += 1
       progress.update(count)
     }
@@ -57,6 +52,28 @@ export async function exportSessions(options: ExportSessionsOptions, signal: Abo
     progress.stop()
   }
   process.stderr.write(`Exported ${countOf(count, 'sessions')}.\n${leftOut(options.format, omitted)}`)
+}
+
+/** Adds what the end of a file names. */
+function addOmissions(omitted: Omissions, end: string): void {
+  const from = end.lastIndexOf(LEFT_OUT)
+  if (from < 0) return
+  const text = end.slice(from + LEFT_OUT.length)
+  // A kind of event may have braces in its name.
+  for (let to = text.indexOf('}'); to >= 0; to = text.indexOf('}', to + 1)) {
+    const counts = /^[}\s]*$/.test(text.slice(to + 1)) ? parsed(text.slice(0, to + 1)) : undefined
+    if (counts === undefined) continue
+    for (const [what, many] of Object.entries(counts)) omitted.set(what, (omitted.get(what) ?? 0) + many)
+    return
+  }
+}
+
+function parsed(text: string): Record<string, number> | undefined {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 async function* sessionsOf(annals: Annals, options: ExportSessionsOptions): AsyncGenerator<Session> {
