@@ -30,6 +30,8 @@ export interface Format {
   shape?: 'lines' | 'document'
   /** Members of a document whose arrays are read element by element. */
   streamed?: readonly string[]
+  /** Archives that are all of this format, and which of their files only repeat what others have. */
+  archive?: { readonly ending: RegExp; readonly repeats: RegExp }
   /** Whether a sample of a file is of this format. */
   knows(sample: JsonObject, head: Head): boolean
   open(output: Output, file: FileFacts): Parser

@@ -62,14 +62,17 @@ async function* readArchive(
 ): AsyncGenerator<ImportRecord, void> {
   let found = false
   const shared = new Map<string, unknown>()
+  const whole = FORMATS.find(({ archive }) => archive?.ending.test(name))
+  const inside = whole ? { ...options, format: options.format ?? whole.name } : options
   for await (const file of unzip(bytes)) {
+    if (whole?.archive?.repeats.test(file.name)) continue
     const inner = `${name}/${file.name}`
     if (file.reason !== undefined) {
       yield { kind: 'refused', place: { file: inner, line: 1 }, reason: file.reason }
       continue
     }
     try {
-      for await (const record of readFile({ name: inner, bytes: file.bytes }, options, shared)) {
+      for await (const record of readFile({ name: inner, bytes: file.bytes }, inside, shared)) {
         found = true
         yield record
       }

@@ -1,7 +1,8 @@
+import { strToU8, zipSync } from 'fflate'
 import { describe, expect, it } from 'vitest'
 import { FORMAT_NAMES } from '../src/format_names.ts'
 import { FORMATS } from '../src/formats.ts'
-import { outline, recordsOf, tallyOf } from './reading.ts'
+import { fixture, outline, recordsOf, tallyOf } from './reading.ts'
 
 describe('formats', () => {
   it('have the names that the command line shows', () => {
@@ -230,18 +231,20 @@ describe('inspect', () => {
       [
         "s1 {"agent":"inspect","task":"arithmetic","model":"openai/gpt-5","dataset":"sums","status":"success"}",
         "s2 below s1 {"agent":"inspect","task":"arithmetic","model":"openai/gpt-5","sample":1,"epoch":1}",
-        "s2 openai user",
-        "s2 openai assistant",
-        "s2 openai tool",
+        "s2 openai user at 15:00:00",
+        "s2 openai assistant at 15:00:03",
+        "s2 openai tool at 15:00:07",
         "s2 source.inspect.model (noise) at 15:00:00",
+        "s2 source.inspect.tool (noise) at 15:00:03",
         "s2 source.inspect.attachments (noise)",
         "s2 source.inspect.sample (noise) at 15:00:09",
         "s2 outcome at 15:00:09",
         "s3 below s1 {"agent":"inspect","task":"arithmetic","model":"openai/gpt-5","sample":2,"epoch":1}",
-        "s3 openai user",
-        "s3 openai assistant",
-        "s3 openai tool",
+        "s3 openai user at 15:00:00",
+        "s3 openai assistant at 15:00:03",
+        "s3 openai tool at 15:00:07",
         "s3 source.inspect.model (noise) at 15:00:00",
+        "s3 source.inspect.tool (noise) at 15:00:03",
         "s3 source.inspect.attachments (noise)",
         "s3 source.inspect.sample (noise) at 15:00:09",
         "s3 outcome at 15:00:09",
@@ -249,6 +252,29 @@ describe('inspect', () => {
         "s1 outcome at 15:00:10",
       ]
     `)
+  })
+
+  it('reads the files of an archive, but for those that only repeat others', async () => {
+    const { samples, eval: evaluation, plan, results, stats } = JSON.parse(String(fixture('inspect.json')))
+    const files = {
+      '_journal/start.json': { version: 2, eval: evaluation, plan },
+      'samples/1_epoch_1.json': samples[0],
+      '_journal/summaries/1.json': [{ id: 1, epoch: 1, input: '2+2?' }],
+      'summaries.json': [{ id: 1, epoch: 1, input: '2+2?' }],
+      'reductions.json': [{ scorer: 'match', samples: [{ value: 1, sample_id: 1 }] }],
+      'header.json': { version: 2, status: 'success', eval: evaluation, plan, results, stats },
+    }
+    const packed = zipSync(
+      Object.fromEntries(
+        Object.entries(files).map(([name, value]) => [name, strToU8(JSON.stringify(value))]),
+      ),
+    )
+    const records = await recordsOf('sums.eval', packed)
+    expect(records.filter(({ kind }) => kind === 'warning' || kind === 'refused')).toEqual([])
+    const whole = outline(await recordsOf('inspect.json'))
+    const read = outline(records)
+    expect(read).toEqual(expect.arrayContaining(whole.filter((line) => /^s2 (?!below)/.test(line))))
+    expect(read).toContain('s1 source.inspect.reductions (noise)')
   })
 })
 

@@ -14,6 +14,7 @@ export const INSPECT: Format = {
   title: 'evaluation logs of Inspect (.json and .eval)',
   shape: 'document',
   streamed: ['samples'],
+  archive: { ending: /\.eval$/i, repeats: /(?:^|\/)summaries(?:\.json$|\/)/ },
   knows: (sample) => isLog(sample) || isSample(sample),
   open: (output, file) => new InspectParser(output, file),
 }
@@ -31,6 +32,8 @@ class InspectParser implements Parser {
   read(value: unknown, { member }: Piece): void {
     if (!isJsonObject(value)) return
     if (member === 'samples' || isSample(value)) this.sample(value)
+    else if (member === undefined && !isLog(value) && !isStart(value))
+      this.out.raw(this.key, 'reductions', value, { noise: true })
     else this.log(value, member === '')
   }
 
@@ -69,7 +72,9 @@ class InspectParser implements Parser {
       changed_at: at,
     })
     const attached = objectIn(attachments)
-    for (const [index, message] of listIn(messages).entries()) this.message(key, index, message, attached)
+    const times = timesIn(objectsIn(listIn(events)))
+    for (const [index, message] of listIn(messages).entries())
+      this.message(key, index, message, attached, times)
     for (const [index, event] of listIn(events).entries()) {
       const { event: kind, uuid: native, timestamp } = objectIn(event)
       this.out.raw(key, String(kind), event, {
@@ -85,12 +90,38 @@ class InspectParser implements Parser {
     this.out.end(key)
   }
 
-  private message(key: string, index: number, message: unknown, attached: JsonObject): void {
+  private message(
+    key: string,
+    index: number,
+    message: unknown,
+    attached: JsonObject,
+    times: (message: JsonObject) => unknown,
+  ): void {
     const whole = isEmpty(attached) ? message : withAttachments(message, attached)
     const blob = chatMessageOf(whole)
     const native = textIn(objectIn(message).id) ?? index
-    if (blob === undefined) this.out.raw(key, 'message', message, { native })
-    else this.out.message(key, 'openai', blob, { native, meta: { inspect: metaOf(objectIn(whole), blob) } })
+    const at = times(objectIn(message))
+    const meta = { inspect: metaOf(objectIn(whole), blob ?? {}) }
+    if (blob === undefined) this.out.raw(key, 'message', message, { native, at })
+    else this.out.message(key, 'openai', blob, { native, at, meta })
+  }
+}
+
+/** When a message was said: only the events of its sample tell. What nothing tells of was said at once after the last. */
+function timesIn(events: JsonObject[]): (message: JsonObject) => unknown {
+  const times = new Map<string, unknown>()
+  const calls = events.filter(({ event }) => event === 'model')
+  let last: unknown = calls[0]?.timestamp
+  for (const { timestamp, completed, output } of calls)
+    for (const choice of objectsIn(listIn(objectIn(output).choices))) {
+      const id = textIn(objectIn(choice.message).id)
+      if (id !== undefined) times.set(id, completed ?? timestamp)
+    }
+  for (const { event, id, timestamp, completed } of events)
+    if (event === 'tool' && textIn(id) !== undefined) times.set(`call ${id}`, completed ?? timestamp)
+  return ({ id, role, tool_call_id }) => {
+    last = times.get(role === 'tool' ? `call ${tool_call_id}` : String(id)) ?? last
+    return last
   }
 }
 
@@ -138,6 +169,11 @@ function isLog(sample: JsonObject): boolean {
     textIn(sample.eval.task) !== undefined &&
     ('version' in sample || 'status' in sample)
   )
+}
+
+/** The beginning of a log in an archive. */
+function isStart({ eval: evaluation, plan }: JsonObject): boolean {
+  return isJsonObject(evaluation) && isJsonObject(plan)
 }
 
 function isSample(sample: JsonObject): boolean {
