@@ -34,6 +34,17 @@ describe('annals append', () => {
     ])
   })
 
+  it('shows what was stored late where it happened, and as JSON in the order of the log', async () => {
+    const id = await newSession()
+    for (const [n, minute] of ['2', '3', '1'].entries()) {
+      const at = ['--occurred-at', `2024-02-29T12:0${minute}:00Z`]
+      await annals(['append', id, '--type', `minute_${minute}`, '--data', `{"n":${n}}`, ...at])
+    }
+    const { stdout } = await annals(['show', id, '--no-json'])
+    expect(stdout.match(/minute_\d/g)).toEqual(['minute_1', 'minute_2', 'minute_3'])
+    expect((await values('show', id)).map(({ seq }) => seq)).toEqual([1, 2, 3])
+  })
+
   it('keeps every digit there and back', async () => {
     const id = await newSession()
     const data = '{"number":12345678901234567890.123456789012345678901}'

@@ -52,6 +52,23 @@ describe.skipIf(!CHROMIUM)(
       await expect.poll(() => outline().locator('.is-here').innerText()).not.toContain('step_201')
     })
 
+    it('has what was stored late where it happened', async () => {
+      const { page } = tab
+      const late = expectOk(await api.createSession({}), 201).id
+      const call = (name: string, minute: number) => ({
+        ...{ kind: 'event', type: 'tool_call', data: { id: name, name, arguments: {}, result: 'found' } },
+        occurred_at: `2026-01-02T03:0${minute}:00Z`,
+      })
+      expectOk(
+        await sessionLog(api, late).batch([call('second', 2), call('third', 3), call('first', 1)]),
+        201,
+      )
+      await page.goto(`${service.node.url}/console/sessions/${late}`)
+      await outline().getByRole('button', { name: 'first' }).waitFor()
+      expect(await outline().locator('.outline-title').allInnerTexts()).toEqual(['first', 'second', 'third'])
+      await page.goto(`${service.node.url}/console/sessions/${id}`)
+    })
+
     it('leads from one failure to the next, and shows the failed calls alone, in the log too', async () => {
       const { page } = tab
       await page.goto(`${service.node.url}/console/sessions/${id}`)

@@ -5,7 +5,7 @@ import { type Output, tell } from '../terminal/output.js'
 import { TimelineText } from './timeline_text.js'
 
 const PAGE_MAX = 200
-/** How many entries to wait for the results of an entry's calls, which are shown with the calls. */
+/** How many entries to wait for the results of an entry's calls, which are shown with the calls, and for what was stored late. */
 const AHEAD_MAX = 200
 
 /** Which part of a log to print. */
@@ -18,7 +18,10 @@ export interface TimelineChoice {
   tool?: number
 }
 
-/** Prints the entries of a session in order, in memory that does not grow with the session. */
+/**
+ * Prints the entries of a session in memory that does not grow with it: in the order in which they happened, as far as
+ * what was stored late stands within a few hundred entries; those of which nobody said when, after the one before them.
+ */
 export async function printEntries(
   annals: Annals,
   session_id: string,
@@ -39,17 +42,20 @@ export async function printEntries(
     output.lines(text.entry(entry))
     printed += 1
   }
-  const waiting: ReadEntry[] = []
+  const waiting: Array<{ read: ReadEntry; at: string }> = []
+  let at = ''
   for await (const item of items) {
     const read = reader.read(item)
+    at = item.occurred_at ?? at
     // What a stream goes on with is printed where it began, however many entries there are.
     const is_told = read.blocks.every((block) => block.kind === 'streamed' && block.is_repeat)
-    if (!is_told || read.blocks.length === 0) waiting.push(read)
+    if (!is_told || read.blocks.length === 0)
+      waiting.splice(waiting.findLastIndex((earlier) => earlier.at <= at) + 1, 0, { read, at })
     if (waiting.length <= AHEAD_MAX) continue
-    print(waiting.shift()!)
+    print(waiting.shift()!.read)
     await output.taking()
   }
-  waiting.forEach(print)
+  for (const { read } of waiting) print(read)
   if (printed === 0) tell('No entry matches.')
 }
 

@@ -44,7 +44,8 @@ export function Outline(props: {
   const [here, setHere] = useState(1)
   /** On a narrow screen, where it lies over the log. */
   const [is_open, setOpen] = useState(false)
-  const lines = useMemo(() => linesOf(reading, only_failed), [reading, only_failed])
+  const moments = useMemo(() => momentsOf(read), [read])
+  const lines = useMemo(() => inTime(linesOf(reading, only_failed), moments), [reading, only_failed, moments])
   const is_part = read.length < last_seq
   const { calls, failures } = (is_part && counted) || {
     calls: reading.calls.length,
@@ -57,14 +58,12 @@ export function Outline(props: {
     estimateSize: () => LINE_PX,
     overscan: 10,
   })
-  const place = lines.findLastIndex(({ seq }) => seq <= here)
+  const place = nearest(lines, here)
   useImperativeHandle(ref, () => ({ follow: setHere }), [])
   useEffect(() => {
     if (place >= 0) virtualizer.scrollToIndex(place, { align: 'auto' })
   }, [place, virtualizer])
-  const [began, ended] = [read[0], read.at(-1)].map((item) =>
-    Date.parse(item?.occurred_at ?? item?.created_at ?? ''),
-  )
+  const { began, ended } = moments
   return (
     <nav className={`outline ${is_open ? 'is-open' : ''}`} aria-label="Tool calls and events">
       <button
@@ -128,7 +127,7 @@ export function Outline(props: {
                   </span>
                   {line.state === 'is-failed' && <span className="outline-state">failed</span>}
                   <span className="outline-seq mono">{countText(line.seq)}</span>
-                  <Span line={line} began={began!} ended={ended!} />
+                  <Span line={line} began={began} ended={ended} />
                 </button>
               )
             })}
@@ -147,7 +146,7 @@ export function Outline(props: {
 /** When in the session the call was made, and how much of its time it took: together, a waterfall. */
 function Span({ line, began, ended }: { line: Line; began: number; ended: number }) {
   if (!(ended > began) || line.to <= line.from) return null
-  const share = (at: number) => `${(100 * (at - began)) / (ended - began)}%`
+  const share = (at: number) => `${Math.min(Math.max((100 * (at - began)) / (ended - began), 0), 100)}%`
   const style = { left: share(line.from), right: `calc(100% - ${share(line.to)})` }
   return <span className="outline-span" style={style} title={durationText(line.to - line.from)} />
 }
@@ -181,7 +180,43 @@ function linesOf({ entries, calls }: Reading, only_failed: boolean): Line[] {
         to: 0,
       }),
     )
-  return [...shown, ...events].sort((a, b) => a.seq - b.seq)
+  return [...shown, ...events]
+}
+
+interface Moments {
+  /** When each entry happened, by seq, in ms. */
+  of: Map<number, number>
+  began: number
+  ended: number
+}
+
+/** Of an entry of which nobody said when, it was at once after the one before it. */
+function momentsOf(read: TimelineItem[]): Moments {
+  const of = new Map<number, number>()
+  let [began, ended] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  let at: number | undefined
+  for (const { seq, occurred_at, created_at } of read) {
+    if (occurred_at) at = Date.parse(occurred_at)
+    of.set(seq, at ?? 0)
+    began = Math.min(began, at ?? Date.parse(created_at))
+    if (at !== undefined) ended = Math.max(ended, at)
+  }
+  if (at === undefined) ended = Date.parse(read.at(-1)?.created_at ?? '')
+  return { of, began, ended }
+}
+
+/** What was stored late stands where it happened. */
+function inTime(lines: Line[], { of }: Moments): Line[] {
+  const at = ({ seq }: Line) => of.get(seq) ?? 0
+  return lines.sort((a, b) => (at(a) === at(b) ? a.seq - b.seq : at(a) - at(b)))
+}
+
+/** The place of the last line in the log up to a seq, or -1. */
+function nearest(lines: Line[], seq: number): number {
+  return lines.reduce(
+    (best, line, index) => (line.seq <= seq && line.seq >= (lines[best]?.seq ?? 0) ? index : best),
+    -1,
+  )
 }
 
 function lineOf({ seq, name, arguments: given, number, verdict, created_at, result }: ToolCall): Line {
