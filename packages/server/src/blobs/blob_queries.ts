@@ -1,5 +1,5 @@
 import { planned, prepared } from '../postgres/statement.js'
-import { storedFunction, storedFunctionIn } from '../postgres/stored_function.js'
+import { storedFunctionIn } from '../postgres/stored_function.js'
 
 const KEPT = "interval '24 hours'"
 
@@ -22,46 +22,20 @@ const DELETE_UPLOAD = `
     INSERT INTO discarded_objects AS d (project_id, id, discarded_at) VALUES (p_project, p_id, now());
   END IF;`
 
-/**
- * Adds the next chunk of an upload; the first one begins it. Its commit does not wait for the disk: that of FINISH_BLOB
- * does, and what was committed before it is then on the disk as well.
- */
-export const ADD_BLOB_CHUNK = storedFunction(
-  'add_blob_chunk',
-  'p_project uuid, p_id uuid, p_n int, p_data bytea',
-  `BEGIN
-  PERFORM set_config('synchronous_commit', 'off', true);${ADD_CHUNK}
-  RETURN '';
-END`,
-)
+export const ADD_BLOB_CHUNK = storedFunctionIn('blobs/add_blob_chunk.sql', {
+  add_chunk: ADD_CHUNK,
+})
 
 export const FINISH_BLOB = storedFunctionIn('blobs/finish_blob.sql', {
   add_chunk: ADD_CHUNK,
   delete_upload: DELETE_UPLOAD,
 })
 
-/** A blob that is sent again is kept as if it were new. Answer: its bytes; null if there is none. */
-export const TOUCH_BLOB = storedFunction(
-  'touch_blob',
-  'p_project uuid, p_sha256 text',
-  `DECLARE
-  found_bytes bigint;
-BEGIN
-  UPDATE blobs AS b SET unreferenced_since = now() WHERE b.project_id = p_project AND b.sha256 = p_sha256 AND b.unreferenced_since IS NOT NULL;
-  SELECT b.bytes INTO found_bytes FROM blobs b WHERE b.project_id = p_project AND b.sha256 = p_sha256;
-  RETURN found_bytes::text;
-END`,
-)
+export const TOUCH_BLOB = storedFunctionIn('blobs/touch_blob.sql')
 
-export const DISCARD_UPLOAD = storedFunction(
-  'discard_upload',
-  'p_project uuid, p_id uuid',
-  `DECLARE
-  is_object boolean;
-BEGIN${DELETE_UPLOAD}
-  RETURN NULL;
-END`,
-)
+export const DISCARD_UPLOAD = storedFunctionIn('blobs/discard_upload.sql', {
+  delete_upload: DELETE_UPLOAD,
+})
 
 export const FIND_BLOBS = prepared(
   'find_blobs',

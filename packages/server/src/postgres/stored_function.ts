@@ -71,6 +71,7 @@ export function storedFunctionIn(
   tables: readonly string[] = [],
 ): StoredFunction {
   const text = fill(sqlFile(path), values)
+  const [head = ''] = text.split('$function$', 1)
   const parameters = parametersIn(text)
   const name = basename(path, '.sql')
   const full_name = versioned(name, tables.length === 0 ? text : text + ON_SHARDS)
@@ -79,7 +80,7 @@ export function storedFunctionIn(
     name: full_name,
     definition: fill(text, inPlace),
     ...(tables.length > 0 && { definition_on_cluster: onShards(full_name, parameters, text, tables) }),
-    statement: { ...statementOf(name, full_name, parameters.length), writes: true },
+    statement: { ...statementOf(name, full_name, parameters.length), writes: !/\bSTABLE\b/.test(head) },
   }
 }
 

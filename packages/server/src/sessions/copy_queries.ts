@@ -3,7 +3,7 @@ import { insertTerms } from '../lists/listed.js'
 import { timestampText } from '../lists/resource_json.js'
 import { rememberAnswer, SESSION_LIST } from '../log/append/append_queries.js'
 import { prepared } from '../postgres/statement.js'
-import { storedFunction } from '../postgres/stored_function.js'
+import { storedFunctionIn } from '../postgres/stored_function.js'
 import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'
 import { expiryText } from './expiry_queries.js'
 import { refuseReservedId } from './session_queries.js'
@@ -69,40 +69,9 @@ function makeCopyText(given: Readonly<Record<CopyValue, string>>): string {
     ${copiedId(given.last_message, 'p_copy')}, ${given.bytes}, ${given.last_seq});${insertTerms(SESSION_LIST, 'p_project', '(SELECT made.id, made.user_id, made.parent_id, made.configs, made.created_at)')};${markChanges('p_project', '(SELECT p_copy AS session_id)', { isNew: true })};`
 }
 
-/**
- * Copies a session with a short log, up to `p_up_to_seq` or its end. The lock on its head keeps deletions away, so
- * that the log stays as the head says; appends go on. `p_copy` is the id of the copy, `p_body` may have configs for
- * it; `p_user` (an identifier), `p_new_user` (an id for it) and `p_key` may be null. Answer: JSON; null if there is no
- * such session, or its log ends before, or is longer than `p_entries_max` or `p_bytes_max`.
- */
-export const COPY_SHORT_SESSION = storedFunction(
-  'copy_short_session',
-  `p_project uuid, p_session uuid, p_copy uuid, p_up_to_seq bigint, p_user text, p_new_user uuid,
-  p_body jsonb, p_key text, p_request_hash text, p_entries_max bigint, p_bytes_max bigint`,
-  `DECLARE
-  head record;
-  log record;
-  source record;
-  made record;
-  owner uuid;
-  until bigint;
-  origin text;
-  answer text;
-BEGIN
-  SELECT h.last_seq, h.updated_at INTO head
-  FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR KEY SHARE;
-  until := coalesce(p_up_to_seq, head.last_seq);
-  IF head.last_seq IS NULL OR until > least(head.last_seq, p_entries_max) THEN
-    RETURN NULL;
-  END IF;
-  SELECT coalesce(sum(o.bytes), 0) AS bytes, coalesce(sum(o.tokens) FILTER (WHERE (o.retracted_by <= until) IS NOT TRUE), 0) AS tokens,
-     ${LAST_MESSAGE} AS last_message INTO log
-  FROM entries o WHERE o.project_id = p_project AND o.session_id = p_session AND o.seq <= until;
-  IF log.bytes > p_bytes_max THEN
-    RETURN NULL;
-  END IF;
-  SELECT s.user_id, s.configs, s.disable_task_tracking, s.expires_in_s INTO source
-  FROM sessions s WHERE s.project_id = p_project AND s.id = p_session;${makeCopyText({
+export const COPY_SHORT_SESSION = storedFunctionIn('sessions/copy_short_session.sql', {
+  last_message: LAST_MESSAGE,
+  make_copy: makeCopyText({
     user: 'source.user_id',
     configs: 'source.configs',
     disable_task_tracking: 'source.disable_task_tracking',
@@ -112,16 +81,13 @@ BEGIN
     last_message: 'log.last_message',
     updated_at: 'head.updated_at',
     bytes: 'log.bytes',
-  })}
-  INSERT INTO entries AS e (${ENTRY_COLUMNS})
-  SELECT ${copiedEntryText('o.project_id', 'p_copy', 'until')}
-  FROM entries o
-  WHERE o.project_id = p_project AND o.session_id = p_session AND o.seq <= until;
-  ${copyReferencesText('p_project', 'p_session', 'p_copy', '0', 'until')};
-  answer := ${answerJson('p_session', 'p_copy')};${rememberAnswer('p_copy')}
-  RETURN answer;
-END`,
-)
+  }),
+  entry_columns: ENTRY_COLUMNS,
+  copied_entry: copiedEntryText('o.project_id', 'p_copy', 'until'),
+  copy_references: copyReferencesText('p_project', 'p_session', 'p_copy', '0', 'until'),
+  answer_json: answerJson('p_session', 'p_copy'),
+  remember_answer: rememberAnswer('p_copy'),
+})
 
 /**
  * An existing session, and whether it is the copy that a request with its id as use_uuid asks for: `agrees` is true or
@@ -224,21 +190,8 @@ RETURNING x.session_id`,
   ),
 } as const
 
-/** Makes the copy's session and head. Answer: JSON; null: see FIND_OR_CREATE_OWNER. */
-export const MAKE_COPIED_SESSION = storedFunction(
-  'make_copied_session',
-  `p_project uuid, p_session uuid, p_copy uuid, p_user text, p_new_user uuid, p_body jsonb,
-  p_owner uuid, p_configs jsonb, p_disable_task_tracking boolean, p_expires_in_s int,
-  p_last_seq bigint, p_total_tokens bigint, p_updated_at timestamptz, p_bytes bigint`,
-  `DECLARE
-  made record;
-  owner uuid;
-  origin text;
-  last_message uuid;
-BEGIN
-  SELECT o.id INTO last_message FROM entries o
-  WHERE o.project_id = p_project AND o.session_id = p_session AND o.kind = 'message' AND o.seq <= p_last_seq
-  ORDER BY o.seq DESC LIMIT 1;${makeCopyText({
+export const MAKE_COPIED_SESSION = storedFunctionIn('sessions/make_copied_session.sql', {
+  make_copy: makeCopyText({
     user: 'p_owner',
     configs: 'p_configs',
     disable_task_tracking: 'p_disable_task_tracking',
@@ -248,10 +201,9 @@ BEGIN
     last_message: 'last_message',
     updated_at: 'p_updated_at',
     bytes: 'p_bytes',
-  })}
-  RETURN ${answerJson('p_session', 'p_copy')};
-END`,
-)
+  }),
+  answer_json: answerJson('p_session', 'p_copy'),
+})
 
 /** Makes a copy with all its entries a session, in one transaction and in this order. */
 export const FINISH_COPY = {

@@ -1,7 +1,7 @@
 import { markChanges } from '../changes/mark_changes.js'
 import { sessionJson } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
-import { storedFunction } from '../postgres/stored_function.js'
+import { storedFunctionIn } from '../postgres/stored_function.js'
 
 /** SQL: the end of so many seconds from a time; null if there is no end. */
 export function expiryText(time: string, seconds: string): string {
@@ -13,25 +13,12 @@ export function expiresInText(body: string): string {
   return `(${body} ->> 'expires_in_s')::numeric::integer`
 }
 
-/** Sets when a session expires, which touches it. Answer: the session as JSON; null if there is no such session. */
-export const SET_EXPIRY = storedFunction(
-  'set_expiry',
-  'p_project uuid, p_session uuid, p_body jsonb',
-  `DECLARE
-  expires_in integer := ${expiresInText('p_body')};
-  made record;
-  made_head record;
-BEGIN
-  UPDATE session_heads AS h SET updated_at = greatest(now(), h.updated_at)
-  WHERE h.project_id = p_project AND h.session_id = p_session RETURNING h.* INTO made_head;
-  IF NOT FOUND THEN
-    RETURN NULL;
-  END IF;
-  UPDATE sessions AS s SET expires_in_s = expires_in, expiry_due_at = ${expiryText('now()', 'expires_in')}
-  WHERE s.project_id = p_project AND s.id = p_session RETURNING s.* INTO made;${markChanges('p_project', '(SELECT p_session AS session_id)')};
-  RETURN ${sessionJson('made', 'made_head')};
-END`,
-)
+export const SET_EXPIRY = storedFunctionIn('sessions/set_expiry.sql', {
+  expires_in: expiresInText('p_body'),
+  expiry: expiryText('now()', 'expires_in'),
+  mark_changes: markChanges('p_project', '(SELECT p_session AS session_id)'),
+  session_json: sessionJson('made', 'made_head'),
+})
 
 /**
  * Sessions that may have expired, the longest due first. One of the few statements that ask every project: for

@@ -23,7 +23,7 @@ import {
 } from '../log/append/append_queries.js'
 import { aggregated } from '../postgres/column_aggregates.js'
 import { composedOnce, prepared } from '../postgres/statement.js'
-import { storedFunction } from '../postgres/stored_function.js'
+import { storedFunctionIn } from '../postgres/stored_function.js'
 import { checkFenceText } from '../runs/lease_queries.js'
 import { runJson } from '../runs/run_queries.js'
 import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'
@@ -57,39 +57,21 @@ const HOLD_PARENT = `
     END IF;
   END IF;`
 
-/**
- * Creates a session with its head, its user if new, and its idempotency key. `p_id` is the session's, `p_user` an
- * identifier or null, `p_new_user` an id for a new user, `p_key` may be null. Answer: the session as JSON; empty: its
- * parent does not exist; null: see FIND_OR_CREATE_OWNER.
- */
-export const CREATE_SESSION = storedFunction(
-  'create_session',
-  'p_project uuid, p_id uuid, p_user text, p_new_user uuid, p_body jsonb, p_key text, p_request_hash text',
-  `DECLARE
-  owner uuid;
-  parent uuid := (p_body ->> 'parent')::uuid;
-  expires_in integer := ${expiresInText('p_body')};
-  made record;
-  made_head record;
-  answer text;
-BEGIN
-  -- Looked at before a user is created, so that a refused request leaves none.
-  IF parent IS NOT NULL AND NOT EXISTS (
-    SELECT FROM session_heads h WHERE h.project_id = p_project AND h.session_id = parent) THEN
-    RETURN '';
-  END IF;${FIND_OR_CREATE_OWNER}${HOLD_PARENT}
-  INSERT INTO sessions AS s (project_id, id, user_id, parent_id, expires_in_s, expiry_due_at, configs,
-    disable_task_tracking, created_at)
-  VALUES (p_project, p_id, owner, parent, expires_in, ${expiryText('now()', 'expires_in')}, coalesce(nullif(p_body -> 'configs', 'null'), '{}'),
-    coalesce((p_body ->> 'disable_task_tracking')::boolean, false), now())
-  RETURNING s.* INTO made;${refuseReservedId('p_id')}
-  INSERT INTO session_heads AS h (project_id, session_id, last_seq, total_tokens, updated_at)
-  VALUES (p_project, p_id, 0, 0, now())
-  RETURNING h.* INTO made_head;${insertTerms(SESSION_LIST, 'p_project', '(SELECT made.id, made.user_id, made.parent_id, made.configs, made.created_at)')};${markChanges('p_project', '(SELECT p_id AS session_id)', { isNew: true })};
-  answer := ${sessionJson('made', 'made_head')};${rememberAnswer('p_id')}
-  RETURN answer;
-END`,
-)
+export const CREATE_SESSION = storedFunctionIn('sessions/create_session.sql', {
+  expires_in: expiresInText('p_body'),
+  find_or_create_owner: FIND_OR_CREATE_OWNER,
+  hold_parent: HOLD_PARENT,
+  expiry: expiryText('now()', 'expires_in'),
+  refuse_reserved_id: refuseReservedId('p_id'),
+  insert_terms: insertTerms(
+    SESSION_LIST,
+    'p_project',
+    '(SELECT made.id, made.user_id, made.parent_id, made.configs, made.created_at)',
+  ),
+  mark_changes: markChanges('p_project', '(SELECT p_id AS session_id)', { isNew: true }),
+  session_json: sessionJson('made', 'made_head'),
+  remember_answer: rememberAnswer('p_id'),
+})
 
 /** Row: json, and the run as `run`. */
 export const READ_SESSION = prepared(
@@ -133,36 +115,18 @@ const CHANGE_CONFIGS = `${STORE_CONFIGS}
   UPDATE session_heads AS h SET updated_at = greatest(now(), h.updated_at)
   WHERE h.project_id = p_project AND h.session_id = p_session;${markChanges('p_project', '(SELECT p_session AS session_id)')};`
 
-/** Replaces the configs of a session. Answer: its id; null if there is no such session. */
-export const REPLACE_CONFIGS = storedFunction(
-  'replace_configs',
-  'p_project uuid, p_session uuid, p_fence bigint, p_body jsonb',
-  `DECLARE
-  head record;
-${CONFIGS_VARIABLES}
-BEGIN${LOCK_CONFIGS}
-  after := p_body -> 'configs';${CHANGE_CONFIGS}
-  RETURN before.id;
-END`,
-)
+export const REPLACE_CONFIGS = storedFunctionIn('sessions/replace_configs.sql', {
+  configs_variables: CONFIGS_VARIABLES,
+  lock_configs: LOCK_CONFIGS,
+  change_configs: CHANGE_CONFIGS,
+})
 
-/**
- * Merges into the configs of a session, unless the result exceeds `p_bytes_max`. Answer: the merged configs, empty if
- * they are too large; null if there is no such session.
- */
-export const MERGE_CONFIGS = storedFunction(
-  'merge_configs',
-  'p_project uuid, p_session uuid, p_fence bigint, p_body jsonb, p_bytes_max int',
-  `DECLARE
-  head record;
-${CONFIGS_VARIABLES}
-BEGIN${LOCK_CONFIGS}${mergeConfigs("(p_body -> 'configs')")}
-  IF octet_length(after::text) > p_bytes_max THEN
-    RETURN '';
-  END IF;${CHANGE_CONFIGS}
-  RETURN after;
-END`,
-)
+export const MERGE_CONFIGS = storedFunctionIn('sessions/merge_configs.sql', {
+  configs_variables: CONFIGS_VARIABLES,
+  lock_configs: LOCK_CONFIGS,
+  merge_configs: mergeConfigs("(p_body -> 'configs')"),
+  change_configs: CHANGE_CONFIGS,
+})
 
 /** What few sessions have: whether task tracking is disabled, and an object of the fields that are not null. */
 const RARE = `CASE WHEN t.disable_task_tracking OR t.expires_in_s IS NOT NULL OR t.parent_id IS NOT NULL OR t.forked_from IS NOT NULL

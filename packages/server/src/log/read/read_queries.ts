@@ -4,7 +4,7 @@ import { mergedJson, timestampText } from '../../lists/resource_json.js'
 import { aggregated, type Column, inUtc } from '../../postgres/column_aggregates.js'
 import type { Parameter } from '../../postgres/database.js'
 import { composedOnce, prepared, type Statement } from '../../postgres/statement.js'
-import { storedFunction } from '../../postgres/stored_function.js'
+import { storedFunctionIn } from '../../postgres/stored_function.js'
 
 /** Which entries of a session a page shows, and from where on. */
 export interface EntryPage {
@@ -238,39 +238,10 @@ export const READ_HEAD = prepared(
   'one row',
 )
 
-/**
- * Merges into a message's meta, unless the result exceeds `p_bytes_max`. The session's head is locked first, as in every
- * change of a session, and then the message is read: two at once lose nothing. Answer: null if there is no such session,
- * `no message`, `too large`, or the merged meta.
- */
-export const MERGE_MESSAGE_META = storedFunction(
-  'merge_message_meta',
-  'p_project uuid, p_session uuid, p_message uuid, p_body jsonb, p_bytes_max int',
-  `DECLARE
-  before record;
-  after jsonb;
-BEGIN
-  PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR UPDATE;
-  IF NOT FOUND THEN
-    RETURN NULL;
-  END IF;
-  SELECT e.seq, coalesce(e.patched_meta, e.meta) AS meta INTO before
-  FROM entries e
-  WHERE e.project_id = p_project AND e.session_id = p_session AND e.id = p_message AND e.kind = 'message';
-  IF NOT FOUND THEN
-    RETURN 'no message';
-  END IF;
-  SELECT ${mergedJson('before.meta', "(p_body -> 'meta')")} INTO after;
-  IF octet_length(after::text) > p_bytes_max THEN
-    RETURN 'too large';
-  END IF;
-  UPDATE entries AS e SET patched_meta = after, updated_at = greatest(now(), e.updated_at)
-  WHERE e.project_id = p_project AND e.session_id = p_session AND e.seq = before.seq;
-  UPDATE session_heads AS h SET updated_at = greatest(now(), h.updated_at)
-  WHERE h.project_id = p_project AND h.session_id = p_session;${markChanges('p_project', '(SELECT p_session AS session_id)')};
-  RETURN after;
-END`,
-)
+export const MERGE_MESSAGE_META = storedFunctionIn('log/read/merge_message_meta.sql', {
+  merged_json: mergedJson('before.meta', "(p_body -> 'meta')"),
+  mark_changes: markChanges('p_project', '(SELECT p_session AS session_id)'),
+})
 
 /** Row: total_tokens, is_counted_by_text, if it is still to be recounted. Parameters: $1 project, $2 session. */
 export const COUNT_TOKENS = prepared(

@@ -1,7 +1,7 @@
 import { dropTerms } from '../../lists/listed.js'
 import { SESSION_LIST } from '../../log/append/append_queries.js'
 import { prepared } from '../../postgres/statement.js'
-import { storedFunction } from '../../postgres/stored_function.js'
+import { storedFunctionIn } from '../../postgres/stored_function.js'
 import { expiryText } from '../expiry_queries.js'
 import { DROP_ACTIVITY } from '../last_activity_queries.js'
 
@@ -83,30 +83,9 @@ RETURNING 1 AS unlinked`,
  */
 const NOT_LEASED = '(x.leased_until IS NULL OR x.leased_until < now())'
 
-/**
- * Deletes up to `p_entries_max` entries of the remains of a session. Answer: the last remaining seq; null if another
- * run deleted the rest, or it is a copy in progress.
- */
-export const ERASE_SLICE_OF_ENTRIES = storedFunction(
-  'erase_slice_of_entries',
-  'p_project uuid, p_session uuid, p_entries_max bigint',
-  `DECLARE
-  until bigint;
-  remaining bigint;
-BEGIN
-  SELECT x.last_seq INTO until FROM erased_sessions x
-  WHERE x.project_id = p_project AND x.session_id = p_session AND ${NOT_LEASED} FOR UPDATE;
-  IF NOT FOUND THEN
-    RETURN NULL;
-  END IF;
-  remaining := greatest(until - p_entries_max, 0);
-  DELETE FROM entries AS e
-  WHERE e.project_id = p_project AND e.session_id = p_session AND e.seq > remaining AND e.seq <= until;
-  UPDATE erased_sessions AS x SET last_seq = remaining, leased_until = NULL
-  WHERE x.project_id = p_project AND x.session_id = p_session;
-  RETURN remaining;
-END`,
-)
+export const ERASE_SLICE_OF_ENTRIES = storedFunctionIn('sessions/erase/erase_slice_of_entries.sql', {
+  not_leased: NOT_LEASED,
+})
 
 /**
  * Deletes the remains of a session, one slice per statement, from the highest seq down. Each holds the row of
