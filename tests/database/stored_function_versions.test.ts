@@ -7,7 +7,18 @@ import { createTestDatabase, type TestDatabase } from '../harness/test_database.
 
 /** What a version of Annals has beside all that this one has. */
 const probe = (version: number) =>
-  storedFunction('probe', 'p_project uuid', `BEGIN\n  RETURN ${version};\nEND`)
+  storedFunction(
+    'probe',
+    `CREATE OR REPLACE FUNCTION {name}(
+  p_project uuid
+)
+RETURNS text LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RETURN ${version};
+END
+$function$`,
+  )
 const [FIRST, SECOND, THIRD] = [probe(1), probe(2), probe(3)]
 
 describe.skipIf(inject('testServer').mode === 'shared')('the stored functions of several versions', () => {

@@ -1,4 +1,4 @@
-import { storedFunction } from '../postgres/stored_function.js'
+import { sqlFile, storedFunction } from '../postgres/stored_function.js'
 
 /**
  * Takes copies from their writers, with their keys: what was written of them becomes remains of sessions (see
@@ -18,24 +18,5 @@ export const END_COPIES = {
 } as const
 
 function endCopies(name: string, ids: string, which: string) {
-  return storedFunction(
-    name,
-    `p_project uuid, ${ids} uuid[]`,
-    `DECLARE
-  ended uuid[] := '{}';
-  copy uuid;
-BEGIN
-  FOR copy IN
-    UPDATE erased_sessions AS x SET leased_until = NULL
-    WHERE x.project_id = p_project AND x.leased_until IS NOT NULL AND ${which}
-    RETURNING x.session_id
-  LOOP
-    ended := ended || copy;
-  END LOOP;
-  IF cardinality(ended) > 0 THEN
-    DELETE FROM idempotency_keys AS k WHERE k.project_id = p_project AND k.owner_id = ANY (ended);
-  END IF;
-  RETURN nullif(array_to_string(ended, ','), '');
-END`,
-  )
+  return storedFunction(name, sqlFile('log/end_copies.sql'), { ids, which })
 }

@@ -28,52 +28,25 @@ export interface StoredFunction {
   readonly statement: Statement
 }
 
-const BY_KEY = { enable_seqscan: 'off', enable_bitmapscan: 'off' }
-
 /**
- * Defines a function in PL/pgSQL that gives text. `parameters` are names and types as in SQL; the first is `p_project`, by which
- * the function is distributed. Where a name is both a column's and a variable's, the column is meant. The steps should
- * be simple: on Citus each is planned on the worker, under the worker's settings, and one that joins nothing
- * and contains no subquery is planned once. They find rows by indexes whatever the statistics say, unless `settings` of
- * the planner say otherwise; a function with settings of its own only reads.
+ * A function in PL/pgSQL that returns text, whole: its parameters one a line, its name {name}. `values`: what else the text
+ * names in braces. `tables`: those of the project's tables that it names in braces as well, because on a cluster their
+ * shards take their places: see citus/on_shards.sql. One that only reads says STABLE.
+ *
+ * The first parameter is `p_project`, by which the function is distributed. Where a name is both a column's and a
+ * variable's, the column is meant. The steps should be simple: on Citus each is planned on the worker, under the worker's
+ * settings, and one that joins nothing and contains no subquery is planned once. They find rows by indexes whatever the
+ * statistics say, unless the function sets the planner otherwise.
  */
 export function storedFunction(
   name: string,
-  parameters: string,
-  body: string,
-  settings?: Readonly<Record<string, string>>,
-): StoredFunction {
-  const typed = parameters.split(/,\s*/)
-  const shape = `(${typed.join(', ')}) RETURNS text
-LANGUAGE plpgsql ${settings ? 'STABLE ' : ''}${Object.entries(settings ?? BY_KEY)
-    .map(([setting, value]) => `SET ${setting} = ${value}`)
-    .join(' ')}
-AS $function$
-#variable_conflict use_column
-${body}
-$function$`
-  const full_name = versioned(name, shape)
-  return {
-    name: full_name,
-    definition: `CREATE OR REPLACE FUNCTION ${full_name}${shape}`,
-    statement: { ...statementOf(name, full_name, typed.length), writes: settings === undefined },
-  }
-}
-
-/**
- * A function that stands in a file of its own, whole: its parameters one a line, its name {name}. `values`: what else the
- * file names in braces. `tables`: those of the project's tables that the file names in braces as well, because on a
- * cluster their shards take their places: see citus/on_shards.sql.
- */
-export function storedFunctionIn(
-  path: string,
-  values: Readonly<Record<string, string>> = {},
+  sql: string,
+  values: Values = {},
   tables: readonly string[] = [],
 ): StoredFunction {
-  const text = fill(sqlFile(path), values)
+  const text = fill(sql, values)
   const [head = ''] = text.split('$function$', 1)
   const parameters = parametersIn(text)
-  const name = basename(path, '.sql')
   const full_name = versioned(name, tables.length === 0 ? text : text + ON_SHARDS)
   const inPlace = { name: full_name, ...Object.fromEntries(tables.map((table) => [table, table])) }
   return {
@@ -83,6 +56,13 @@ export function storedFunctionIn(
     statement: { ...statementOf(name, full_name, parameters.length), writes: !/\bSTABLE\b/.test(head) },
   }
 }
+
+/** The same for one that stands in a file of its own, which has its name. */
+export function storedFunctionIn(path: string, values?: Values, tables?: readonly string[]): StoredFunction {
+  return storedFunction(basename(path, '.sql'), sqlFile(path), values, tables)
+}
+
+type Values = Readonly<Record<string, string | number>>
 
 /** Names and types. */
 function parametersIn(text: string): string[] {
@@ -126,11 +106,11 @@ export function sqlFile(path: string): string {
 }
 
 /** Puts values in the places of a text that name them in braces. @throws if the text has no such place */
-export function fill(text: string, values: Readonly<Record<string, string>>): string {
+export function fill(text: string, values: Values): string {
   return Object.entries(values).reduce((filled, [name, value]) => {
     const parts = filled.split(`{${name}}`)
     if (parts.length === 1) throw new Error(`No place in the SQL is named {${name}}.`)
-    return parts.join(value)
+    return parts.join(`${value}`)
   }, text)
 }
 

@@ -1,5 +1,5 @@
 import { timestampText } from '../lists/resource_json.js'
-import { storedFunction } from '../postgres/stored_function.js'
+import { storedFunctionIn } from '../postgres/stored_function.js'
 
 /**
  * Leases: see migrations/0035_runs.sql. Whoever changes what belongs to a session's run locks the session's head first,
@@ -64,52 +64,23 @@ export const TAKE_RUN = `
   UPDATE session_heads AS h SET fence = next_fence, fenced_at = NULL, requires_fence = nullif(p_requires, false), run_place = head.place + 1
   WHERE h.project_id = p_project AND h.session_id = p_session;`
 
-/** Answer: the lease as JSON, or `refused`: leased, by whom and for how long; null if there is no such session. */
-export const TAKE_LEASE = storedFunction(
-  'take_lease',
-  'p_project uuid, p_session uuid, p_owner text, p_ttl_ms int, p_progress boolean, p_requires boolean, p_steal boolean',
-  `DECLARE${RUN_VARIABLES}
-BEGIN${LOCK_RUN}${READ_LEASE}
-  IF ends_at > at AND lease.owner <> p_owner AND NOT p_steal THEN
-    RETURN json_build_object('refused', 'leased', 'owner', lease.owner, 'expires_at', ${timestampText('ends_at')},
-      'left_ms', ceil(extract(epoch FROM ends_at - at) * 1000));
-  END IF;${TAKE_RUN}
-  RETURN json_build_object('fence', next_fence, 'owner', p_owner, 'expires_at', ${timestampText('ends_at')});
-END`,
-)
+export const TAKE_LEASE = storedFunctionIn('runs/take_lease.sql', {
+  run_variables: RUN_VARIABLES,
+  lock_run: LOCK_RUN,
+  read_lease: READ_LEASE,
+  ends_at_text: timestampText('ends_at'),
+  take_run: TAKE_RUN,
+})
 
-/** Answer: the lease as JSON, or `refused`: fenced, with the fence and the owner that there are, or the lease that stalled. */
-export const RENEW_LEASE = storedFunction(
-  'renew_lease',
-  'p_project uuid, p_session uuid, p_fence bigint, p_ttl_ms int',
-  `DECLARE${RUN_VARIABLES}
-BEGIN${LOCK_RUN}${READ_LEASE}
-  IF head.fence <> p_fence OR lease.owner IS NULL OR (lease.progress AND ends_at <= at) THEN
-    RETURN json_build_object('refused', 'fenced', 'fence', head.fence, 'owner', lease.owner);
-  END IF;
-  IF NOT lease.progress THEN
-    ends_at := at + p_ttl_ms * interval '1 millisecond';
-    lease.expires_at := ends_at;
-  END IF;
-  UPDATE session_runs AS r SET ttl_ms = p_ttl_ms, expires_at = lease.expires_at
-  WHERE r.project_id = p_project AND r.session_id = p_session;
-  RETURN json_build_object('fence', head.fence, 'owner', lease.owner, 'expires_at', ${timestampText('ends_at')});
-END`,
-)
+export const RENEW_LEASE = storedFunctionIn('runs/renew_lease.sql', {
+  run_variables: RUN_VARIABLES,
+  lock_run: LOCK_RUN,
+  read_lease: READ_LEASE,
+  ends_at_text: timestampText('ends_at'),
+})
 
-/** Answer: released, or empty where the lease is somebody else's or nobody's. */
-export const RELEASE_LEASE = storedFunction(
-  'release_lease',
-  'p_project uuid, p_session uuid, p_fence bigint',
-  `DECLARE${RUN_VARIABLES}
-BEGIN${LOCK_RUN}${READ_LEASE}
-  IF head.fence <> p_fence OR lease.owner IS NULL THEN
-    RETURN '';
-  END IF;
-  UPDATE session_runs AS r SET owner = NULL, expires_at = NULL, progress = false, place = head.place + 1
-  WHERE r.project_id = p_project AND r.session_id = p_session;
-  UPDATE session_heads AS h SET requires_fence = NULL, run_place = head.place + 1
-  WHERE h.project_id = p_project AND h.session_id = p_session;
-  RETURN 'released';
-END`,
-)
+export const RELEASE_LEASE = storedFunctionIn('runs/release_lease.sql', {
+  run_variables: RUN_VARIABLES,
+  lock_run: LOCK_RUN,
+  read_lease: READ_LEASE,
+})

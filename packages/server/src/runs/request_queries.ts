@@ -2,7 +2,7 @@ import { markChanges } from '../changes/mark_changes.js'
 import { PIECE_BYTES_MAX } from '../limits.js'
 import { timestampText } from '../lists/resource_json.js'
 import { planned, prepared, type Statement } from '../postgres/statement.js'
-import { storedFunction } from '../postgres/stored_function.js'
+import { storedFunctionIn } from '../postgres/stored_function.js'
 import { CHAIN_STORED } from '../proof/chain_queries.js'
 import { checkFenceText, LOCK_RUN, RUN_VARIABLES } from './lease_queries.js'
 
@@ -44,106 +44,30 @@ const EVENT_VARIABLES = `${RUN_VARIABLES}
   event_bytes int;
   fenced boolean := false;`
 
-/**
- * Opens a request and appends its event. `p_request`: `id`, `event_id`, `body`, `call_sha256`, `expires_at`. Answer:
- * `{ state, request }`, where state is new or known, or `refused`: fenced, differs, full; null if there is no such session.
- */
-export const OPEN_REQUEST = storedFunction(
-  'open_request',
-  'p_project uuid, p_session uuid, p_fence bigint, p_request jsonb, p_open_max int',
-  `DECLARE${EVENT_VARIABLES}
-  request record;
-  own_id uuid := (p_request ->> 'id')::uuid;
-BEGIN${LOCK_RUN}
-  SELECT q.* INTO request FROM session_requests q WHERE q.project_id = p_project AND q.id = own_id;
-  IF FOUND THEN
-    IF request.session_id <> p_session OR request.body <> p_request -> 'body' THEN
-      RETURN '{"refused":"differs"}';
-    END IF;
-    RETURN concat('{"state":"known","request":', ${requestJson('request')}, '}');
-  END IF;${checkFenceText(true)}
-  fenced := p_fence IS NOT NULL;
-  IF (SELECT count(*) FROM (SELECT FROM session_requests q WHERE q.project_id = p_project AND q.session_id = p_session AND ${IS_OPEN}
-      ORDER BY q.created_at DESC LIMIT p_open_max) q) = p_open_max THEN
-    RETURN '{"refused":"full"}';
-  END IF;${appendText(
+export const OPEN_REQUEST = storedFunctionIn('runs/open_request.sql', {
+  event_variables: EVENT_VARIABLES,
+  lock_run: LOCK_RUN,
+  request_json: requestJson('request'),
+  check_fence: checkFenceText(true),
+  is_open: IS_OPEN,
+  append: appendText(
     REQUEST_TYPE,
     "(p_request ->> 'event_id')::uuid",
     "(p_request -> 'body') || jsonb_build_object('request_id', own_id) || CASE WHEN p_request -> 'expires_at' <> 'null' THEN jsonb_build_object('expires_at', p_request -> 'expires_at') ELSE '{}' END",
-  )}
-  INSERT INTO session_requests AS q (project_id, id, session_id, place, seq, bytes, body, call_sha256, created_at, expires_at)
-  VALUES (p_project, own_id, p_session, head.place + 1, head.last_seq, event_bytes, p_request -> 'body', p_request ->> 'call_sha256', at,
-    (p_request ->> 'expires_at')::timestamptz)
-  RETURNING q.* INTO request;
-  INSERT INTO session_runs AS r (project_id, session_id, ttl_ms, progress, place, open_requests, waiting_since)
-  VALUES (p_project, p_session, 0, false, 0, 1, at)
-  ON CONFLICT (project_id, session_id) DO UPDATE SET open_requests = r.open_requests + 1, waiting_since = excluded.waiting_since;
-  RETURN concat('{"state":"new","request":', ${requestJson('request')}, '}');
-END`,
-)
+  ),
+})
 
-/**
- * Resolves requests, all or none, and appends an event for each. `p_resolutions`: a JSON array of `id`, `event_id`,
- * `decision`, `answer`, `by`, `call_sha256`. Answer: `sessions` and `items`, which are JSON as text; or `refused`, the `index` and what is there:
- * missing, resolved, expired, kind (the decision is none for it), call (another call was asked for). The heads are locked in the order of
- * their ids, as by appends.
- */
-export const RESOLVE_REQUESTS = storedFunction(
-  'resolve_requests',
-  'p_project uuid, p_resolutions jsonb',
-  `DECLARE${EVENT_VARIABLES}
-  one record;
-  request record;
-  p_session uuid;
-  sessions uuid[] := '{}';
-  items text[] := '{}';
-BEGIN
-  FOR p_session IN
-    SELECT h.session_id FROM session_heads h WHERE h.project_id = p_project AND h.session_id = ANY (ARRAY(
-      SELECT q.session_id FROM session_requests q
-      WHERE q.project_id = p_project AND q.id = ANY (ARRAY(SELECT (x.value ->> 'id')::uuid FROM jsonb_array_elements(p_resolutions) x (value)))))
-    ORDER BY h.session_id FOR NO KEY UPDATE
-  LOOP
-    sessions := sessions || p_session;
-  END LOOP;
-  at := clock_timestamp();
-  FOR one IN SELECT x.value, x.nth - 1 AS index, x.value ->> 'decision' AS decision
-    FROM jsonb_array_elements(p_resolutions) WITH ORDINALITY x (value, nth) ORDER BY x.nth
-  LOOP
-    SELECT q.* INTO request FROM session_requests q
-    WHERE q.project_id = p_project AND q.id = (one.value ->> 'id')::uuid AND q.session_id = ANY (sessions);
-    IF NOT FOUND THEN
-      RETURN json_build_object('refused', 'missing', 'index', one.index);
-    ELSIF request.decision IS NOT NULL THEN
-      RETURN json_build_object('refused', 'resolved', 'index', one.index, 'decision', request.decision, 'by', request.resolved_by,
-        'at', ${timestampText('request.resolved_at')});
-    ELSIF request.expires_at <= at THEN
-      RETURN json_build_object('refused', 'expired', 'index', one.index, 'at', ${timestampText('request.expires_at')});
-    ELSIF (request.body ->> 'kind' = 'question') <> (one.decision = 'answer') THEN
-      RETURN json_build_object('refused', 'kind', 'index', one.index, 'kind', request.body ->> 'kind');
-    ELSIF request.call_sha256 IS DISTINCT FROM one.value ->> 'call_sha256' AND (one.decision = 'approve' OR one.value ->> 'call_sha256' IS NOT NULL) THEN
-      RETURN json_build_object('refused', 'call', 'index', one.index, 'call_sha256', request.call_sha256);
-    END IF;
-  END LOOP;
-  FOR one IN SELECT x.value FROM jsonb_array_elements(p_resolutions) WITH ORDINALITY x (value, nth) ORDER BY x.nth LOOP
-    SELECT q.* INTO request FROM session_requests q WHERE q.project_id = p_project AND q.id = (one.value ->> 'id')::uuid;
-    p_session := request.session_id;
-    SELECT h.last_seq, h.updated_at, coalesce(h.run_place, 0) AS place INTO head
-    FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session;${appendText(
-      RESOLUTION_TYPE,
-      "(one.value ->> 'event_id')::uuid",
-      "(one.value - 'event_id' - 'id') || jsonb_build_object('request_id', request.id, 'request_seq', request.seq)",
-    )}
-    UPDATE session_requests AS q SET place = head.place + 1, decision = one.value ->> 'decision', answer = CASE WHEN one.value ? 'answer' THEN jsonb_build_object('value', one.value -> 'answer') END,
-      resolved_by = one.value ->> 'by', resolved_at = at, resolved_seq = head.last_seq, bytes = q.bytes + event_bytes
-    WHERE q.project_id = p_project AND q.id = request.id;
-    UPDATE session_runs AS r SET open_requests = greatest(r.open_requests - 1, 0) WHERE r.project_id = p_project AND r.session_id = p_session;
-    SELECT q.* INTO request FROM session_requests q WHERE q.project_id = p_project AND q.id = request.id;
-    items := items || ${requestJson('request')};
-  END LOOP;
-  RETURN json_build_object('sessions', sessions, 'items', items);
-END`,
-)
+export const RESOLVE_REQUESTS = storedFunctionIn('runs/resolve_requests.sql', {
+  event_variables: EVENT_VARIABLES,
+  resolved_at_text: timestampText('request.resolved_at'),
+  expires_at_text: timestampText('request.expires_at'),
+  append: appendText(
+    RESOLUTION_TYPE,
+    "(one.value ->> 'event_id')::uuid",
+    "(one.value - 'event_id' - 'id') || jsonb_build_object('request_id', request.id, 'request_seq', request.seq)",
+  ),
+  request_json: requestJson('request'),
+})
 
 /** Parameters: $1 project, $2 request. */
 export const FIND_SESSION_OF_REQUEST = prepared(

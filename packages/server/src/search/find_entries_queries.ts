@@ -46,12 +46,12 @@ const ANSWER = `RETURN (
   ) h);`
 
 export const FIND_ENTRIES = storedFunctionIn('search/find_entries.sql', {
-  sessions_at_once: String(SESSIONS_AT_ONCE),
-  entries_of_sessions_max: String(ENTRIES_OF_SESSIONS_MAX),
+  sessions_at_once: SESSIONS_AT_ONCE,
+  entries_of_sessions_max: ENTRIES_OF_SESSIONS_MAX,
   answer: ANSWER,
   find_runs: FIND_RUNS,
-  runs_min: String(RUNS_MIN),
-  segments_max: String(SEGMENTS_MAX),
-  runs_wanted: String(RUNS_WANTED),
-  sparse_segments_max: String(SPARSE_SEGMENTS_MAX),
+  runs_min: RUNS_MIN,
+  segments_max: SEGMENTS_MAX,
+  runs_wanted: RUNS_WANTED,
+  sparse_segments_max: SPARSE_SEGMENTS_MAX,
 })

@@ -100,7 +100,7 @@ const independent = (polarity: string) => `(
     JOIN sessions o ON o.project_id = p_project AND o.id = c.origin AND c.seq > coalesce(o.forked_at_seq, 0))`
 
 export const APPLY_DELTA = storedFunctionIn('learning/model/apply_learning_delta.sql', {
-  statements_max: String(STATEMENTS_MAX),
+  statements_max: STATEMENTS_MAX,
   find_or_create_skill: findOrCreateSkill(
     "(p_new ->> 'skill')",
     "(p_new ->> 'description')",

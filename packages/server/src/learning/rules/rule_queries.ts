@@ -48,6 +48,6 @@ WHERE o.bytes_before < $5 AND (o.seq > $3 OR o.bytes <= ${KNOWN_ENTRY_BYTES_MAX}
 )
 
 export const LEARN_BY_RULES = storedFunctionIn('learning/rules/learn_by_rules.sql', {
-  statements_max: String(STATEMENTS_MAX),
+  statements_max: STATEMENTS_MAX,
   find_or_create_skill: findOrCreateSkill('finding.skill', 'finding.description', 'finding.skill_id'),
 })

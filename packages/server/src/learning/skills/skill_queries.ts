@@ -74,7 +74,7 @@ ORDER BY k.created_at, k.id LIMIT $5`,
 
 export const INCLUDE_SKILL = storedFunctionIn('learning/skills/include_skill_in_space.sql', {
   space_skill_json: spaceSkillJson('made'),
-  space_skills_max: String(SPACE_SKILLS_MAX),
+  space_skills_max: SPACE_SKILLS_MAX,
 })
 
 function spaceSkillJson(row: string): string {

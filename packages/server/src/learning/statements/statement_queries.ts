@@ -82,7 +82,7 @@ export function recountText(which: string): string {
 }
 
 export const ADD_STATEMENT = storedFunctionIn('learning/statements/add_statement.sql', {
-  statements_max: String(STATEMENTS_MAX),
+  statements_max: STATEMENTS_MAX,
   find_or_create_skill: findOrCreateSkill('p_skill', 'p_description', 'p_skill_id'),
 })
 

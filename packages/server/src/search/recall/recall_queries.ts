@@ -26,13 +26,13 @@ const COUNT_RUNS = `SELECT count(*) FROM search_entries c
   WHERE c.project_id = $1 AND ${SCOPES} && $2 AND ($3 IS NULL OR ${SCOPES} @> $3) AND ($4 IS NULL OR c.words::tsvector @@ $4)`
 
 export const FIND_RUNS_TO_RECALL = storedFunctionIn('search/recall/find_runs_to_recall.sql', {
-  run_entries: String(RUN_ENTRIES),
-  segments_max: String(SEGMENTS_MAX),
-  sampled_segments: String(SAMPLED_SEGMENTS),
+  run_entries: RUN_ENTRIES,
+  segments_max: SEGMENTS_MAX,
+  sampled_segments: SAMPLED_SEGMENTS,
   count_runs: COUNT_RUNS,
   find_runs: FIND_RUNS,
-  frequent_segments: String(FREQUENT_SEGMENTS),
-  always_words: String(ALWAYS_WORDS),
+  frequent_segments: FREQUENT_SEGMENTS,
+  always_words: ALWAYS_WORDS,
 })
 
 /** Bytes of entries that are read at once, from the first on: none after these, whatever a caller stored. */

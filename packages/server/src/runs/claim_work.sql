@@ -1,0 +1,67 @@
+-- Leases sessions with due input and no valid lease, the longest due first. It waits for nobody: a head that somebody
+-- holds is skipped, so two claimers take different sessions. Answer: `items`, how many were `skipped`, and when there
+-- are no items, in how many ms the next one is due (`next_ms`, or null).
+CREATE OR REPLACE FUNCTION {name}(
+  p_project uuid,
+  p_owner text,
+  p_ttl_ms int,
+  p_max int,
+  p_filter jsonb
+)
+RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
+AS $function$
+#variable_conflict use_column
+DECLARE{run_variables}
+  p_session uuid;
+  p_progress boolean := false;
+  p_requires boolean := false;
+  begun_at timestamptz := clock_timestamp();
+  items text[] := '{}';
+  skipped int := 0;
+  inputs text;
+  due int;
+  shown int;
+  next_ms bigint;
+BEGIN
+  FOR p_session IN
+    SELECT o.session_id FROM (
+      SELECT r.session_id, greatest(r.wake_at, r.expires_at) AS due_at FROM session_runs r
+      WHERE r.project_id = p_project AND r.wake_at IS NOT NULL AND greatest(r.wake_at, r.expires_at) <= begun_at
+      ORDER BY greatest(r.wake_at, r.expires_at), r.session_id LIMIT {claim_scan_max}
+    ) o
+    WHERE p_filter IS NULL OR EXISTS (
+      SELECT FROM sessions s WHERE s.project_id = p_project AND s.id = o.session_id AND s.configs @> p_filter)
+    ORDER BY o.due_at, o.session_id
+  LOOP
+    {try_run}
+    {read_lease}
+    CONTINUE WHEN coalesce(lease.wake_at > at, true);
+    IF ends_at > at THEN
+      UPDATE session_runs AS r SET expires_at = ends_at WHERE r.project_id = p_project AND r.session_id = p_session;
+      CONTINUE;
+    END IF;
+    SELECT count(*), count(*) FILTER (WHERE i.before < {claimed_bytes_max}),
+      string_agg({input_json}, ',' ORDER BY i.place) FILTER (WHERE i.before < {claimed_bytes_max})
+    INTO due, shown, inputs
+    FROM (
+      SELECT i.*, sum(i.bytes) OVER (ORDER BY i.place) - i.bytes AS before FROM session_inbox i
+      WHERE i.project_id = p_project AND i.session_id = p_session AND (i.not_before <= at OR {due_at_once}) AND {pending}
+    ) i;
+    IF due = 0 THEN
+      {wake}
+      CONTINUE;
+    END IF;
+    {take_run}
+    items := items || concat('{"session_id":"', p_session, '","fence":', next_fence, ',"owner":', to_json(p_owner), ',"expires_at":"', {ends_at_text},
+      '","inputs":[', inputs, '],"has_more":', CASE WHEN shown < due THEN 'true' ELSE 'false' END, '}');
+    EXIT WHEN cardinality(items) >= p_max;
+  END LOOP;
+  IF cardinality(items) = 0 THEN
+    SELECT ceil(extract(epoch FROM greatest(r.wake_at, r.expires_at) - begun_at) * 1000) INTO next_ms FROM session_runs r
+    WHERE r.project_id = p_project AND r.wake_at IS NOT NULL AND greatest(r.wake_at, r.expires_at) > begun_at
+    ORDER BY greatest(r.wake_at, r.expires_at), r.session_id LIMIT 1;
+  END IF;
+  RETURN concat('{"items":[', array_to_string(items, ','), '],"skipped":', skipped, ',"next_ms":', coalesce(next_ms::text, 'null'), '}');
+END
+$function$

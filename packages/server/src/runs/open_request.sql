@@ -1,0 +1,42 @@
+-- Opens a request and appends its event. `p_request`: `id`, `event_id`, `body`, `call_sha256`, `expires_at`. Answer: `{
+-- state, request }`, where state is new or known, or `refused`: fenced, differs, full; null if there is no such session.
+CREATE OR REPLACE FUNCTION {name}(
+  p_project uuid,
+  p_session uuid,
+  p_fence bigint,
+  p_request jsonb,
+  p_open_max int
+)
+RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
+AS $function$
+#variable_conflict use_column
+DECLARE{event_variables}
+  request record;
+  own_id uuid := (p_request ->> 'id')::uuid;
+BEGIN
+  {lock_run}
+  SELECT q.* INTO request FROM session_requests q WHERE q.project_id = p_project AND q.id = own_id;
+  IF FOUND THEN
+    IF request.session_id <> p_session OR request.body <> p_request -> 'body' THEN
+      RETURN '{"refused":"differs"}';
+    END IF;
+    RETURN concat('{"state":"known","request":', {request_json}, '}');
+  END IF;
+  {check_fence}
+  fenced := p_fence IS NOT NULL;
+  IF (SELECT count(*) FROM (SELECT FROM session_requests q WHERE q.project_id = p_project AND q.session_id = p_session AND {is_open}
+      ORDER BY q.created_at DESC LIMIT p_open_max) q) = p_open_max THEN
+    RETURN '{"refused":"full"}';
+  END IF;
+  {append}
+  INSERT INTO session_requests AS q (project_id, id, session_id, place, seq, bytes, body, call_sha256, created_at, expires_at)
+  VALUES (p_project, own_id, p_session, head.place + 1, head.last_seq, event_bytes, p_request -> 'body', p_request ->> 'call_sha256', at,
+    (p_request ->> 'expires_at')::timestamptz)
+  RETURNING q.* INTO request;
+  INSERT INTO session_runs AS r (project_id, session_id, ttl_ms, progress, place, open_requests, waiting_since)
+  VALUES (p_project, p_session, 0, false, 0, 1, at)
+  ON CONFLICT (project_id, session_id) DO UPDATE SET open_requests = r.open_requests + 1, waiting_since = excluded.waiting_since;
+  RETURN concat('{"state":"new","request":', {request_json}, '}');
+END
+$function$

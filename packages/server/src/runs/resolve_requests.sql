@@ -1,0 +1,62 @@
+-- Resolves requests, all or none, and appends an event for each. `p_resolutions`: a JSON array of `id`, `event_id`,
+-- `decision`, `answer`, `by`, `call_sha256`. Answer: `sessions` and `items`, which are JSON as text; or `refused`, the
+-- `index` and what is there: missing, resolved, expired, kind (the decision is none for it), call (another call was
+-- asked for). The heads are locked in the order of their ids, as by appends.
+CREATE OR REPLACE FUNCTION {name}(
+  p_project uuid,
+  p_resolutions jsonb
+)
+RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
+AS $function$
+#variable_conflict use_column
+DECLARE{event_variables}
+  one record;
+  request record;
+  p_session uuid;
+  sessions uuid[] := '{}';
+  items text[] := '{}';
+BEGIN
+  FOR p_session IN
+    SELECT h.session_id FROM session_heads h WHERE h.project_id = p_project AND h.session_id = ANY (ARRAY(
+      SELECT q.session_id FROM session_requests q
+      WHERE q.project_id = p_project AND q.id = ANY (ARRAY(SELECT (x.value ->> 'id')::uuid FROM jsonb_array_elements(p_resolutions) x (value)))))
+    ORDER BY h.session_id FOR NO KEY UPDATE
+  LOOP
+    sessions := sessions || p_session;
+  END LOOP;
+  at := clock_timestamp();
+  FOR one IN SELECT x.value, x.nth - 1 AS index, x.value ->> 'decision' AS decision
+    FROM jsonb_array_elements(p_resolutions) WITH ORDINALITY x (value, nth) ORDER BY x.nth
+  LOOP
+    SELECT q.* INTO request FROM session_requests q
+    WHERE q.project_id = p_project AND q.id = (one.value ->> 'id')::uuid AND q.session_id = ANY (sessions);
+    IF NOT FOUND THEN
+      RETURN json_build_object('refused', 'missing', 'index', one.index);
+    ELSIF request.decision IS NOT NULL THEN
+      RETURN json_build_object('refused', 'resolved', 'index', one.index, 'decision', request.decision, 'by', request.resolved_by,
+        'at', {resolved_at_text});
+    ELSIF request.expires_at <= at THEN
+      RETURN json_build_object('refused', 'expired', 'index', one.index, 'at', {expires_at_text});
+    ELSIF (request.body ->> 'kind' = 'question') <> (one.decision = 'answer') THEN
+      RETURN json_build_object('refused', 'kind', 'index', one.index, 'kind', request.body ->> 'kind');
+    ELSIF request.call_sha256 IS DISTINCT FROM one.value ->> 'call_sha256' AND (one.decision = 'approve' OR one.value ->> 'call_sha256' IS NOT NULL) THEN
+      RETURN json_build_object('refused', 'call', 'index', one.index, 'call_sha256', request.call_sha256);
+    END IF;
+  END LOOP;
+  FOR one IN SELECT x.value FROM jsonb_array_elements(p_resolutions) WITH ORDINALITY x (value, nth) ORDER BY x.nth LOOP
+    SELECT q.* INTO request FROM session_requests q WHERE q.project_id = p_project AND q.id = (one.value ->> 'id')::uuid;
+    p_session := request.session_id;
+    SELECT h.last_seq, h.updated_at, coalesce(h.run_place, 0) AS place INTO head
+    FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session;
+    {append}
+    UPDATE session_requests AS q SET place = head.place + 1, decision = one.value ->> 'decision', answer = CASE WHEN one.value ? 'answer' THEN jsonb_build_object('value', one.value -> 'answer') END,
+      resolved_by = one.value ->> 'by', resolved_at = at, resolved_seq = head.last_seq, bytes = q.bytes + event_bytes
+    WHERE q.project_id = p_project AND q.id = request.id;
+    UPDATE session_runs AS r SET open_requests = greatest(r.open_requests - 1, 0) WHERE r.project_id = p_project AND r.session_id = p_session;
+    SELECT q.* INTO request FROM session_requests q WHERE q.project_id = p_project AND q.id = request.id;
+    items := items || {request_json};
+  END LOOP;
+  RETURN json_build_object('sessions', sessions, 'items', items);
+END
+$function$
