@@ -7,6 +7,8 @@ import type { Deed } from './victim/victim.ts'
 import { STOP_MS_MAX } from './world/service.ts'
 import type { World } from './world/world.ts'
 
+/** Of an attack in the short form. */
+const SECONDS = 2.6
 const WARM_UP_MS = 2_000
 const QUIET_MS = 2_000
 const RECOVERY_MS_MAX = 15_000
@@ -70,7 +72,8 @@ export async function endure(
   service.takeErrors()
   await victim.start(service)
   const problems: string[] = []
-  const seconds = isShort ? (attack.seconds ?? 3) : (attack.seconds ?? 3) * 5
+  const { seconds: short_s = SECONDS } = attack
+  const seconds = isShort ? short_s : short_s * 5
   const order = { name: attack.name, seed, seconds, isShort, target: { ...target, url: service.url } }
   const answers = await strike(order, stopped).catch((error: Error) => {
     problems.push(`the attack itself failed: ${error.message}`)

@@ -9,7 +9,7 @@ export interface Attack {
   /** What it does, in a sentence. */
   does: string
   answers: readonly Allowed[]
-  /** How long it lasts in the short form, if not for 3 s; the full one has five times as long. */
+  /** How long it lasts in the short form, if not for 2.6 s; the full one has five times as long. */
   seconds?: number
   strike(ground: Ground): Promise<void>
 }

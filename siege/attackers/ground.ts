@@ -8,6 +8,10 @@ export interface Target {
   url: string
   key: string
   read_key: string
+  /** Of a project of theirs with redaction. */
+  redacted_key: string
+  /** For one session of theirs, and for 30 s. */
+  expiring_token: string
   /** Many small events. */
   long_session: string
   /** A few messages of a megabyte. */

@@ -11,10 +11,12 @@ import { hostileValues } from './hostile_values.ts'
 import { idleConnections } from './idle_connections.ts'
 import { openPages } from './open_pages.ts'
 import { pipelining } from './pipelining.ts'
+import { redactionFlood } from './redaction_flood.ts'
 import { resetsMidAnswer } from './resets_mid_answer.ts'
 import { sessionCopies } from './session_copies.ts'
 import { sessionDeletion } from './session_deletion.ts'
 import { sessionFlood } from './session_flood.ts'
+import { sessionTokens } from './session_tokens.ts'
 import { signInGuesses } from './sign_in_guesses.ts'
 import { slowBodies, slowBodiesWithoutKey } from './slow_bodies.ts'
 import { slowHeaders } from './slow_headers.ts'
@@ -53,4 +55,6 @@ export const ATTACKS: Attack[] = [
   sessionFlood,
   writeFlood,
   floodingReceivers,
+  redactionFlood,
+  sessionTokens,
 ]

@@ -57,7 +57,16 @@ export async function makeTenants(
     const read_key = await token(loud.project.id, { name: 'read', scopes: ['read'] })
     const key = loud.token
     const sessions = await fill(ask, key, stock)
-    return { victim: { key: quiet.token, rare_keys }, target: { url, key, read_key, ...sessions } }
+    const redacted = await project('attackers with redaction')
+    const admin_key = await token(redacted.project.id, { name: 'admin', scopes: ['admin'] })
+    await ask({ method: 'PUT', path: '/api/v1/redaction', key: admin_key, body: {} })
+    const { token: expiring_token } = await ask<{ token: string }>({
+      path: '/api/v1/tokens',
+      key,
+      body: { for: { session_id: sessions.big_session }, scopes: ['read'], ttl_s: 30 },
+    })
+    const keys = { key, read_key, redacted_key: redacted.token, expiring_token }
+    return { victim: { key: quiet.token, rare_keys }, target: { url, ...keys, ...sessions } }
   } finally {
     caller.close()
   }
