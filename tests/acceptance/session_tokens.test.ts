@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { Annals } from '@annals/client'
 import * as jose from 'jose'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import { guardedOperations, tokenFor, tryOperation } from '../harness/access_requests.ts'
+import { guardedOperations, type Sessions, tokenFor, tryOperation } from '../harness/access_requests.ts'
 import type { ApiClient } from '../harness/api_client.ts'
 import { putBlob, sha256Of } from '../harness/blobs.ts'
 import { openTail } from '../harness/event_stream.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
-import type { HttpClient, Query } from '../harness/http_client.ts'
+import type { Answer, HttpClient, Query } from '../harness/http_client.ts'
 import { ASSET_SHA256, oneOfEach } from '../harness/one_of_each.ts'
 import { newSearchingProjects, search, untilIndexed } from '../harness/search.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
@@ -22,12 +22,17 @@ let project: Project
 let api: ApiClient
 let own: SessionLog
 let other: Awaited<ReturnType<typeof oneOfEach>>
+/** Of another project. */
+let strange: ApiClient
+let theirs: SessionLog
 
 beforeAll(async () => {
   project = (await newSearchingProjects(service, 1))[0]!
   api = await service.newClient({ token: project.token })
   own = await newSessionLog(api, { user: 'ada', configs: { agent: 'a' } })
   other = await oneOfEach(service.node.url, api, project.token)
+  strange = await service.newClient()
+  theirs = await newSessionLog(strange, { user: 'ada' })
   other.ids.member_id = NOBODYS_ID
   other.ids.token_id = expectOk(await api.request<{ id: string }>('GET', '/api/v1/key')).id
 })
@@ -83,39 +88,64 @@ it('lists the runs and requests of what a token reaches, all of it, beside those
   }
 })
 
-describe('a token of one session', () => {
-  it('gets answers about another one that are byte for byte those about nothing, and those of a stranger', async () => {
-    const strange = await service.newClient()
-    const theirs = await newSessionLog(strange)
-    const insider = await tokenClient(api, { session_id: own.id }, ALL)
-    const stranger = await tokenClient(strange, { session_id: theirs.id }, ALL)
-    const { identifier, session_id } = other.ids
-    const there = {
-      ids: { ...other.ids, sha256: ASSET_SHA256 },
-      query: { user: identifier!, session_id: session_id!, parent: session_id!, q: 'secret' },
-    }
-    const names = Object.keys(other.ids).map((name) => [name, NOBODYS_ID])
-    const nowhere = {
-      ids: { ...Object.fromEntries(names), identifier: 'nobody', sha256: 'a'.repeat(64) },
-      query: { user: 'nobody', session_id: NOBODYS_ID, parent: NOBODYS_ID, q: 'secret' },
-    }
-    for (const operation of guardedOperations) {
-      if (operation.reach === 'any') continue
-      const [found, nothing, unknown] = await Promise.all([
-        tryOperation(insider, operation, there),
-        tryOperation(insider, operation, nowhere),
-        tryOperation(stranger, operation, there),
-      ])
-      const said = ({ status, text }: typeof found) =>
-        `${status} ${text.replace(/"indexed_through":"[^"]*"/, '')}`
-      expect(said(found), operation.name).toBe(said(nothing))
-      // That search is off is a fact of the stranger's own project.
-      if (operation.name !== 'search') expect(said(found), operation.name).toBe(said(unknown))
-      expect([403, 404].includes(found.status) || found.text.includes('"items":[]'), said(found)).toBe(true)
-    }
-    expectOk(await api.getSession(other.log.id))
-  })
+describe('a token', () => {
+  it.each<[string, () => Sessions, () => Sessions]>([
+    ['a session', () => ({ session_id: own.id }), () => ({ session_id: theirs.id })],
+    ['a user', () => ({ user: 'ada' }), () => ({ user: 'ada' })],
+    ['a parent', () => ({ parent: own.id }), () => ({ parent: theirs.id })],
+  ])(
+    'of %s gets answers about all else that are byte for byte those about nothing, and those of a stranger',
+    async (_of, reach, theirReach) => {
+      const insider = await tokenClient(api, reach(), ALL)
+      const stranger = await tokenClient(strange, theirReach(), ALL)
+      const { identifier, session_id } = other.ids
+      const named = (ids: Record<string, string>) => ({
+        ids,
+        bodies: { createSession: { parent: ids.session_id! } },
+      })
+      const there = named({ ...other.ids, sha256: ASSET_SHA256 })
+      const names = Object.keys(other.ids).map((name) => [name, NOBODYS_ID])
+      const nowhere = named({ ...Object.fromEntries(names), identifier: 'nobody', sha256: 'a'.repeat(64) })
+      const stream = { Accept: 'text/event-stream' }
+      for (const operation of guardedOperations) {
+        if (operation.reach === 'any') continue
+        const query = { q: 'secret' }
+        const asked = (operation.operation.parameters ?? []).map(({ name }) => name)
+        const tries: Array<[there: object, nowhere: object, headers?: Record<string, string>]> = [[{}, {}]]
+        if (['readTimeline', 'readInbox'].includes(operation.name)) tries.push([{}, {}, stream])
+        if (asked.includes('user')) tries.push([{ user: identifier! }, { user: 'nobody' }])
+        for (const name of ['session_id', 'parent', 'id_prefix'])
+          if (asked.includes(name)) tries.push([{ [name]: session_id! }, { [name]: NOBODYS_ID }])
+        if (asked.includes('sha256')) tries.push([{ sha256: ASSET_SHA256 }, { sha256: 'a'.repeat(64) }])
+        for (const [filter, noFilter, headers = {}] of tries) {
+          const one = { ...there, query: { ...query, ...filter }, headers }
+          const none = { ...nowhere, query: { ...query, ...noFilter }, headers }
+          const [found, nothing, unknown] = await Promise.all([
+            tryOperation(insider, operation, one),
+            tryOperation(insider, operation, none),
+            tryOperation(stranger, operation, one),
+          ])
+          const said = ({ status, text }: Answer) =>
+            `${status} ${text.replace(/"indexed_through":"[^"]*"/, '')}`
+          const what = `${operation.name} ${JSON.stringify(filter)}: ${said(found)}`
+          expect(said(found), what).toBe(said(nothing))
+          // Without a filter, lists have what is the token's own.
+          expect(
+            Object.values(other.ids).filter((id) => found.text.includes(id)),
+            what,
+          ).toEqual([])
+          if (found.text.includes(own.id)) continue
+          // That search is off is a fact of the stranger's own project.
+          if (operation.name !== 'search') expect(said(found), what).toBe(said(unknown))
+          expect([403, 404].includes(found.status) || found.text.includes('"items":[]'), what).toBe(true)
+        }
+      }
+      expectOk(await api.getSession(other.log.id))
+    },
+  )
+})
 
+describe('a token of one session', () => {
   it('reads and appends in its own, with what its scopes allow', async () => {
     const reader = await tokenClient(api, { session_id: own.id.toUpperCase() }, ['read'])
     const path = `/api/v1/session/${own.id}`

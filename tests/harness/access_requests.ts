@@ -54,13 +54,22 @@ export interface Given {
   ids: Record<string, string>
   query?: Record<string, string>
   bodies?: Record<string, object>
+  headers?: Record<string, string>
+}
+
+/** A body whose members that name something name what is given: `session_id`, `request_id`, and the like. */
+function naming(body: unknown, ids: Record<string, string>): unknown {
+  if (Array.isArray(body)) return body.map((item) => naming(item, ids))
+  if (typeof body !== 'object' || body === null) return body
+  const named = Object.entries(body).map(([name, value]) => [name, ids[name] ?? naming(value, ids)])
+  return Object.fromEntries(named)
 }
 
 /** Sends a request that is well-formed. */
 export function tryOperation(
   client: HttpClient,
   { path, method, name, operation }: GuardedOperation,
-  { ids, query = {}, bodies = {} }: Given,
+  { ids, query = {}, bodies = {}, headers = {} }: Given,
 ): Promise<Answer> {
   const asked: Record<string, string> = {}
   for (const { name, in: place, required, example, schema } of operation.parameters ?? [])
@@ -68,15 +77,15 @@ export function tryOperation(
       asked[name] = query[name] ?? String(example ?? sampleOf(schema ?? {}) ?? 'x')
   const target = path.replace(/\{(\w+)\}/g, (_, id: string) => encodeURIComponent(ids[id]!))
   const content = operation.requestBody?.content
-  const options: RequestOptions = { query: asked }
+  const options: RequestOptions = { query: asked, headers }
   if (content?.['application/json'])
-    options.body = bodies[name] ?? sampleOf(content['application/json'].schema)
+    options.body = bodies[name] ?? naming(sampleOf(content['application/json'].schema), ids)
   else if (content?.['multipart/form-data']) {
     options.rawBody = '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\nb\r\n--x--\r\n'
-    options.headers = { 'Content-Type': 'multipart/form-data; boundary=x' }
+    options.headers = { ...headers, 'Content-Type': 'multipart/form-data; boundary=x' }
   } else if (content) {
     options.rawBody = 'x'
-    options.headers = { 'Content-Type': Object.keys(content)[0]! }
+    options.headers = { ...headers, 'Content-Type': Object.keys(content)[0]! }
   }
   return client.request(method.toUpperCase(), target, options)
 }
