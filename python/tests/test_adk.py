@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any, cast
 
 import pytest
+from google.adk.agents import LlmAgent
 from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.events import Event, EventActions
 from google.adk.events.event_actions import EventCompaction
+from google.adk.models import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.runners import Runner
 from google.adk.sessions import Session
 from google.adk.sessions.base_session_service import GetSessionConfig
+from google.adk.tools import FunctionTool, LongRunningFunctionTool
 from google.genai import types
 
 from annals import AsyncAnnals
@@ -274,3 +280,65 @@ async def test_contexts_begin_with_what_a_compaction_says(annals: AsyncAnnals, s
     await sessions.append_event(session, compaction("all", 1, 4))
     assert await context() == ["all"]
     assert len([each for each in (await read(sessions)).events if each.actions.compaction]) == 3
+
+
+class Scripted(BaseLlm):
+    """Calls one tool after the other, and then says what they returned."""
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        parts = [part for content in llm_request.contents for part in content.parts or []]
+        answers = [part.function_response.response for part in parts if part.function_response]
+        calls = [("pay", {"eur": 7}), ("ship", {"to": "Ada"})][len(answers) :][:1]
+        said = [types.Part(function_call=types.FunctionCall(name=name, args=args)) for name, args in calls]
+        yield LlmResponse(content=types.Content(role="model", parts=said or [types.Part(text=f"{answers}")]))
+
+
+def pay(eur: int) -> dict[str, str]:
+    """Pays."""
+    return {"paid": f"{eur} EUR"}
+
+
+def ship(to: str) -> None:
+    """Asks for a shipment, which a person starts."""
+
+
+async def test_calls_that_wait_for_a_person_go_on_elsewhere_with_what_was_decided(
+    annals: AsyncAnnals, sessions: AnnalsSessionService
+) -> None:
+    agent = LlmAgent(
+        name="till",
+        model=Scripted(model="scripted"),
+        tools=[FunctionTool(pay, require_confirmation=True), LongRunningFunctionTool(ship)],
+    )
+
+    async def run(service: AnnalsSessionService, message: types.Content) -> str:
+        runner = Runner(app_name="app", agent=agent, session_service=service)
+        said = ""
+        async for event in runner.run_async(user_id="alice", session_id="one", new_message=message):
+            for part in (event.content.parts or []) if event.content else []:
+                said = part.text or said
+        return said
+
+    await sessions.create_session(**NAME)
+    message = types.Content(role="user", parts=[types.Part(text="Pay and ship.")])
+    for call, decision in (
+        ({"name": "pay", "arguments": {"eur": 7}}, "approve"),
+        ({"name": "ship", "arguments": {"to": "Ada"}}, "deny"),
+    ):
+        assert await run(sessions, message) == ""
+        [request] = await sessions.ask_for_approvals(**NAME)
+        assert request.get("call") == call
+        # As another process would begin.
+        sessions = AnnalsSessionService(annals)
+        resuming = asyncio.ensure_future(sessions.resume(**NAME))
+        digest = request.get("call_sha256", "")
+        await annals.runs.resolve(request["id"], decision=cast(Any, decision), by="ada", call_sha256=digest)
+        answer = await resuming
+        assert answer
+        message = answer
+    said = await run(sessions, message)
+    assert "7 EUR" in said
+    assert "This call was denied by ada." in said
+    assert await sessions.resume(**NAME) is None

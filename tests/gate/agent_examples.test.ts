@@ -51,7 +51,13 @@ the second process: Paid.
 stopped: what came is kept
 `
 
+const ADK_APPROVAL = `a person approves pay {"to":"Ada","eur":40}
+Ada got 40 EUR.
+0 calls wait
+`
+
 it.each([
+  ['adk_approval.ts', ADK_APPROVAL],
   ['adk_two_runners.ts', TWO_RUNNERS],
   ['ai_sdk_approval.ts', AI_SDK_APPROVAL],
   ['ai_sdk_resume.ts', AI_SDK_RESUME],

@@ -15,7 +15,9 @@ from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.events import Event
 from google.adk.sessions import BaseSessionService, Session
 from google.adk.sessions.base_session_service import GetSessionConfig, ListSessionsResponse
+from google.genai.types import Content
 
+from ._adk_approvals import LongRunningCall, answer_to, unanswered
 from ._adk_events import (
     SESSION_CONFIG,
     UPDATED_CONFIG,
@@ -32,11 +34,12 @@ from ._adk_events import (
     stored_event,
     stored_state,
 )
+from ._approvals import answers_to, ask_for_calls
 from ._async.annals import AsyncAnnals
 from ._async.keyed_session import create_session, id_of
 from ._errors import AnnalsError
 from ._storable import BODY_BYTES_MAX, cut_into_batches, escape_json, unescape_json
-from .types import NewEntry, SessionAppend
+from .types import NewEntry, RunnerRequest, SessionAppend
 from .types import Session as StoredSession
 
 __all__ = ["AnnalsSessionService"]
@@ -127,6 +130,33 @@ class AnnalsSessionService(BaseSessionService):
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         return await read_state(self._annals, id_of(scopes_of(app_name, user_id, "").user))
+
+    def annals_id(self, *, app_name: str, user_id: str, session_id: str) -> str:
+        """The id of a session in Annals, whose lease keeps a second runner away."""
+        return id_of(scopes_of(app_name, user_id, session_id.strip()).session)
+
+    async def ask_for_approvals(self, *, app_name: str, user_id: str, session_id: str) -> list[RunnerRequest]:
+        """Opens a request for each call of a long-running tool, and each that needs a confirmation.
+
+        Only for those that nobody has answered, once; returns them. Call it when a run has ended.
+        """
+        return (await self._ask(app_name, user_id, session_id))[1]
+
+    async def resume(self, *, app_name: str, user_id: str, session_id: str) -> Content | None:
+        """The message to run the agent with, as soon as all of these are answered, in this process or another.
+
+        None if the session waits for nothing.
+        """
+        calls, requests = await self._ask(app_name, user_id, session_id)
+        return answer_to(calls, await answers_to(self._annals, requests)) if calls else None
+
+    async def _ask(
+        self, app_name: str, user_id: str, session_id: str
+    ) -> tuple[list[LongRunningCall], list[RunnerRequest]]:
+        annals_id = self.annals_id(app_name=app_name, user_id=user_id, session_id=session_id)
+        session = await self.get_session(app_name=app_name, user_id=user_id, session_id=session_id)
+        calls = unanswered(annals_id, session.events if session else ())
+        return calls, await ask_for_calls(self._annals, annals_id, [each.asked for each in calls])
 
     async def append_event(self, session: Session, event: Event) -> Event:
         """Stores an event with the state that it changes.

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import {
+  answersTo,
+  askForCalls,
   createSession as createOnce,
   cutIntoBatches,
   escapeJson,
@@ -7,7 +9,7 @@ import {
   isError,
   unescapeJson,
 } from '@annals/adapter-kit'
-import { type Annals, AnnalsError, type SessionAppend } from '@annals/client'
+import { type Annals, AnnalsError, type RunnerRequest, type SessionAppend } from '@annals/client'
 import {
   type AppendEventRequest,
   BaseSessionService,
@@ -22,6 +24,7 @@ import {
   type Session,
 } from '@google/adk'
 import { compactTo } from './compactions.js'
+import { answerTo, unanswered } from './long_running.js'
 import { type Scopes, type SessionName, scopesOf, splitState } from './scopes.js'
 import { readSession, updatedAt } from './session_reader.js'
 import { storedEvent, storedState } from './stored_events.js'
@@ -122,6 +125,40 @@ export class AnnalsSessionService extends BaseSessionService {
 
   async deleteSession(name: DeleteSessionRequest): Promise<void> {
     await ifFound(this.#annals.sessions.delete(scopesOf(name).session.use_uuid), undefined)
+  }
+
+  /** The id of a session in Annals, whose lease keeps a second runner away. */
+  sessionId(name: SessionName): string {
+    return scopesOf(name).session.use_uuid
+  }
+
+  /**
+   * Opens a request for each call of a long-running tool, and each that needs a confirmation, which nobody has answered;
+   * once, and returns them. Call it when a run has ended.
+   */
+  async askForApprovals(name: SessionName): Promise<RunnerRequest[]> {
+    return (await this.#ask(name)).requests
+  }
+
+  /**
+   * The message to run the agent with, as soon as all of these are answered, in this process or another; undefined if
+   * the session waits for nothing.
+   * @throws the signal's reason
+   */
+  async resume(
+    name: SessionName,
+    { signal }: { signal?: AbortSignal | undefined } = {},
+  ): Promise<NonNullable<Event['content']> | undefined> {
+    const { calls, requests } = await this.#ask(name)
+    if (calls.length === 0) return undefined
+    return answerTo(calls, await answersTo(this.#annals, requests, signal))
+  }
+
+  async #ask(name: SessionName) {
+    const id = this.sessionId(name)
+    const calls = unanswered(id, (await this.getSession(name))?.events ?? [])
+    const asked = calls.map((call) => call.asked)
+    return { calls, requests: await askForCalls(this.#annals, id, asked) }
   }
 
   /**
