@@ -92,6 +92,39 @@ describe('a chained project', () => {
     expect(await verify(target)).toMatchObject({ sound: true })
     expect(judge((await transfers.export(target.id)).path)).toEqual(SOUND)
   })
+
+  it('takes no import that would go on without links, and begins a chain after one that has none', async () => {
+    const { project, api } = await chainedProject()
+    const log = await newSessionLog(api)
+    for (let more = 0; more < 4; more++) expectOk(await log.addEvent('more', { more }))
+    const { lines } = await transfers.export(project.id)
+    const withoutLinks = async (from: number) => {
+      const cut = lines
+        .slice(0, -1)
+        .map((line) =>
+          Number(/"seq": ?(\d+)/.exec(line)?.[1]) >= from ? line.replace(/, ?"proof": ?"\w+"/, '') : line,
+        )
+      const text = `${cut.join('\n')}\n`
+      const end = {
+        kind: 'end',
+        lines: cut.length,
+        sha256: createHash('sha256').update(text).digest('hex'),
+      }
+      const path = transfers.newPath()
+      await writeFile(path, `${text}${JSON.stringify(end)}\n`)
+      return path
+    }
+    const { project: target, api: there } = await chainedProject()
+    const refused = await transfers.run('import', await withoutLinks(3), '--project', target.id)
+    expect(refused.code).not.toBe(0)
+    expect(refused.stdout + refused.stderr).toContain('entry 3 has no link of the chain')
+    expect((await there.request('GET', `/api/v1/session/${log.id}`)).status).toBe(404)
+    await transfers.import(await withoutLinks(1), target.id)
+    expectOk(await sessionLog(there, log.id).addEvent())
+    expect(await linksOf(log, target)).toEqual([...Array(4).fill(undefined), expect.any(String)])
+    // From here on, it goes on with links only.
+    expect(await verify(target)).toMatchObject({ sound: true, projects: [{ links: 1 }] })
+  })
 })
 
 /** What somebody does in SQL to a log of 27 entries, `$1`, beside another one, `$2`; and where it is found. */

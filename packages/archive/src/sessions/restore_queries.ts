@@ -23,7 +23,7 @@ import { ENTRY, SESSION_LINE } from './session_lines.js'
 
 const FIND_HEADS_TEXT = `
 SELECT s.id, u.identifier AS user, ${timestampText('s.created_at')} AS created_at,
-  s.disable_task_tracking::text AS disable_task_tracking, h.last_seq
+  s.disable_task_tracking::text AS disable_task_tracking, h.last_seq, h.proof IS NOT NULL AS is_chained
 FROM session_heads h
 JOIN sessions s ON s.project_id = $1 AND s.id = h.session_id
 ${userJoinText('u.id = s.user_id')}

@@ -62,6 +62,7 @@ export async function restoreSessionLines(context: RestoreContext, lines: Export
     ;(isKnown ? known : fresh).push(line)
   }
   for (const [id, reason] of await findDifferent(context, known)) refused.set(id, reason)
+  for (const [id, reason] of findUnchained(fresh.filter(isRestored), targets)) refused.set(id, reason)
   fresh = fresh.filter(isRestored)
   const sessions = batch.sessions.filter(isRestored)
   const newSessions = sessions.filter(({ session }) => !targets.has(session.id))
@@ -78,6 +79,21 @@ export async function restoreSessionLines(context: RestoreContext, lines: Export
     sessions: tally(sessions.length, newSessions.length),
     entries: { stored: fresh.length, known: known.filter(isRestored).length, bytes },
   }
+}
+
+/** Sessions in which an entry without a link would follow one that has one: nobody could verify such a chain. */
+function findUnchained(fresh: EntryLine[], targets: Map<string, Target>): Map<string, string> {
+  const found = new Map<string, string>()
+  const chained = new Set([...targets].filter(([, { row }]) => row.is_chained === 't').map(([id]) => id))
+  for (const { entry } of fresh) {
+    if (entry.proof !== undefined) chained.add(entry.session_id)
+    else if (chained.has(entry.session_id) && !found.has(entry.session_id))
+      found.set(
+        entry.session_id,
+        `entry ${entry.seq} has no link of the chain that the entries before it have: export the session again, with annals export of this version`,
+      )
+  }
+  return found
 }
 
 function batchOf(lines: ExportLine[]): SessionBatch {

@@ -27,6 +27,7 @@ export interface EntryRecord {
   tokens: number
   type: string | null
   retracted_by?: number
+  proof?: string
   data: object
 }
 

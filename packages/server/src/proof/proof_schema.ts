@@ -43,7 +43,7 @@ const Anchored = Type.Object({
       root: Hash('The root of the tree.'),
       previous: Hash('Of the statement of the anchor before.'),
       public_key: Hash('Ed25519.'),
-      signature: Type.String({ pattern: '^[0-9a-f]{128}$' }),
+      signature: Type.String({ minLength: 128, maxLength: 128 }),
     },
     { description: 'What was signed.' },
   ),

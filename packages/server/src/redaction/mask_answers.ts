@@ -78,17 +78,27 @@ function refused(reply: FastifyReply, payload: unknown): string {
   return text
 }
 
+/** @throws AnnalsError insufficient_scope in place of what says that a body is too large */
+function unlessTooCostly(error: unknown): never {
+  if (!(error instanceof AnnalsError) || error.error !== 'payload_too_large') throw error
+  throw new AnnalsError(
+    'insufficient_scope',
+    'This API key is masked, and the patterns in the rules of this project take too long for what it asks for. Ask for less at once, or make the patterns simpler.',
+  )
+}
+
 async function masked(thread: WorkThread, request: FastifyRequest, text: string): Promise<string> {
   const { read } = rulesOf(request)
   const isShort = text.length <= INLINE_LENGTH_MAX
+  const on = thread.for(read.costly)
   const found = isShort
     ? redactionHere.findInAnswer(text, read)
-    : await thread.run(request.project_id, 'findInAnswer', text, read)
+    : await on.run(request.project_id, 'findInAnswer', text, read).catch(unlessTooCostly)
   if (!found || 'refused' in found) return text
   const rewriting = { ...read, numbers: await numberMarks(request, found.marks) }
   return isShort
     ? redactionHere.maskAnswer(text, rewriting)
-    : thread.run(request.project_id, 'maskAnswer', text, rewriting)
+    : on.run(request.project_id, 'maskAnswer', text, rewriting).catch(unlessTooCostly)
 }
 
 /** Masks an answer as it comes, in parts that end outside of strings. */

@@ -49,9 +49,10 @@ async function find(
   }
   // What the thread gets is gone here.
   const copy = new Uint8Array(body)
+  const on = thread.for(rules.costly)
   return content_type === undefined
-    ? thread.run(project_id, 'findInBody', operation, copy, limits, rules)
-    : thread.run(project_id, 'findInForm', operation, content_type, copy, limits!, rules)
+    ? on.run(project_id, 'findInBody', operation, copy, limits, rules)
+    : on.run(project_id, 'findInForm', operation, content_type, copy, limits!, rules)
 }
 
 /** @throws AnnalsError invalid_request, if a rule refuses it */
@@ -81,10 +82,11 @@ export async function rewriteEntries(
   if (request.grant?.redaction == null) return entries
   const { write } = rulesOf(request)
   if (!write) return entries
-  const found = await thread.run(request.project_id, 'findInEntries', entries, write)
+  const on = thread.for(write.costly)
+  const found = await on.run(request.project_id, 'findInEntries', entries, write)
   if (!found) return entries
   if ('refused' in found) throw refusal(found.refused)
   // They are in one session, which no path names.
   const numbers = await numberMarks(request, found.marks, session_id)
-  return thread.run(request.project_id, 'rewriteEntries', entries, { ...write, numbers })
+  return on.run(request.project_id, 'rewriteEntries', entries, { ...write, numbers })
 }

@@ -6,6 +6,8 @@ import { LRUCache } from 'lru-cache'
 export interface RulesText {
   rules: string
   secret: string
+  /** There are patterns, which may take long. */
+  costly: boolean
 }
 
 interface ProjectRules {
@@ -30,12 +32,16 @@ export function rulesOf({ grant, project_id }: Pick<FastifyRequest, 'grant' | 'p
     const written = rules?.filter(({ when }) => when === 'write') ?? []
     const read = [...(rules?.filter(({ when }) => when === 'read') ?? []), ...ALL]
     found = {
-      write: written.length > 0 ? { rules: JSON.stringify(written), secret } : undefined,
-      read: { rules: JSON.stringify(read), secret },
+      write: written.length > 0 ? rulesText(written, secret) : undefined,
+      read: rulesText(read, secret),
     }
     known.set(key, found)
   }
   return found
+}
+
+function rulesText(rules: readonly Rule[], secret: string): RulesText {
+  return { rules: JSON.stringify(rules), secret, costly: rules.some(({ what }) => 'pattern' in what) }
 }
 
 /** The same on whichever thread uses them. */

@@ -10,6 +10,10 @@ const WAIT_MS_MAX = 5_000
 const SMALL_BYTES = 16_384
 const YOUNG_MEGABYTES_MAX = 16
 const MEGABYTE = 1024 * 1024
+/** The most costly patterns that a project may have take half of it for 1 MB. */
+const COSTLY_MS_MAX = 3_000
+/** A thread that is just starting may take so many times as long. */
+const START_FACTOR = 5
 /**
  * Limit of the heap of the thread that takes bodies. Without one, it grows as large as the process's own, mostly with
  * garbage. The most expensive body found, 1 MB of `[{},{},…]` beside a message, takes 80 MB, the idle thread included.
@@ -52,6 +56,8 @@ export interface ThreadOptions {
   file: string
   heap_megabytes: number
   jobs_max: number
+  /** A job that takes longer is ended with the thread, and refused: there may be one at a time. */
+  job_ms_max?: number
   /** Whose bodies it takes; those of others are short. */
   operations?: ReadonlySet<string>
   /** What its file finds as `workerData`. */
@@ -72,7 +78,8 @@ export function bodyThread(
 ): WorkThread {
   const heap_megabytes =
     HEAP_MEGABYTES_MIN + HEAP_MEGABYTES_PER_BODY_MEGABYTE * Math.ceil(body_bytes_max / MEGABYTE)
-  return new WorkThread({ file: './thread.js', heap_megabytes, jobs_max: 1, operations }, here)
+  const options = { file: './thread.js', heap_megabytes, jobs_max: 1, operations }
+  return new WorkThread(options, here, new WorkThread({ ...options, job_ms_max: COSTLY_MS_MAX }, here))
 }
 
 /**
@@ -86,13 +93,22 @@ export class WorkThread<Work extends object = ThreadWork> {
   private orders = 0
   private readonly places: FairSemaphore
 
-  /** @param here the same work on this thread, for what is little */
+  /**
+   * @param here the same work on this thread, for what is little
+   * @param costly a thread of its own for jobs that a project can make costly: they delay no others
+   */
   constructor(
     private readonly options: ThreadOptions,
     private readonly here?: Work,
+    private readonly costly?: WorkThread<Work>,
   ) {
     const places = { places_max: options.jobs_max, wait_ms_max: WAIT_MS_MAX, refusal: tooMuchWork }
     this.places = new FairSemaphore(places)
+  }
+
+  /** The thread for a job, by whether its project can make it costly. */
+  for(isCostly: boolean | undefined): WorkThread<Work> {
+    return (isCostly ? this.costly : undefined) ?? this
   }
 
   /** Runs a job for an owner, which is a project; bytes are gone after it. @throws AnnalsError overloaded */
@@ -133,14 +149,26 @@ export class WorkThread<Work extends object = ThreadWork> {
   }
 
   async close(): Promise<void> {
+    await this.costly?.close()
     await this.thread?.terminate()
   }
 
   private order<Result>(name: string, values: unknown[], call?: Call): Promise<Result> {
+    const isNew = this.thread === undefined
     this.thread ??= this.start()
     const { thread } = this
     const number = ++this.orders
-    return new Promise((resolve, reject) => {
+    const { job_ms_max } = this.options
+    let timer: NodeJS.Timeout | undefined
+    return new Promise<Result>((resolve, reject) => {
+      if (job_ms_max !== undefined)
+        timer = setTimeout(
+          () => {
+            this.fail(thread, tooCostly())
+            void thread.terminate()
+          },
+          isNew ? START_FACTOR * job_ms_max : job_ms_max,
+        )
       this.waiting.set(number, { resolve, reject, call })
       // Bytes are handed over instead of copied: a large body would hold the event loop.
       const bytes = values.filter((value) => value instanceof Uint8Array && value.length > SMALL_BYTES)
@@ -148,7 +176,7 @@ export class WorkThread<Work extends object = ThreadWork> {
         { number, name, values } satisfies WorkOrder,
         (bytes as Uint8Array<ArrayBuffer>[]).map(({ buffer }) => buffer),
       )
-    })
+    }).finally(() => clearTimeout(timer))
   }
 
   private start(): Worker {
@@ -194,7 +222,13 @@ export class WorkThread<Work extends object = ThreadWork> {
     this.thread = undefined
     const isOutOfMemory = (error as { code?: unknown }).code === 'ERR_WORKER_OUT_OF_MEMORY'
     for (const { reject } of this.waiting.values())
-      reject(isOutOfMemory ? tooMuchWork() : new Error('the work thread failed', { cause: error }))
+      reject(
+        isOutOfMemory
+          ? tooMuchWork()
+          : error instanceof AnnalsError
+            ? error
+            : new Error('the work thread failed', { cause: error }),
+      )
     this.waiting.clear()
   }
 }
@@ -203,6 +237,13 @@ function tooMuchWork(): AnnalsError {
   return new AnnalsError(
     'overloaded',
     'The service has too many large requests in progress. Nothing was done; retry shortly.',
+  )
+}
+
+function tooCostly(): AnnalsError {
+  return new AnnalsError(
+    'payload_too_large',
+    'The patterns in the rules of this project take too long for a text of this size. Send less at once, or make the patterns simpler: PUT /api/v1/redaction.',
   )
 }
 

@@ -43,3 +43,24 @@ it('A process goes on if a thread that failed still reports what was given up wi
   run.child.stdin!.end(LATE_REPORT)
   expect((await run).stdout).toBe('the work thread failed\nand goes on\n')
 })
+
+const ENDLESS = `
+  const alive = setInterval(() => {}, 1_000)
+  const file = 'data:text/javascript,import { parentPort } from "node:worker_threads"; parentPort.on("message", ({ number, name }) => { if (name === "short") parentPort.postMessage({ number, result: name }) })'
+  import(${JSON.stringify(BUILT)}).then(async ({ WorkThread }) => {
+    const options = { file, heap_megabytes: 64, jobs_max: 1 }
+    const costly = new WorkThread({ ...options, job_ms_max: 600 })
+    const work = new WorkThread(options, undefined, costly)
+    const endless = work.for(true).run('a', 'endless').catch(({ error }) => error)
+    const next = work.for(true).run('b', 'short')
+    console.log(await work.for(false).run('b', 'short'), await endless, await next)
+    await work.close()
+    clearInterval(alive)
+  })
+`
+
+it('A job that a project made too costly is refused, others of its thread go on, and those of the other never wait', async () => {
+  const run = promisify(execFile)(process.execPath, ['-'])
+  run.child.stdin!.end(ENDLESS)
+  expect((await run).stdout).toBe('short payload_too_large short\n')
+})

@@ -27,7 +27,7 @@ const GROWTH = 4
 export interface BodyReader {
   config: { body_bytes_max: number; blob_bytes_max: number }
   /** For bodies that would hold the event loop too long. */
-  thread: Pick<WorkThread, 'run' | 'takes'>
+  thread: WorkThread
   /** What rewrites bodies before they are taken, if anything does. */
   rewrites?: RewritesBodies
 }
@@ -112,7 +112,8 @@ export function readForms(scope: AppServer, { config, thread }: BodyReader, oper
       const content_type = request.headers['content-type']!
       const take = (rewriting?: unknown) => {
         const { project_id } = request
-        const order = thread.run(project_id, 'takeForm', operation, content_type, body!, limits, rewriting)
+        const on = thread.for(isCostly(rewriting))
+        const order = on.run(project_id, 'takeForm', operation, content_type, body!, limits, rewriting)
         takeOutcome(request, order, done)
       }
       const prepared = scope.rewritesBodies?.prepare(request, body!, limits, content_type)
@@ -172,7 +173,13 @@ function orderFor(
   const isInline = body.length <= inline_max && !isCounted
   if (isInline || !takes_body) return undefined
   const takeOut = attaches_in === undefined ? undefined : limits
-  return thread.run(project_id, 'takeBody', routeOptions.schema!.operationId!, body, takeOut, rewriting)
+  const on = thread.for(isCostly(rewriting))
+  return on.run(project_id, 'takeBody', routeOptions.schema!.operationId!, body, takeOut, rewriting)
+}
+
+/** Whether the project can make rewriting costly. */
+function isCostly(rewriting: unknown): boolean {
+  return (rewriting as { costly?: boolean } | undefined)?.costly === true
 }
 
 /** Whether there is a key of this name, or a letter that is escaped, as one of that key may be. */
