@@ -9,7 +9,7 @@ import { findBlobs, readBlob } from './blob_store.js'
 import type { PublicUrls } from './public_urls.js'
 
 /**
- * A mark of a blob as JSON has it, where `t` asks for its text, `u` and `v` for the URL-safe alphabet, and a string with `n` for how many bytes it has: behind
+ * A mark of a blob as JSON has it, where `t` asks for its text, `u` and `v` for the URL-safe alphabet, and a string with `n` for how many bytes it has: after
  * another backslash, it is what a caller wrote. Or a reference to bytes that were sent as base64, as PostgreSQL writes it:
  * no part of a string, whose quotes are escaped.
  */

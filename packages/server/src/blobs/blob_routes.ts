@@ -195,7 +195,7 @@ async function sendBlob(reply: FastifyReply, blob: Blob): Promise<FastifyReply> 
   return reply.send(piecesStream(request, readBlob(request, blob, from, to)))
 }
 
-/** The range, `none` if it lies behind the end; undefined where the whole is to be answered. */
+/** The range, `none` if it lies after the end; undefined where the whole is to be answered. */
 function rangeOf(
   header: string | undefined,
   bytes: number,

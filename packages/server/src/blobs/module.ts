@@ -59,7 +59,7 @@ export const BLOBS_MODULE: Module<Blobs> = {
   ],
 }
 
-/** What refers to blobs. It stands behind what owns references, so that an import restores them behind their owners. */
+/** What refers to blobs. It stands after what owns references, so that an import restores them after their owners. */
 export const BLOB_REFERENCES_MODULE: Module = {
   name: 'blob references',
   tables: [

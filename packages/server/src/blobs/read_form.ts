@@ -7,7 +7,7 @@ import type { TakenBytes } from '../http/request/take_out_bytes.js'
 import { blobTooLarge } from './blob_store.js'
 
 const FILES_MAX = 64
-/** What stands ahead of a part's content. Its name and type are texts, and parsed as such. */
+/** What stands before a part's content. Its name and type are texts, and parsed as such. */
 const HEAD_BYTES_MAX = 16_384
 /** Whatever else a Content-Type has: the parser gets the boundary by which the parts were counted. */
 const BOUNDARY = /;[ \t]*boundary=(?:"(?<quoted>[^"\\]{1,70})"|(?<plain>[^\s";]{1,70}))/i
@@ -69,7 +69,7 @@ export async function readForm(content_type: string, body: Buffer) {
   return { texts, files }
 }
 
-/** What is wrong with the number of parts, or with what stands ahead of each, seen before any is read. */
+/** What is wrong with the number of parts, or with what stands before each, seen before any is read. */
 function wrongParts(boundary: string, body: Buffer): AnnalsError | undefined {
   const delimiter = `--${boundary}`
   let parts = -1

@@ -39,7 +39,7 @@ FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ANY ($3::uuid[])
 
 /**
  * A piece of the logs of several sessions, in their order and that of seq. Parameters: $1 project, $2 sessions, $3 the
- * seqs to begin behind, $4 to end with, $5 bytes after which it ends. Rows: place of the session, and the entry.
+ * seqs to begin after, $4 to end with, $5 bytes after which it ends. Rows: place of the session, and the entry.
  */
 export const READ_CHANGED_ENTRIES = prepared(
   'read_changed_entries',
@@ -80,7 +80,7 @@ ON CONFLICT (project_id, session_id, consumer) DO UPDATE SET seq = excluded.seq`
   ),
   /**
    * Rows: of the sessions, those that are as they were read, with their heads locked until the commit: an append is
-   * behind it and marks anew, or was before it and is seen here. One that is being written to is left out.
+   * after it and marks anew, or was before it and is seen here. One that is being written to is left out.
    * $2 sessions, $3 their last seqs, $4 and updated_at.
    */
   unmoved: prepared(
@@ -96,7 +96,7 @@ FOR UPDATE OF h SKIP LOCKED`,
     'DELETE FROM change_marks AS c WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = ANY ($3::uuid[])',
   ),
   /**
-   * Those that have more are due again, behind all others; those of which nothing was read, where they were: or else what
+   * Those that have more are due again, after all others; those of which nothing was read, where they were: or else what
    * waits would be read in any order. $3 sessions, $4 up to when each was read, null where nothing was: what is left to
    * read was stored no earlier.
    */
@@ -141,7 +141,7 @@ export const MARKS_WAIT = {
   column: 'due_at',
   at_most: [
     { s: 0, which: 't.lease IS NULL AND t.failures = 0' },
-    // A lease, or 2^6 seconds behind the seventh failure.
+    // A lease, or 2^6 seconds after the seventh failure.
     { s: 64, which: '(t.lease IS NOT NULL OR t.failures <= 7)' },
     { s: 3_600 },
   ],

@@ -24,7 +24,7 @@ export interface ChangedSession {
   last_seq: number
   /** Of the head, as PostgreSQL writes it. */
   updated_at: string
-  /** In the order of seq, right behind `after_seq`; a bounded piece, behind which the rest follows. */
+  /** In the order of seq, right after `after_seq`; a bounded piece, after which the rest follows. */
   entries: ChangedEntry[]
 }
 
@@ -41,14 +41,14 @@ export interface ChangedSessions {
  */
 export interface Consumer {
   readonly name: string
-  /** Sessions that it is given at once; one at a time behind a failure, so that it holds up no other. */
+  /** Sessions that it is given at once; one at a time after a failure, so that it holds up no other. */
   readonly sessions_max: number
   /** Whether it is given entries, with a cursor of its own in each session. */
   readonly readsEntries: boolean
   /** SQL: whether a session with head `h`, in project $1, has something that it has not seen; by default by its cursor. */
   readonly isBehind?: string
   /**
-   * Does its work, however long it takes, outside of any transaction. What it gives back writes its rows in the
+   * Does its work, however long it takes, outside of any transaction. What it returns writes its rows in the
    * transaction that moves the cursor: these are written exactly once, and only while nobody else has taken the session.
    * May throw: the sessions are given again, after a growing pause.
    */
@@ -57,8 +57,8 @@ export interface Consumer {
   readonly erase: readonly Statement[]
 }
 
-/** Writes in the transaction that ends a piece of work. Gives the sessions that it has not read to their heads, if any. */
+/** Writes in the transaction that ends a piece of work. Returns the sessions that it has not read to their heads, if any. */
 export type Write = (connection: Queryable) => Promise<readonly string[] | undefined> | Promise<void>
 
-/** Gives the words of a project's entries, each once, with spaces between them. It may take the work elsewhere: entries are of any size. */
+/** Returns the words of a project's entries, each once, with spaces between them. It may take the work elsewhere: entries are of any size. */
 export type WordsOf = (project_id: string, entries: SearchedEntry[]) => Promise<string[]>

@@ -1,6 +1,6 @@
 /**
  * Marks the sessions of `rows`, a table expression with `session_id`, for every consumer that the project has: for none,
- * it writes nothing. It stands in the statement that changes the sessions, behind the lock of their heads, so that a
+ * it writes nothing. It stands in the statement that changes the sessions, after the lock of their heads, so that a
  * mark is committed with the change.
  *
  * A mark that is there already stays as it is, and its row is not locked: an append waits for a consumer no longer than

@@ -89,7 +89,7 @@ const BEHIND_CURSOR = `h.last_seq > coalesce((
 
 /**
  * Marks the next sessions that a consumer has not seen as they are. Parameters: $1 project, $2 consumer, $3 session to
- * begin behind or null, $4 how many, $5 since when the marks are to be waiting, so that they are told from those that
+ * begin after or null, $4 how many, $5 since when the marks are to be waiting, so that they are told from those that
  * are made meanwhile. Rows: last_id (of those looked at), sessions.
  */
 export function scanSlice(consumer: string, isBehind: string = BEHIND_CURSOR): Statement {
@@ -121,7 +121,7 @@ const RETIRES = "(c.retired_at IS NOT NULL OR c.used_at < now() - interval '30 d
 
 /**
  * A scan that a stepped clock has put off begins anew: what it has marked so far cannot be told from what was marked
- * since. The first one never waits, nor does one behind a scan that ended in the future.
+ * since. The first one never waits, nor does one after a scan that ended in the future.
  */
 export const SCANS_WAIT = {
   column: 'scan_at',

@@ -135,7 +135,7 @@ export class FairSemaphore {
 
   /** Runs `work` while holding a place of the owner's, at once if one is free. @throws the limits' refusal */
   async run<T>(owner: string, work: () => Promise<T>): Promise<T> {
-    // The owners that wait may not take a place now, so neither may those behind them.
+    // The owners that wait may not take a place now, so neither may those after them.
     if (this.mayTake(owner, 1)) this.take(owner, 1)
     else await this.wait(owner, 1)
     try {
@@ -213,7 +213,7 @@ export class FairSemaphore {
       this.counts.refusals += 1
       waiter.refuse(this.limits.refusal())
     }
-    // Those behind may need fewer places.
+    // Those after may need fewer places.
     this.admitWaiters()
   }
 }

@@ -1,6 +1,6 @@
 import { type HandledTable, isHandled, isOwner, type Table, type TableOwner } from './table.js'
 
-/** The tables of all modules, each behind those that it refers to. */
+/** The tables of all modules, each after those that it refers to. */
 export interface TableRegistry {
   /** Those that say all of themselves. */
   readonly tables: readonly Table[]

@@ -16,7 +16,7 @@ export interface Table {
   readonly name: string
   /** What one row is, in the singular: the kind of its lines in an export, and how other tables name it. */
   readonly kind: string
-  /** The primary key behind `project_id`. */
+  /** The primary key after `project_id`. */
   readonly key: readonly string[]
   /** Columns, the key's included, in the order of a line of an export. Of lines that packages/archive writes by functions of the table's own: those of key, order and owner. */
   readonly columns: Readonly<Record<string, Column>>
@@ -107,7 +107,7 @@ export interface EraseOptions {
   only_expired?: boolean
   /** Told what each transaction erased; what it throws ends the work. */
   onStep?: (counts: Counts) => void
-  /** Told of each slice behind a transaction; what it throws ends the work. */
+  /** Told of each slice after a transaction; what it throws ends the work. */
   onSlice?: () => void
 }
 
@@ -124,7 +124,7 @@ export interface OwnFunctions {
   eraseSomeOf?: Dependents['eraseSome']
   /** Names beside the table's that its erasure and its import count. */
   further_counts?: readonly string[]
-  /** Erases, in slices, what a transaction left. Gives what it counted. */
+  /** Erases, in slices, what a transaction left. Returns what it counted. */
   eraseRemains?(
     tenant: Tenant<Database>,
     id: string,
@@ -133,11 +133,11 @@ export interface OwnFunctions {
   ): Promise<Counts>
   /** Erases what killed processes left in a project. */
   eraseAllRemains?(tenant: Tenant<Database>, dependents: Dependents, signal?: AbortSignal): Promise<void>
-  /** Deletes outside of the database what transactions have given up. Gives how much is left, for housekeeping. */
+  /** Deletes outside of the database what transactions have given up. Returns how much is left, for housekeeping. */
   settle?(tenant: Tenant): Promise<number>
 }
 
-/** The lifecycle's part of a module: what is to be known of its tables. Each stands behind what it refers to. */
+/** The lifecycle's part of a module: what is to be known of its tables. Each stands after what it refers to. */
 export interface TableOwner {
   readonly name: string
   readonly tables: readonly (Table | HandledTable)[]

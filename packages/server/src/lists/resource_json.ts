@@ -40,7 +40,7 @@ export function mergedJson(base: string, change: string): string {
 /** Characters that are written together: one item after the other costs more than reading them. */
 const TEXT_LENGTH = 64 * 1024
 
-/** A list as JSON, in texts of about that length: what stands ahead of its items, these, in pieces, and what stands behind. */
+/** A list as JSON, in texts of about that length: what stands before its items, these, in pieces, and what stands after. */
 export async function* jsonList(
   begin: string,
   pieces: AsyncIterable<readonly string[]> | Iterable<readonly string[]>,

@@ -41,7 +41,7 @@ export async function changeResource(
 
 /**
  * All that a list of one owner has as a JSON array, in pieces of so many rows. Parameters of the statement: $1 project, $2
- * owner, $3 created_at and $4 id to begin behind, $5 how many.
+ * owner, $3 created_at and $4 id to begin after, $5 how many.
  */
 export function listWhole(
   { database, project_id }: Tenant,

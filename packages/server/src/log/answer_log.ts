@@ -16,7 +16,7 @@ export interface PageRange {
 }
 
 /**
- * The range of a page that begins behind the position in its cursor, in the page's direction, and behind `after_seq`.
+ * The range of a page that begins after the position in its cursor, in the page's direction, and after `after_seq`.
  * @throws AnnalsError invalid_cursor
  */
 export function readPageRange(
@@ -63,7 +63,7 @@ export function answerEntriesPage(
 
 /**
  * A page of a log as JSON, given its pieces with one entry more than `limit` where another page follows, in texts that
- * are not much longer than a piece of an answer. `cursorOf` gives the cursor behind an entry.
+ * are not much longer than a piece of an answer. `cursorOf` returns the cursor after an entry.
  *
  * A request that has waited for the database lies in V8's old generation, where what it held last stays long after its
  * end. So nothing here holds on to an entry's JSON, and the pieces are emptied.
@@ -94,7 +94,7 @@ async function* entriesPage(
   yield `${shown === 0 ? '{"items":[' : ''}],"has_more":${has_more},"next_cursor":"${next_cursor}"}`
 }
 
-/** The JSON of as many entries as make a piece of an answer, and the place behind them. */
+/** The JSON of as many entries as make a piece of an answer, and the place after them. */
 function joinedFrom(entries: ReadEntry[], from: number, end: number, begin: string) {
   const texts: string[] = []
   let length = 0

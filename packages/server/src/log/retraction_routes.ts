@@ -84,7 +84,7 @@ function retractionEvent(): AppendedEntry {
   }
 }
 
-/** What the answer has before and behind the retracted entries. */
+/** What the answer has before and after the retracted entries. */
 function aroundItems({ json }: AppendAnswer, appended: AppendAnswer[]): [begin: string, end: string] {
   const end = appended.length === 0 ? ']}' : `],"appended":[${appended.map(({ json }) => json).join(',')}]}`
   return [`{"retraction":${json},"items":[`, end]

@@ -33,13 +33,13 @@ export function aggregated(columns: Record<string, Column>): string {
   return aggregates.join(', ')
 }
 
-/** The same as arguments of `concat`, for a function that gives text: each column behind a separator. */
+/** The same as arguments of `concat`, for a function that returns text: each column after a separator. */
 export function joinedText(columns: Record<string, Column>): string {
   const aggregates = Object.values(columns).map((column) => `E'\\x02', ${aggregate(column)}`)
   return aggregates.join(', ')
 }
 
-/** What stands ahead of joined columns, their row, and what stands behind them and a separator; or only the first. */
+/** What stands before joined columns, their row, and what stands after them and a separator; or only the first. */
 export function splitText(
   columns: Record<string, Column>,
   text: string,

@@ -16,7 +16,7 @@ const ATTRIBUTES: Record<string, { must_write: boolean }> = {
   'read-write': { must_write: true },
   primary: { must_write: true },
 }
-/** How long a host that does not answer is waited for when one behind it has answered. */
+/** How long a host that does not answer is waited for when one after it has answered. */
 const PATIENCE_MS = 1_000
 const CONNECT_MS_MAX = 5_000
 const DEFAULT_PORT = 5_432

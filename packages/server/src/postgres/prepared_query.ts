@@ -37,7 +37,7 @@ function messageSocket(): Socket {
   return socket
 }
 
-/** Cuts bytes as they arrive into whole messages. What it gives is valid until more arrives. */
+/** Cuts bytes as they arrive into whole messages. What it returns is valid until more arrives. */
 export class WholeMessages {
   /** The beginning of a message whose length has not arrived. */
   private head: Buffer | undefined
@@ -64,7 +64,7 @@ export class WholeMessages {
     if (to < bytes.length) this.keep(bytes.subarray(to))
   }
 
-  /** Continues the message, and gives it when it is complete. Returns how many of the bytes were its. */
+  /** Continues the message, and returns it when it is complete. Returns how many of the bytes were its. */
   private fill(message: Buffer, bytes: Buffer): number {
     const taken = bytes.copy(message, this.filled)
     this.filled += taken
@@ -139,7 +139,7 @@ export class NotExecuted extends Error {
 
 /**
  * Executions of prepared statements, sent as one piece of bytes and answered as one: whoever sends or hears wakes the other
- * once. After one that fails, those behind it are not executed. The driver's own query asks for a description of the columns
+ * once. After one that fails, those after it are not executed. The driver's own query asks for a description of the columns
  * each time, and sends four messages by themselves.
  */
 class PreparedQuery {

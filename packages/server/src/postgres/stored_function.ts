@@ -90,7 +90,7 @@ export function functionsIn(...files: ReadonlyArray<object>): StoredFunction[] {
   return exported.filter((one): one is StoredFunction => Object.hasOwn(Object(one), 'definition'))
 }
 
-/** Calls a function; the first parameter is the project. Gives its answer. */
+/** Calls a function; the first parameter is the project. Returns its answer. */
 export async function call(
   database: Queryable,
   { statement }: StoredFunction,

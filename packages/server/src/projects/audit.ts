@@ -45,7 +45,7 @@ export async function audited<T>(
   }
 }
 
-/** Acts behind one that was seen before, in order, as JSON. @throws AnnalsError log_diverged if that is another by now */
+/** Acts after one that was seen before, in order, as JSON. @throws AnnalsError log_diverged if that is another by now */
 export async function listActs(
   database: Queryable,
   seen: LogPosition,

@@ -184,7 +184,7 @@ export type Stored = Partial<Record<(typeof KINDS)[number], number>>
 type Imported = Readonly<Record<string, { stored: number; bytes?: number } | undefined>>
 
 /**
- * What this node has stored for each project and is not yet in usage_days. It is counted in memory, behind the commit,
+ * What this node has stored for each project and is not yet in usage_days. It is counted in memory, after the commit,
  * and written every few seconds by `write`, so that it costs an append nothing in the database. What is lost with the
  * process, or with the answer to a write, is not counted: figures may be too low by that, and are never too high.
  */

@@ -27,7 +27,7 @@ export interface Search {
   to?: string | undefined
 }
 
-/** An entry's place in time, behind which a page goes on. `seq` null: the entry itself comes too. */
+/** An entry's place in time, after which a page goes on. `seq` null: the entry itself comes too. */
 export interface FoundPlace {
   created_at: string
   session_id: string | null
@@ -86,7 +86,7 @@ export async function scopesOf(
 }
 
 /**
- * Finds entries that may match, the newest first, behind a place: `first` of them, and then ever more at once, up to
+ * Finds entries that may match, the newest first, after a place: `first` of them, and then ever more at once, up to
  * `most`. It may end before it has so many: `next` is where it goes on, undefined where there is nothing more.
  */
 export async function* findCandidates(

@@ -52,7 +52,7 @@ SELECT g.segment FROM unnest($2::timestamptz[]) WITH ORDINALITY AS r (at, place)
 ${beside('g', 'SELECT o.segment FROM search_segments o WHERE o.project_id = $1 AND o.begins_at <= r.at ORDER BY o.segment DESC LIMIT 1')}
 ORDER BY r.place`,
   ),
-  /** Takes out the runs of sessions, $2, that begin at seqs, $3, or behind them. */
+  /** Takes out the runs of sessions, $2, that begin at seqs, $3, or after them. */
   take_out: prepared(
     'take_out_runs',
     `

@@ -17,13 +17,13 @@ import { refuseReservedId } from './session_queries.js'
 const ENTRY_COLUMNS = `project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens, kind, type,
     role, format, key, retracted_by, occurred_at, data, meta, patched_meta`
 
-/** `until` is the last seq of the copy: what is retracted behind it is not retracted in the copy. */
+/** `until` is the last seq of the copy: what is retracted after it is not retracted in the copy. */
 function copiedEntryText(project: string, copy: string, until: string): string {
   return `${project}, ${copy}::uuid, o.seq, o.created_at, o.updated_at, ${copiedId('o.id', copy)}, ${copiedId('o.parent_id', copy)}, o.bytes, o.tokens,
     o.kind, o.type, o.role, o.format, o.key, CASE WHEN o.retracted_by <= ${until} THEN o.retracted_by END, o.occurred_at, o.data, o.meta, o.patched_meta`
 }
 
-/** The references of copied entries to blobs, from behind one seq up to another. */
+/** The references of copied entries to blobs, from after one seq up to another. */
 function copyReferencesText(
   project: string,
   session: string,

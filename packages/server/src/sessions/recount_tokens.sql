@@ -1,6 +1,6 @@
 -- Writes the tokens of messages of a session where others are stored, and moves its total by the difference. The head is
 -- locked first, as in every change of a session, so that nothing is retracted meanwhile; doing it again changes nothing.
--- A retracted message has its tokens for copies that end ahead of its retraction. Answer: the difference; null without
+-- A retracted message has its tokens for copies that end before its retraction. Answer: the difference; null without
 -- such a session.
 CREATE OR REPLACE FUNCTION {name}(
   p_project uuid,

@@ -266,7 +266,7 @@ const taskRoutes = allOf(
     data: PageOf(Type.Object({})),
     json: async (request) => {
       await readSession(request, request.params.session_id)
-      // No page has another behind it, so no cursor is one of this list.
+      // No page has another after it, so no cursor is one of this list.
       if (request.query.cursor !== undefined)
         new Cursors('tasks', request.project_id, request.params.session_id).read(request.query.cursor)
       return '{"items":[],"has_more":false,"next_cursor":""}'

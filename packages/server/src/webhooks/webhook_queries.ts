@@ -132,7 +132,7 @@ const isRequest = (e: string) =>
 
 /**
  * The next entry that a webhook is to be told of, among the next ones of a session. Parameters: $1 project, $2 webhook,
- * $3 session, $4 seq to begin behind, $5 last seq. Row: url, secret, reached_seq (up to where was looked), and of the
+ * $3 session, $4 seq to begin after, $5 last seq. Row: url, secret, reached_seq (up to where was looked), and of the
  * entry seq, kind, type and bytes, or nulls. No row if the webhook is gone.
  */
 export const FIND_NEXT_ENTRY = prepared(

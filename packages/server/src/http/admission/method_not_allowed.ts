@@ -30,7 +30,7 @@ export function answersUnrouted(app: AppServer): (request: FastifyRequest, reply
 function routeOf(target: string, patterns: string[]): string | undefined {
   const [path = ''] = target.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)
   const parts = decoded(path).split('/')
-  // In the order of characters, a word comes behind a parameter, and a parameter behind a wildcard.
+  // In the order of characters, a word comes after a parameter, and a parameter after a wildcard.
   return patterns
     .filter((pattern) => matches(pattern.split('/'), parts))
     .sort()

@@ -28,7 +28,7 @@ export function readListCursor(
   return { created_at: created_at!, id: id! }
 }
 
-/** A cursor to the rows behind a position in a list. */
+/** A cursor to the rows after a position in a list. */
 export function writeListCursor(
   cursors: Cursors,
   { created_at, id }: { created_at: string; id: string },
@@ -59,7 +59,7 @@ export interface PageQuery {
   time_desc?: boolean
 }
 
-/** Answers with a page of a list. `find` gives one row more than `limit` where another page follows. */
+/** Answers with a page of a list. `find` returns one row more than `limit` where another page follows. */
 export async function answerPage(
   reply: FastifyReply,
   cursors: Cursors,
@@ -109,7 +109,7 @@ export function answerFilteredList(
 /** Where a part of a list begins, and how long it is. */
 export type PagePosition = Omit<ListPosition, 'time_desc'>
 
-/** Answers with all that a list has behind a position as one page, which is read and sent part by part. */
+/** Answers with all that a list has after a position as one page, which is read and sent part by part. */
 export async function answerWholeList(
   reply: FastifyReply,
   find: (position: PagePosition) => Promise<Listed[]>,

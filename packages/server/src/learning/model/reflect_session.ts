@@ -49,7 +49,7 @@ export interface Turn extends Omit<Asking, 'session_ids'> {
   is_auto: boolean
   is_of_user: boolean
   nearest: FindNearest
-  /** Keeps the lane for another call, and gives its mark. @throws SourceGone where another has it */
+  /** Keeps the lane for another call, and returns its mark. @throws SourceGone where another has it */
   keepLane(): Promise<string>
 }
 

@@ -21,7 +21,7 @@ export const READ_SPACE_SESSION = prepared(
 WHERE x.project_id = $1 AND x.learning_space_id = $2 AND x.session_id = $3`,
 )
 
-/** In the order in which they were given. Parameters: $1 project, $2 space, $3 created_at and $4 session to begin behind, $5 how many. */
+/** In the order in which they were given. Parameters: $1 project, $2 space, $3 created_at and $4 session to begin after, $5 how many. */
 export const LIST_SPACE_SESSIONS = prepared(
   'list_space_sessions',
   `SELECT ${spaceSessionJson('x')} AS json, ${timestampText('x.created_at')} AS created_at, x.session_id AS id FROM space_sessions x

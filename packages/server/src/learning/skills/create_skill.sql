@@ -1,5 +1,5 @@
 -- Stores a written skill, whose blobs are there, and its user if new. `p_files`: an array of path, mime, is_text, bytes,
--- sha256. Answer: the skill as JSON; the same behind `=` if it was there already; empty if there is another one of that
+-- sha256. Answer: the skill as JSON; the same after `=` if it was there already; empty if there is another one of that
 -- name; null: see FIND_OR_CREATE_OWNER.
 CREATE OR REPLACE FUNCTION {name}(
   p_project uuid,

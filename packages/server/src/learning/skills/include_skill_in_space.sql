@@ -1,4 +1,4 @@
--- Includes a written skill in a space. Answer: the record as JSON, behind `=` if it was there; or why not: no_space,
+-- Includes a written skill in a space. Answer: the record as JSON, after `=` if it was there; or why not: no_space,
 -- no_skill, learnt, other_user, full.
 CREATE OR REPLACE FUNCTION {name}(
   p_project uuid,

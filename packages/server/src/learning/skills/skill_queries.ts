@@ -61,7 +61,7 @@ export function listSkills(
 
 /**
  * The skills of a space: those that it has learnt, and those that were included. Rows: json, created_at, id. Parameters:
- * $1 project, $2 space, $3 created_at and $4 id to begin behind, $5 how many.
+ * $1 project, $2 space, $3 created_at and $4 id to begin after, $5 how many.
  */
 export const LIST_SPACE_SKILLS = prepared(
   'list_space_skills',

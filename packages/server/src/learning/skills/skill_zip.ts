@@ -15,7 +15,7 @@ const SKILL_FILES_MAX = 200
 const ENTRIES_MAX = 1_000
 /** Bytes of the extra fields and comments of all entries: the library makes objects of them, fifty times as large. */
 const EXTRA_BYTES_MAX = 128 * 1024
-/** What the directory of a zip has ahead of an entry's name, and where in it the lengths of what follows are. */
+/** What the directory of a zip has before an entry's name, and where in it the lengths of what follows are. */
 const ENTRY = { bytes: 46, name_length_at: 28, extra_length_at: 30, comment_length_at: 32 }
 /** Times as large as the zip that its files may be. */
 const RATIO_MAX = 100

@@ -147,7 +147,7 @@ WHERE s.project_id = $1 AND s.learning_space_id = $2 AND s.state = 'active' ORDE
 
 export const ADD_FEEDBACK = storedFunctionIn('learning/statements/add_statement_feedback.sql')
 
-/** Versions of a space's skills, newest first. Parameters: $1 project, $2 space, $3 created_at and $4 id to begin behind, $5 how many. */
+/** Versions of a space's skills, newest first. Parameters: $1 project, $2 space, $3 created_at and $4 id to begin after, $5 how many. */
 export const LIST_VERSIONS = prepared(
   'list_skill_versions',
   `SELECT json_build_object('id', v.id, 'skill', (SELECT k.name FROM skills k WHERE k.project_id = $1 AND k.id = v.skill_id),

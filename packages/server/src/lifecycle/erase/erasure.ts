@@ -81,7 +81,7 @@ export class Erasure {
   private readonly owners = new Map<string, Owner>()
   private readonly rowsOfUser: Dependents
 
-  /** @param tables each behind those that it refers to */
+  /** @param tables each after those that it refers to */
   constructor(tables: readonly Table[]) {
     this.tables = tables.toReversed()
     for (const table of this.tables.filter(isOwner)) {
@@ -132,7 +132,7 @@ export class Erasure {
     return erased
   }
 
-  /** Deletes outside of the database what erasures have given up. Gives how much is left, for housekeeping. */
+  /** Deletes outside of the database what erasures have given up. Returns how much is left, for housekeeping. */
   async settle(tenant: Tenant): Promise<number> {
     let left = 0
     for (const { own } of this.tables) left += (await own?.settle?.(tenant)) ?? 0

@@ -23,7 +23,7 @@ export function readConfigs(session: string): string {
   FROM sessions s WHERE s.project_id = p_project AND s.id = ${session};`
 }
 
-/** Merges `change` into the configs in `before`, and gives `after`. */
+/** Merges `change` into the configs in `before`, and sets `after`. */
 export function mergeConfigs(change: string): string {
   return `
   SELECT ${mergedJson('before.configs', change)} INTO after;`

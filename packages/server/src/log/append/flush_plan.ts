@@ -445,7 +445,7 @@ export function retractionGroups(open: readonly OpenAppend[], placed: readonly P
 
 type NewestEntries = Extract<Retraction, { last: number }>
 
-/** Whether a retraction stands right behind those of a group, and takes the same kind of the newest entries. */
+/** Whether a retraction stands right after those of a group, and takes the same kind of the newest entries. */
 function follows(group: RetractionGroup, next: Retraction, behind: number): next is NewestEntries {
   const { retraction, places } = group
   if (!('last' in retraction && 'last' in next) || behind !== group.behind + places.length) return false

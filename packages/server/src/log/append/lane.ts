@@ -26,7 +26,7 @@ const NONE: string[] = []
 /**
  * Cuts the next flush from a project's queue, by the rules of APPEND_ENTRIES: a request with a condition, inputs or a change
  * of configs is alone on that session, those with a fence are with others of the same fence only, and each key and each caller's entry id occurs once. A request that does not fit waits for a later flush,
- * and so does everything behind it on the same session, so a session's requests keep their order; one for
+ * and so does everything after it on the same session, so a session's requests keep their order; one for
  * several sessions waits until it fits on all of them. A repeat of a
  * request that is taken joins it instead of waiting. Sessions that are `inFlight` wait for their flush to end.
  */

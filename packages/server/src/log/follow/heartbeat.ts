@@ -23,7 +23,7 @@ export class Heartbeat {
     this.timer.unref()
   }
 
-  /** Adds a stream; the function that it gives back removes it. */
+  /** Adds a stream; the function that it returns removes it. */
   add(stream: Beating): () => void {
     this.streams.add(stream)
     return () => this.streams.delete(stream)

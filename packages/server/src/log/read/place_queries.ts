@@ -51,7 +51,7 @@ WHERE h.project_id = $1 AND h.session_id = $2`
 
 /**
  * The newest live entry of each key: from one key the next is found in the index, however many entries it has.
- * Parameters: $1 project, $2 session, $3 only keys behind this one, $4 only keys with this prefix, $5 how many at most,
+ * Parameters: $1 project, $2 session, $3 only keys after this one, $4 only keys with this prefix, $5 how many at most,
  * $6 bytes.
  */
 export const READ_LATEST = prepared(

@@ -8,7 +8,7 @@ import { findIds, LogReader, readLastSeq, UNLIMITED } from './read_log.js'
 
 /** Entries that one statement makes lines of. */
 const LINES_AT_ONCE = 1_000
-/** Messages behind and ahead of what is compacted among which the other halves of its calls and results are looked for. */
+/** Messages before and after what is compacted among which the other halves of its calls and results are looked for. */
 const NEAR_MESSAGES = 1_000
 
 interface Range {
@@ -178,7 +178,7 @@ async function checkCalls(
   return [...missing][0]
 }
 
-/** @throws AnnalsError invalid_request; `seq` is the last one ahead of the cut */
+/** @throws AnnalsError invalid_request; `seq` is the last one before the cut */
 function refuseParted(field: 'from_seq' | 'to_seq', seq: number, spans: CallSpans): void {
   const near = spans.partedAt(seq)
   if (!near) return

@@ -29,9 +29,9 @@ import {
   VIEW_COLUMNS,
 } from './read_queries.js'
 
-/** Entries that one statement gives at most: the largest page, with the entry that tells whether another follows. */
+/** Entries that one statement returns at most: the largest page, with the entry that tells whether another follows. */
 const PIECE_ENTRIES_MAX = 1_001
-/** As many entries as there are, and a seq behind all. */
+/** As many entries as there are, and a seq after all. */
 export const UNLIMITED = Number.MAX_SAFE_INTEGER
 
 /** Sessions whose logs are too long for one piece, as far as is known: the statement for others costs a tenth less. */
@@ -44,14 +44,14 @@ export type ReadPage = Omit<EntryPage, 'project_id' | 'session_id' | 'as_of_seq'
 export interface NewestMessages {
   /** Newest first. */
   messages: ReadEntry[]
-  /** There are no more, behind what the compaction covers. */
+  /** There are no more, after what the compaction covers. */
   are_all: boolean
   total_tokens: number
   instructions: ReadEntry[]
   compaction: ReadCompaction | undefined
 }
 
-/** Which keys are asked for: one, or those with a prefix behind the last one of the page before. */
+/** Which keys are asked for: one, or those with a prefix after the last one of the page before. */
 export interface LatestPage {
   key: string | undefined
   key_prefix: string
@@ -126,7 +126,7 @@ export class LogReader {
       const entries = entriesOf(row, view, shownLog(this.session, row))
       if (entries.length === limit && row.last_but_one_at) entries.at(-2)!.created_at = row.last_but_one_at
       if (row.newest_at) entries.at(page.time_desc ? 0 : -1)!.created_at = row.newest_at
-      // Where there are too many bytes, there may be more of the same slice behind the last entry.
+      // Where there are too many bytes, there may be more of the same slice after the last entry.
       const isCut = entries.length === limit || row.fits !== 't'
       const behind_seq = isCut ? entries.at(-1)?.seq : undefined
       rest = { ...behind(rest, behind_seq, scanned_max), limit: rest.limit - entries.length }
@@ -236,7 +236,7 @@ export class LogReader {
   }
 }
 
-/** What is left of a page behind the last entry of it, or where there was none, behind all that its statement looked at. */
+/** What is left of a page after the last entry of it, or where there was none, after all that its statement looked at. */
 function behind(page: ReadPage, seq: number | undefined, scanned_max: number): ReadPage {
   return page.time_desc
     ? { ...page, below_seq: seq ?? Math.max(page.above_seq + 1, page.below_seq - scanned_max) }
@@ -391,8 +391,8 @@ const newest = (columns: string, limit: string) =>
   `(SELECT ${columns} FROM entries e WHERE ${LIVE_MESSAGE} AND e.seq <= h.last_seq AND e.seq > coalesce(c.to_seq, 0) ORDER BY e.seq DESC LIMIT ${limit})`
 
 /**
- * The newest messages of a session, newest first, behind what its newest compaction covers: about as many as have the tokens
- * that are wanted (behind a compaction: that there may be), by those of the newest few, or all where the whole session has no more than it may have. They are cut off before the message with which their
+ * The newest messages of a session, newest first, after what its newest compaction covers: about as many as have the tokens
+ * that are wanted (after a compaction: that there may be), by those of the newest few, or all where the whole session has no more than it may have. They are cut off before the message with which their
  * JSON exceeds a number of bytes, but never before the first. Row: none where there is no session; `last_seq`,
  * `total_tokens`, `count` (how many were looked for), `fit` (none was cut off for the bytes), `instructions` and the compaction as of READ_INSTRUCTIONS, `newest_at`, and the columns of the view
  * `context_message`. Parameters: $1 project, $2 session, $3 messages at most, $4 bytes, $5 tokens that the session may have,

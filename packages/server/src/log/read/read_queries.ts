@@ -133,7 +133,7 @@ function isScan({ kind, type }: Pick<EntryPage, 'kind' | 'type'>): boolean {
 
 /**
  * Composes a page of entries in order of seq, cut off before the entry with which their JSON passes `bytes_max`, but
- * never before the first: so a page of large entries is read in pieces. A page with a filter is also cut off behind
+ * never before the first: so a page of large entries is read in pieces. A page with a filter is also cut off after
  * the `scanned_max` seqs that it looks at. Row: none where there is no session; `last_seq` of its log, `seen_at`, `fits` (whether the whole log is
  * below `bytes_max`, so that nothing was cut off for that), and the columns of the view, null where it has no entries.
  *

@@ -28,7 +28,7 @@ const MESSAGES_MAX = 10_000
 const BYTES_MAX = 32 * 1024 * 1024
 /** Calls and results. One message of a megabyte may have thousands, and the plan looks at each on the event loop. */
 const TOOL_USES_MAX = 10_000
-/** Where results are cleared, so many messages are read at least: that tells which ones, also ahead of a short context. */
+/** Where results are cleared, so many messages are read at least: that tells which ones, also before a short context. */
 const CLEARED_MESSAGES_MIN = 32
 /** As many are read as seem to be missing, and some more. */
 const MARGIN = 1.1
@@ -106,7 +106,7 @@ export class ContextReader {
     }
   }
 
-  /** The summary and the exceptions stand where what is compacted would; the instructions ahead of it stay ahead. */
+  /** The summary and the exceptions stand where what is compacted would; the instructions before it stay ahead. */
   private withCompaction(all: ShownMessage[]): ShownMessage[] {
     if (!this.compaction) return all
     const { id, to_seq, summary } = this.compaction
@@ -127,7 +127,7 @@ export class ContextReader {
     return known
   }
 
-  /** Tokens of all that the context has ahead of a message, come what may. */
+  /** Tokens of all that the context has before a message, come what may. */
   private async tokensAhead(below_seq: number): Promise<number> {
     const ahead = [...(await this.instructionsAhead(below_seq)), ...this.exceptions]
     return tokensOf(ahead) + (this.compaction?.tokens ?? 0)
@@ -178,7 +178,7 @@ export class ContextReader {
     }
   }
 
-  /** Messages ahead of others, oldest first: so many, unless there are fewer, or more than a context is made of. */
+  /** Messages before others, oldest first: so many, unless there are fewer, or more than a context is made of. */
   private async readOlder(messages: ReadMessage[], below_seq: number, limit: number): Promise<ReadMessage[]> {
     const older: ReadMessage[] = []
     for await (const piece of this.walk({
@@ -211,7 +211,7 @@ export class ContextReader {
     return messages >= MESSAGES_MAX || this.uses >= TOOL_USES_MAX || this.bytes >= BYTES_MAX
   }
 
-  /** The instructions ahead of a message, oldest first. */
+  /** The instructions before a message, oldest first. */
   private async instructionsAhead(below_seq: number): Promise<ReadMessage[]> {
     return (await this.instructions).filter(({ seq }) => seq < below_seq)
   }

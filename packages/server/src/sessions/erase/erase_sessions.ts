@@ -17,7 +17,7 @@ const SESSIONS_AT_ONCE_MAX = 100
 /*
  * Deletes sessions with their logs: the one place where a session is deleted. Each is there or gone as a whole for
  * everybody, in short transactions of a bounded number of rows, so that appends to other sessions wait for none
- * and those to these wait briefly and are then refused. A session's children go behind it, as part of its remains:
+ * and those to these wait briefly and are then refused. A session's children go after it, as part of its remains:
  * while its head is locked none can be added, and without its head none either.
  */
 
@@ -95,7 +95,7 @@ async function findParents({ database, project_id }: Tenant, ids: string[]): Pro
 
 /**
  * Deletes the entries of a session that is gone, the sessions below it in the same way, and what else belongs to it. Any
- * number of processes may do it at once. Gives what it counted, entries aside, which were counted with their session.
+ * number of processes may do it at once. Returns what it counted, entries aside, which were counted with their session.
  */
 export async function eraseRemains(
   tenant: Tenant<Database>,
