@@ -1,9 +1,11 @@
-import { beforeAll, describe, expect, it } from 'vitest'
-import { guardedOperations, tryOperation } from '../harness/access_requests.ts'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { guardedOperations, tokenFor, tryOperation } from '../harness/access_requests.ts'
 import { type ApiClient, apiClient } from '../harness/api_client.ts'
 import { bytesOf, putBlob, sha256Of } from '../harness/blobs.ts'
+import { signInToConsole } from '../harness/console_session.ts'
 import { expectOk } from '../harness/expectations.ts'
 import type { Answer } from '../harness/http_client.ts'
+import { newPerson } from '../harness/people.ts'
 import { useSharedService } from '../harness/service.ts'
 import { newSessionLog } from '../harness/session_log.ts'
 import { skillZip, uploadSkill } from '../harness/skills.ts'
@@ -193,3 +195,41 @@ async function keyFor() {
   const { project_id } = expectOk(await open.request<{ project_id: string }>('GET', '/api/v1/key'))
   return keyOf(project_id, { name: 'tail', masked: true })
 }
+
+describe('a masked viewer', () => {
+  it('reads masks while the project says so, in the console and with tokens too, and a masked key does in the console', async () => {
+    const own = await service.newProject()
+    const api = await service.newClient({ token: own.token })
+    const { id } = expectOk(await api.createSession({}), 201)
+    const entries = [{ kind: 'event', type: 'mail', data: { text: ALL } }]
+    expectOk(await api.request('POST', `/api/v1/session/${id}/entries`, { body: { entries } }), 201)
+    const set = async (mask_viewers: boolean | null) =>
+      expectOk(
+        await service
+          .adminClient()
+          .request('PATCH', `/admin/v1/projects/${own.id}`, { body: { mask_viewers } }),
+      )
+    const [viewer, member] = [
+      await newPerson(service.databaseUrl, own.id, 'viewer'),
+      await newPerson(service.databaseUrl, own.id, 'member'),
+    ]
+    const path = `/api/v1/session/${id}/timeline`
+    const textFor = async (token: string) => (await service.rawClient(token).request('GET', path)).text
+    expect(await textFor(viewer.token)).toContain(EMAIL)
+    await set(true)
+    await vi.waitFor(async () => expect(await textFor(viewer.token)).not.toContain(EMAIL), 20_000)
+    expect(await textFor(viewer.token)).toContain('<EMAIL_1>')
+    expect(await textFor(member.token)).toContain(EMAIL)
+    const made = await tokenFor(service.rawClient(viewer.token) as ApiClient, { session_id: id }, ['read'])
+    expect(await textFor(made)).not.toContain(EMAIL)
+    const key = await keyOf(own.id, { name: 'masked', masked: true, scopes: ['read'] })
+    for (const { token } of [viewer, key]) {
+      const { session } = await signInToConsole(service.rawClient(), { token })
+      const { text } = await session.request('GET', `/console${path}`)
+      expect(text).toContain('<EMAIL_1>')
+      for (const planted of PLANTED) expect(text).not.toContain(planted)
+    }
+    await set(null)
+    await vi.waitFor(async () => expect(await textFor(viewer.token)).toContain(EMAIL), 20_000)
+  })
+})

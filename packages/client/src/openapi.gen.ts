@@ -3157,6 +3157,7 @@ export interface components {
             max_model_tokens_per_day: number | null;
             search: boolean | null;
             proof: boolean | null;
+            mask_viewers: boolean | null;
             audit_reads: ("people" | "all") | null;
             audit_reads_days: number | null;
             model: {
@@ -10455,6 +10456,7 @@ export interface operations {
                     max_model_tokens_per_day?: number | null;
                     search?: boolean | null;
                     proof?: boolean | null;
+                    mask_viewers?: boolean | null;
                     audit_reads?: ("people" | "all") | null;
                     audit_reads_days?: number | null;
                     model?: {
@@ -10581,6 +10583,7 @@ export interface operations {
                     max_model_tokens_per_day?: number | null;
                     search?: boolean | null;
                     proof?: boolean | null;
+                    mask_viewers?: boolean | null;
                     audit_reads?: ("people" | "all") | null;
                     audit_reads_days?: number | null;
                     model?: {

@@ -17,7 +17,7 @@ import { operatorName, printResources, withDatabase } from './with_database.js'
 const QUOTAS = ['max_sessions', 'max_bytes', 'max_blob_bytes', 'max_tails'] as const
 const COLUMNS = [
   ...['name', 'id', 'created_at', 'retention_days', 'rate_limit_per_second', ...QUOTAS, 'search', 'proof'],
-  ...['audit_reads', 'audit_reads_days', 'max_model_tokens_per_day', 'model'],
+  ...['mask_viewers', 'audit_reads', 'audit_reads_days', 'max_model_tokens_per_day', 'model'],
 ]
 
 /** A project's settings, as the options give them: a word stands for none. */
@@ -30,6 +30,7 @@ interface SettingOptions {
   maxTails?: number | string
   search?: 'on' | 'off'
   proof?: 'on' | 'off'
+  maskViewers?: 'on' | 'off'
   auditReads?: 'people' | 'all' | 'off'
   auditReadsDays?: number | string
   maxModelTokens?: number | string
@@ -143,6 +144,12 @@ function withSettings(command: Command): Command {
     )
     .addOption(
       new Option(
+        '--mask-viewers <on|off>',
+        'on: its viewers read masks in place of personal data and secrets; off: they read everything',
+      ).choices(['on', 'off']),
+    )
+    .addOption(
+      new Option(
         '--audit-reads <whose>',
         'people: note who read which session; all: note what keys read, too; off: note nothing',
       ).choices(['people', 'all', 'off']),
@@ -164,7 +171,7 @@ function withSettings(command: Command): Command {
 
 async function settingsOf(options: SettingOptions): Promise<ProjectSettings> {
   const { retentionDays, rateLimit, maxSessions, maxBytes, maxBlobBytes, maxTails, search, proof } = options
-  const { auditReads } = options
+  const { maskViewers, auditReads } = options
   const model = await modelOf(options)
   const given = {
     retention_days: retentionDays,
@@ -183,6 +190,7 @@ async function settingsOf(options: SettingOptions): Promise<ProjectSettings> {
     ...Object.fromEntries(settings),
     ...(search !== undefined && { search: search === 'on' }),
     ...(proof !== undefined && { proof: proof === 'on' }),
+    ...(maskViewers !== undefined && { mask_viewers: maskViewers === 'on' }),
     ...(auditReads !== undefined && { audit_reads: auditReads === 'off' ? null : auditReads }),
     ...(model !== undefined && { model }),
   }

@@ -53,7 +53,8 @@ export async function beginSessionByCode(database: Database, code: string): Prom
 export async function beginSessionByKey(database: Queryable, grant: Grant): Promise<ConsoleSession> {
   await database.query(FORGET_EXPIRED_SIGN_INS, [])
   const { key_id, project_id, person } = grant
-  const of = { parent_id: key_id, member_id: person?.member_id }
+  // Whether a person is masked follows from the role of the moment.
+  const of = { parent_id: key_id, member_id: person?.member_id, masked: grant.masked && !person }
   return beginSession({ database, project_id }, [...grant.scopes] as Scope[], of)
 }
 
@@ -69,7 +70,7 @@ export async function beginSessionOfMember(
 async function beginSession(
   { database, project_id }: Tenant,
   scopes: readonly Scope[],
-  of: { parent_id?: string; member_id?: string | undefined } = {},
+  of: { parent_id?: string; member_id?: string | undefined; masked?: boolean } = {},
 ): Promise<ConsoleSession> {
   const token = mintToken()
   const expires_at = minutesFromNow(CONSOLE_IDLE_HOURS_MAX * 60)

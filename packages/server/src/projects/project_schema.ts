@@ -68,6 +68,13 @@ const Proof = Nullable(
   }),
 )
 
+const MaskViewers = Nullable(
+  Type.Boolean({
+    description:
+      'Whether its viewers read masks in place of personal data and secrets, as masked keys do; null: they do not.',
+  }),
+)
+
 const AuditReads = Nullable(
   OneOf(
     ['people', 'all'],
@@ -118,6 +125,7 @@ const SETTINGS = {
   max_model_tokens_per_day: ModelTokens,
   search: Search,
   proof: Proof,
+  mask_viewers: MaskViewers,
   audit_reads: AuditReads,
   audit_reads_days: AuditReadsDays,
 }

@@ -33,6 +33,7 @@ export interface ProjectSettings {
   max_model_tokens_per_day?: number | null
   search?: boolean | null
   proof?: boolean | null
+  mask_viewers?: boolean | null
   audit_reads?: 'people' | 'all' | null
   audit_reads_days?: number | null
   model?: { url: string; name: string; key?: string } | null

@@ -30,7 +30,7 @@ const REFUSED: ReadonlySet<string> = new Set([
   'getProof',
 ])
 
-/** Whether a request's caller reads masks: its key is masked. Roles that are masked set it on their grant. */
+/** Whether a request's caller reads masks: its key is masked, or the role of its person is. */
 function isMasked({ grant }: FastifyRequest): boolean {
   return grant?.masked === true
 }
@@ -45,7 +45,9 @@ export function maskAnswers(app: AppServer, thread: WorkThread): void {
     if (!isMasked(request)) return done()
     request.mask = (json) => masked(thread, request, json)
     const { operationId = '' } = request.routeOptions.schema ?? {}
-    done(REFUSED.has(operationId) ? unreadable() : undefined)
+    // Whatever a person makes is masked like the person.
+    const isOwn = operationId === 'createPersonalToken' && request.grant!.person !== undefined
+    done(REFUSED.has(operationId) && !isOwn ? unreadable() : undefined)
   })
   app.addHook<unknown>('onSend', (request, reply, payload, done) => {
     if (!isMasked(request) || payload === null || payload === undefined) return done()

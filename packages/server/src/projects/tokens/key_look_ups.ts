@@ -21,7 +21,7 @@ export interface Grant {
   proof: boolean | undefined
   /** The project's rules of redaction, as stored; undefined: it has none. */
   redaction: string | undefined
-  /** Whether it reads no personal data: see redaction/. */
+  /** Whether it reads no personal data, because it is masked or its person's role is: see redaction/. */
   masked: boolean
   /** Whose reads are noted; undefined: nobody's. */
   audit_reads?: 'people' | 'all' | undefined
@@ -131,7 +131,7 @@ export function grantOf(row: Row, looked_up_at: number): Grant {
     unmarked_until: has_consumers ? Number.NEGATIVE_INFINITY : looked_up_at + UNMARKED_MS,
     proof: row.proof == null ? undefined : row.proof === 't',
     redaction: row.redaction ?? undefined,
-    masked: row.masked === 't',
+    masked: row.masked === 't' || (person?.role === 'viewer' && row.mask_viewers === 't'),
     audit_reads: (row.audit_reads ?? undefined) as Grant['audit_reads'],
     narrow: undefined,
     person,
