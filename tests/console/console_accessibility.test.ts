@@ -5,6 +5,7 @@ import type { ApiClient, Page } from '../harness/api_client.ts'
 import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { redPdf } from '../harness/pdf.ts'
+import { newPerson } from '../harness/people.ts'
 import { switchSearch, untilIndexed } from '../harness/search.ts'
 import { type Project, useService } from '../harness/service.ts'
 import { sessionLog } from '../harness/session_log.ts'
@@ -25,6 +26,7 @@ const VIEWS: Array<[name: string, path: () => string, heading: () => string]> = 
   ['search', () => '/search?q=refund', () => 'Search'],
   ['runs', () => '/runs?state=waiting', () => 'Runs'],
   ['run', () => `/sessions/${ids.run}`, () => 'A run'],
+  ['people', () => '/people', () => 'People'],
   ['users', () => '/users', () => 'Users'],
   ['user', () => '/users/omar', () => 'omar'],
   ['spaces', () => '/spaces', () => 'Learning spaces'],
@@ -177,7 +179,8 @@ describe.skipIf(!CHROMIUM)(`axe (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () 
       await page.getByRole('button', { name: 'Switch search on' }).waitFor()
       expect(await look(tab, 'search-off')).toEqual([])
       await page.goto(`${service.node.url}/console/sessions?sign_in=1`)
-      await signIn(page, project.token)
+      // Whoever sees the most.
+      await signIn(page, (await newPerson(service.databaseUrl, project.id, 'admin')).token)
       await page.goto(`${service.node.url}/console/admin?sign_in=1`)
       await page.getByLabel('API key').fill(ADMIN_TOKEN)
       await page.getByRole('button', { name: 'Sign in' }).click()

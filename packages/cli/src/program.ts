@@ -7,6 +7,7 @@ import { forkCommand } from './client/fork.js'
 import { latestCommand } from './client/latest.js'
 import { loginCommand, logoutCommand } from './client/login.js'
 import { mcpCommand } from './client/mcp.js'
+import { membersCommand } from './client/members.js'
 import { retractCommand } from './client/retract.js'
 import { decideCommand, requestsCommand, runsCommand, sendCommand } from './client/runs.js'
 import { askCommand, searchCommand } from './client/search.js'
@@ -71,6 +72,7 @@ export function annalsProgram(): Command {
     .addCommand(usersCommand())
     .addCommand(usageCommand())
     .addCommand(tokensCommand())
+    .addCommand(membersCommand())
     .addCommand(mcpCommand())
     .commandsGroup('The service and its database:')
     .addCommand(serveCommand())

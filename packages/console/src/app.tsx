@@ -30,6 +30,7 @@ const later = <Props extends object>(load: () => Promise<ComponentType<Props>>, 
 const ActivityPage = later(async () => (await import('./activity/activity_page.tsx')).ActivityPage)
 const AdminPage = later(async () => (await import('./admin/admin_page.tsx')).AdminPage)
 const ComparePage = later(async () => (await import('./compare/compare_page.tsx')).ComparePage)
+const PeoplePage = later(async () => (await import('./people/people_page.tsx')).PeoplePage)
 const RunsPage = later(async () => (await import('./runs/runs_page.tsx')).RunsPage)
 const SearchPage = later(async () => (await import('./search/search_page.tsx')).SearchPage)
 const SessionPage = later(
@@ -109,6 +110,8 @@ function View(): ReactElement {
       return <SessionsPage />
     case 'compare':
       return <ComparePage />
+    case 'people':
+      return <PeoplePage />
     case 'runs':
       return <RunsPage />
     case 'search':

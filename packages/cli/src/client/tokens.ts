@@ -1,5 +1,7 @@
-import type { NewToken } from '@annals/client'
+import type { Key, NewToken } from '@annals/client'
 import { Command, InvalidArgumentError } from 'commander'
+import type { Column } from '../terminal/table.js'
+import { agoOf } from '../terminal/times.js'
 import { parseUuid } from './arguments.js'
 import { type ConnectionOptions, connect, withService } from './connection.js'
 
@@ -16,11 +18,15 @@ interface CreateOptions extends ConnectionOptions {
   origin?: string
 }
 
-/** annals tokens create|rotate */
+/** annals tokens create|personal|revoke|rotate */
 export function tokensCommand(): Command {
   return new Command('tokens')
-    .description('Short-lived tokens for a browser, a runner or a partner, which reach only some sessions.')
+    .description(
+      'Short-lived tokens for a browser, a runner or a partner, which reach only some sessions; your personal tokens.',
+    )
     .addCommand(createCommand())
+    .addCommand(personalCommand())
+    .addCommand(revokeCommand())
     .addCommand(rotateCommand())
 }
 
@@ -52,6 +58,48 @@ Example:
       output.outcome(token, token.token)
     })
 }
+
+function personalCommand(): Command {
+  const command = new Command('personal').description('List your personal tokens, which are valid.')
+  return withService(command)
+    .addHelpText(
+      'after',
+      `
+The page People of the console makes them: a personal token makes no others.
+
+Example:
+  annals tokens personal`,
+    )
+    .action(async (options: ConnectionOptions) => {
+      const { annals, output } = await connect(options)
+      const tokens = await annals.personalTokens.list()
+      const { tableLines } = await import('../terminal/table.js')
+      if (output.json) for (const token of tokens) output.value(token)
+      else if (tokens.length === 0) output.lines(['You have no personal tokens.'])
+      else output.lines(tableLines(TOKEN_COLUMNS, tokens, output.width, output.paint))
+    })
+}
+
+function revokeCommand(): Command {
+  const command = new Command('revoke')
+    .description('Revoke one of your personal tokens.')
+    .argument('<id>', 'as `annals tokens personal` prints it', parseUuid)
+  return withService(command)
+    .addHelpText('after', '\nExample:\n  annals tokens revoke 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d')
+    .action(async (id: string, options: ConnectionOptions) => {
+      const { annals, output } = await connect(options)
+      const token = await annals.personalTokens.revoke(id)
+      output.outcome(token, `Revoked ${token.name}: it is refused within 5 seconds.`)
+    })
+}
+
+const TOKEN_COLUMNS: Column<Key>[] = [
+  { title: 'name', text: ({ name }) => name, shrinks: true, style: 'cyan' },
+  { title: 'scopes', text: ({ scopes }) => scopes.join(', ') },
+  { title: 'created', text: ({ created_at }) => agoOf(created_at) },
+  { title: 'expires', text: ({ expires_at }) => expires_at?.slice(0, 10) ?? 'never' },
+  { title: 'id', text: ({ id }) => id, style: 'dim' },
+]
 
 function rotateCommand(): Command {
   return new Command('rotate')

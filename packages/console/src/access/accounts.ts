@@ -3,6 +3,8 @@ export interface Account {
   project_id: string
   project: string
   scopes: string[]
+  /** The address of whoever signed in with an account; undefined: a key did. */
+  person?: string | undefined
 }
 
 /** What this browser has signed in to. Another tab has the same. */

@@ -16,6 +16,7 @@ const VIEWS = [
   { to: '/runs', name: 'Runs', key: 'r', mark: '»' },
   { to: '/users', name: 'Users', key: 'u', mark: '@' },
   { to: '/spaces', name: 'Spaces', key: 'l', mark: '¶' },
+  { to: '/people', name: 'People', key: 'p', mark: '&' },
   { to: '/activity', name: 'Activity', key: 'a', mark: '∿' },
   { to: '/admin', name: 'Keys', key: 'k', mark: '#' },
 ] as const
@@ -27,7 +28,11 @@ export function Shell({ children }: { children: ReactNode }) {
   const project = useContext(ProjectContext)
   const [helps, setHelps] = useState(false)
   useShortcuts(VIEWS, () => setHelps(true))
-  const views = VIEWS.filter(({ to }) => (to === '/admin' ? accounts.is_admin : project))
+  const knows_people = project && (project.scopes.includes('admin') || project.person !== undefined)
+  const views = VIEWS.filter(({ to }) => {
+    if (to === '/admin') return accounts.is_admin
+    return to === '/people' ? knows_people : project
+  })
   const active = path === '/' ? '/sessions' : `/${path.split('/')[1]}`
   return (
     <div className="shell">

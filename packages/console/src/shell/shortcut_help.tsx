@@ -8,6 +8,7 @@ const GROUPS: Array<{ title: string; keys: Array<[string, string]> }> = [
       ['g r', 'Runs and requests'],
       ['g u', 'Users'],
       ['g l', 'Learning spaces'],
+      ['g p', 'People'],
       ['g a', 'Activity'],
       ['g k', 'Keys and projects'],
       ['/', 'Search all sessions'],

@@ -47,10 +47,14 @@ export function sessionRoutes(app: AppServer, parts: SignInParts): void {
   const database = parts.database.of('sign_in')
   const keep = (reply: FastifyReply, of: string, value: string | undefined) =>
     reply.header('set-cookie', sessionCookie(of, value, config.behind_tls === 'true'))
-  const described = async ({ project_id, scopes }: Pick<ConsoleSession, 'project_id' | 'scopes'>) => ({
+  const described = async (
+    { project_id, scopes }: Pick<ConsoleSession, 'project_id' | 'scopes'>,
+    person?: string,
+  ) => ({
     project_id,
     project: await nameOfProject({ database, project_id }),
     scopes,
+    person,
   })
 
   app.post(
@@ -88,7 +92,7 @@ export function sessionRoutes(app: AppServer, parts: SignInParts): void {
         const grant = await tokens.findNow(token, request)
         if (grant?.project_id !== project_id) continue
         await renewSession({ database, project_id }, token)
-        projects.push(await described({ project_id, scopes: [...grant.scopes] }))
+        projects.push(await described({ project_id, scopes: [...grant.scopes] }, grant.person?.email))
       }
       const is_admin = (await adminSessions?.renew(admin)) ?? false
       if (is_admin) keep(reply, ADMIN, admin)
