@@ -9,7 +9,7 @@ const file = (path: string) => readFileSync(new URL(`../../../${path}`, import.m
 describe('an estimate of tokens', () => {
   it.each([
     ['prose', file('docs/messages.md').slice(0, 10_000)],
-    ['code', file('packages/messages/src/call_ids.ts')],
+    ['code', file('packages/messages/src/blob_reading.ts')],
     ['JSON', file('packages/server/demo/sessions.json').slice(0, 20_000)],
   ])('is within a seventh of the count for %s', (_what, text) => {
     const share = estimateTokens(text) / countTokens(text)

@@ -37,6 +37,7 @@ const FORMS: Record<string, string> = {
   '^([0-9a-fA-F]{4,8}|[0-9a-fA-F]{8}-([0-9a-fA-F]{0,4}|[0-9a-fA-F]{4}-([0-9a-fA-F]{0,4}|[0-9a-fA-F]{4}-([0-9a-fA-F]{0,4}|[0-9a-fA-F]{4}-[0-9a-fA-F]{0,12}))))$':
     'the beginning of a UUID, such as 01931b0e',
   '^[0-9a-f]{64}$': 'a SHA-256 as 64 hexadecimal digits in lower case',
+  '^[0-9a-f]{128}$': 'a signature of Ed25519 as 128 hexadecimal digits in lower case',
   '^https?://': 'a URL that begins with http:// or https://',
   '^https?://[^@]+$': 'a URL that begins with http:// or https://, without a user name',
   '^(message|event|event\\.[\\s\\S]+|request\\.opened|input\\.added)$':
