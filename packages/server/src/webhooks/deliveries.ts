@@ -3,9 +3,11 @@ import { Webhook } from 'standardwebhooks'
 import { FairSemaphore } from '../fairness/fair_queue.js'
 import { type Background, Loop } from '../lifecycle/background.js'
 import { LogReader } from '../log/read/read_log.js'
+import { AnswerTooLong, boundedRequest } from '../outgoing/bounded_request.js'
 import type { Row } from '../postgres/database.js'
 import { READ_REQUEST } from '../runs/request_queries.js'
-import { DeliveryFailed, postDelivery } from './post_delivery.js'
+import { VERSION } from '../version.js'
+import { lookUpPublic, namesPrivateAddress, PrivateAddress } from './public_address.js'
 import {
   AFTER_ATTEMPT,
   FIND_DUE_WEBHOOKS,
@@ -226,4 +228,77 @@ export class Deliveries {
 /** So many attempts are under way that this one waited too long for its place. */
 class NoPlace extends Error {
   override readonly name = 'NoPlace'
+}
+
+/** From the look-up of the name to the receiver's status. */
+const ANSWER_MS_MAX = 10_000
+/** What is read of an answer, so that its sender sees it taken; nothing is made of it. */
+const ANSWER_BYTES_MAX = 16 * 1024
+
+/** An attempt that failed. The message is shown to the project. */
+export class DeliveryFailed extends Error {
+  override readonly name = 'DeliveryFailed'
+}
+
+export interface Post {
+  url: string
+  headers: Record<string, string>
+  body: string
+  /** Whether it may go to any address. */
+  to_private: boolean
+  /** Ends the attempt. */
+  signal: AbortSignal
+}
+
+/**
+ * Posts a delivery. Resolves when the receiver has answered 2xx and the connection is gone, so that who counts attempts
+ * counts connections; follows no redirect, and holds on to nothing that the receiver sends. @throws DeliveryFailed
+ */
+export async function postDelivery({ url, headers, body, to_private, signal }: Post): Promise<void> {
+  const target = new URL(url)
+  if (!to_private && namesPrivateAddress(target)) throw failure(new PrivateAddress())
+  const deadline = AbortSignal.timeout(ANSWER_MS_MAX)
+  const options = {
+    method: 'POST',
+    headers: {
+      ...headers,
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      'user-agent': `annals/${VERSION}`,
+    },
+    // A connection of its own, to an address that was checked for it.
+    agent: false,
+    ...(!to_private && { lookup: lookUpPublic }),
+    signal: AbortSignal.any([signal, deadline]),
+  }
+  const status = await new Promise<number>((resolve, reject) => {
+    let status: number | undefined
+    let failed: Error | undefined
+    const sent = boundedRequest(target, options, ANSWER_BYTES_MAX)
+    sent.on('response', (response) => {
+      status = response.statusCode!
+      response.on('error', () => {}).resume()
+    })
+    sent.on('error', (error) => {
+      failed = deadline.aborted ? deadline.reason : error
+    })
+    // Comes in any case, also where an answer that switches protocols ends the connection without an error.
+    sent.on('close', () =>
+      status === undefined ? reject(failure(failed ?? new Error('no answer'))) : resolve(status),
+    )
+    sent.end(body)
+  })
+  if (status < 200 || status > 299) throw new DeliveryFailed(`The receiver answered ${status}.`)
+}
+
+function failure(cause: Error): DeliveryFailed {
+  return new DeliveryFailed(sentence(cause), { cause })
+}
+
+function sentence(error: Error): string {
+  if (error instanceof PrivateAddress) return 'The host has no public address.'
+  if (error.name === 'TimeoutError') return `The receiver did not answer within ${ANSWER_MS_MAX / 1_000} s.`
+  if (error instanceof AnswerTooLong) return 'The receiver sent too much before its status.'
+  const { code } = error as NodeJS.ErrnoException
+  return `The receiver could not be reached${code ? `: ${code}` : ''}.`
 }

@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { postDelivery } from '../../src/webhooks/post_delivery.ts'
+import { postDelivery } from '../../src/webhooks/deliveries.ts'
 
 /** What receivers send that do not speak HTTP as they should, and whether the entry counts as delivered. */
 const ANSWERS: [name: string, send: (connection: Socket) => unknown, isDelivered: boolean][] = [

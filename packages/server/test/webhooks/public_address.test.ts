@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { type AddressInfo, createServer } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { postDelivery } from '../../src/webhooks/post_delivery.ts'
+import { postDelivery } from '../../src/webhooks/deliveries.ts'
 import { isPublic, lookUpPublic, NAMES, namesPrivateAddress } from '../../src/webhooks/public_address.ts'
 
 describe('an address', () => {
