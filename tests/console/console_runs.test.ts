@@ -88,4 +88,17 @@ describe.skipIf(!CHROMIUM)(`runs in the console (${CHROMIUM ? 'in Chromium' : NO
     await expect.poll(() => inputs.count()).toBe(1)
     expect(tab.complaints.filter((text) => !/409|ERR_FAILED/.test(text))).toEqual([])
   })
+
+  it('shows all columns of a run beside a title of any length', async () => {
+    const { page } = tab
+    const { id } = await annals.sessions.create({ configs: { title: 'a very long title '.repeat(30) } })
+    await annals.runs.request(id, { kind: 'question', options: ['Yes', 'No'] })
+    await page.goto(`${service.node.url}/console/runs?state=waiting`)
+    const runs = page.getByRole('region', { name: 'Runs', exact: true })
+    await runs.getByRole('link', { name: /a very long title/ }).waitFor()
+    expect(await runs.evaluate((region) => region.scrollWidth - region.clientWidth)).toBe(0)
+    const last = runs.getByRole('columnheader', { name: 'Open requests' })
+    const box = (await last.boundingBox())!
+    expect(box.x + box.width).toBeLessThanOrEqual(1280)
+  })
 })

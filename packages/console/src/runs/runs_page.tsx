@@ -112,5 +112,9 @@ function RunsList() {
 
 function RunTitle({ id, sessions }: { id: string; sessions: Parameters<typeof useFacts>[1] }) {
   const { figures } = useFacts(sessions.find((session) => session.id === id)!, sessions)
-  return <Link to={`/sessions/${id}`}>{figures?.title ?? `${id.slice(0, 4)}…${id.slice(-8)}`}</Link>
+  return (
+    <Link to={`/sessions/${id}`} title={figures?.title ?? undefined}>
+      {figures?.title ?? `${id.slice(0, 4)}…${id.slice(-8)}`}
+    </Link>
+  )
 }

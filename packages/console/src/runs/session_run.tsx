@@ -6,6 +6,7 @@ import { shortText } from '../json/exact_json.ts'
 import { Timestamp } from '../parts/timestamp.tsx'
 import { useInbox, useRun } from './runs_query.ts'
 import '../styles/runs.css'
+import { RunStateChip } from '../parts/run_state.tsx'
 
 const MODES = {
   queue: 'after its turn',
@@ -34,7 +35,7 @@ export function SessionRun({ session }: { session: Session }) {
   return (
     <section className="session-run" aria-label="Run">
       <p className="run-line">
-        {run && <span className={`outcome run-state is-${run.state}`}>{run.state}</span>}
+        {run && <RunStateChip state={run.state} />}
         {run?.owner && (
           <span>
             <span className="mono">{run.owner}</span>

@@ -3,6 +3,7 @@ import { shownOutcome } from '@annals/messages/session'
 import { memo } from 'react'
 import { Link } from '../address/link.tsx'
 import { type Json, shortText } from '../json/exact_json.ts'
+import { RunStateChip } from '../parts/run_state.tsx'
 import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
 import { VirtualTable } from '../parts/virtual_table.tsx'
 import { type RunState, useRunStates } from '../runs/runs_query.ts'
@@ -147,7 +148,7 @@ function TitleCell(
           </span>
         )}
       </Link>
-      {run && <span className={`outcome run-state is-${run}`}>{run}</span>}
+      {run && <RunStateChip state={run} />}
     </div>
   )
 }
