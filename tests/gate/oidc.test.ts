@@ -318,7 +318,7 @@ describe('annals login', () => {
       const { items } = expectOk(
         await api.request<{ items: Array<{ name: string }> }>('GET', '/api/v1/personal_tokens'),
       )
-      expect(items[0]!.name).toMatch(/^annals login of /)
+      expect(items[0]!.name).toMatch(/^annals login on /)
     } finally {
       await rm(home, { recursive: true, force: true })
     }

@@ -130,7 +130,9 @@ export class LiveSession {
   }
 
   async #readSession(signal: AbortSignal): Promise<void> {
-    this.#change({ session: await this.#annals.sessions.get(this.#session_id, { signal }) })
+    const session = await this.#annals.sessions.get(this.#session_id, { signal })
+    // What the log's connection says of itself stands.
+    this.#change(this.parts.log.isUsed ? { session } : { session, status: 'live', error: undefined })
     await pause(Number.POSITIVE_INFINITY, signal)
   }
 

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { hostname, userInfo } from 'node:os'
+import { hostname } from 'node:os'
 import { AnnalsError } from 'annals/dist/errors.js'
 import { Command } from 'commander'
 import { UsageError } from '../run_command.js'
@@ -80,7 +80,7 @@ async function signInByBrowser(url: string): Promise<string> {
   if (process.stdin.isTTY) await showInBrowser(link)
   const code = await askSecret('Code: ')
   if (!/^[\w-]{43}$/.test(code)) throw new UsageError('This is not a code of that page.')
-  const name = `annals login of ${userInfo().username} on ${hostname()}`.slice(0, 100)
+  const name = `annals login on ${hostname()}`.slice(0, 100)
   const response = await fetch(addressOf(url, '/console/oidc/login'), {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
