@@ -40,15 +40,23 @@ let strangers: Ids
 let nobodys: Ids
 
 beforeAll(async () => {
-  ownersProject = await service.newProject()
+  ownersProject = await chainedProject()
   owner = await service.newClient({ token: ownersProject.token })
-  strangersProject = await service.newProject()
+  strangersProject = await chainedProject()
   stranger = await service.newClient({ token: strangersProject.token })
   ;({ ids: owners, log: ownersLog } = await oneOfEach(service.node.url, owner, ownersProject.token))
   ;({ ids: strangers } = await oneOfEach(service.node.url, stranger, strangersProject.token))
   const unknown = Object.keys(owners).map((name) => [name, randomUUID()])
   nobodys = { ...Object.fromEntries(unknown), identifier: `user-${randomUUID()}` }
 })
+
+/** Whose entries have proofs. */
+async function chainedProject(): Promise<Project> {
+  const project = await service.newProject()
+  const path = `/admin/v1/projects/${project.id}`
+  expectOk(await service.adminClient().request('PATCH', path, { body: { proof: true } }))
+  return project
+}
 
 function call(client: HttpClient, { path, method, operation }: (typeof operations)[number], ids: Ids) {
   const real = path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => {

@@ -9165,7 +9165,10 @@ export interface operations {
     getProof: {
         parameters: {
             query: {
-                /** @description Which entry. */
+                /**
+                 * @description Which entry.
+                 * @example 2
+                 */
                 seq: number;
             };
             header?: never;

@@ -13,6 +13,7 @@ import { Proof } from './proof_schema.js'
 const STEPS_MAX = 1_000
 const STEPS_BYTES_MAX = 8 * 1024 * 1024
 
+const SEQ = Object.assign(Between(1, Number.MAX_SAFE_INTEGER, 'Which entry.'), { examples: [2] })
 const FIELDS = ['type', 'role', 'format', 'key', 'occurred_at', 'data', 'meta'] as const
 
 export const proofRoutes = (): ModuleRoutes => ({
@@ -22,7 +23,7 @@ export const proofRoutes = (): ModuleRoutes => ({
     summary: 'Prove an entry of a session',
     description:
       'The entry as it was chained, with what makes its link again, and the first signed anchor after it. `docs/proof.md` says how to check it; the verifiers in `examples/proof` take the answer as a file. The project must have `proof` on when the entry is stored.',
-    querystring: Strict({ seq: Between(1, Number.MAX_SAFE_INTEGER, 'Which entry.') }),
+    querystring: Strict({ seq: SEQ }),
     returns: 'The proof.',
     data: Type.Ref('Proof'),
     errors: ['entry_not_found', 'not_chained'],
