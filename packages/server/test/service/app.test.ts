@@ -69,7 +69,8 @@ afterEach(() => app.close())
 function inlineThread() {
   const run = async <Name extends WorkName>(_owner: string, name: Name, ...values: WorkArguments<Name>) =>
     (THREAD_WORK[name] as (...values: unknown[]) => unknown)(...values)
-  return { run, takes: () => true }
+  const thread = { run, takes: () => true, for: (): unknown => thread }
+  return thread
 }
 
 const ENDLESS = {
