@@ -88,21 +88,31 @@ async function follow(
   return () => request.destroy()
 }
 
-async function measure(service: Service, { tails, per_session, rate, seconds }: Record<string, number>) {
-  const count = Math.ceil(tails! / per_session!)
+async function newSessions(service: Service, count: number): Promise<string[]> {
   const sessions: string[] = []
   await inLanes(count, async (at) => {
     const call = { method: 'POST', path: '/api/v1/session', body: '{}' }
     sessions[at] = (await patiently<{ id: string }>(service, call)).id
   })
-  const before_mb = residentMegabytes(service.pid)
+  return sessions
+}
+
+async function newTokens(service: Service, sessions: string[], count: number): Promise<string[]> {
   const tokens: string[] = []
-  const issuing = performance.now()
-  await inLanes(tails!, async (at) => {
-    const body = { for: { session_id: sessions[at % count] }, scopes: ['read'], ttl_s: 3_600 }
+  await inLanes(count, async (at) => {
+    const body = { for: { session_id: sessions[at % sessions.length] }, scopes: ['read'], ttl_s: 3_600 }
     const call = { method: 'POST', path: '/api/v1/tokens', body: JSON.stringify(body) }
     tokens[at] = (await patiently<{ token: string }>(service, call)).token
   })
+  return tokens
+}
+
+async function measure(service: Service, { tails, per_session, rate, seconds }: Record<string, number>) {
+  const count = Math.ceil(tails! / per_session!)
+  const sessions = await newSessions(service, count)
+  const before_mb = residentMegabytes(service.pid)
+  const issuing = performance.now()
+  const tokens = await newTokens(service, sessions, tails!)
   const opening = performance.now()
   const followers = tokens.map((_, at): Tail => ({ session: at % count, seq: 0, faults: 0 }))
   /** By session and seq: when it was answered, and how long after that each tail had it. */

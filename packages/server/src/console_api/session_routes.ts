@@ -99,7 +99,13 @@ export function sessionRoutes(app: AppServer, parts: SignInParts): void {
       return answer(reply, JSON.stringify({ projects, is_admin, has_issuer: parts.issuer !== undefined }))
     },
   )
+  signOutRoute(app, parts)
+}
 
+/** Signing out: here, and with the last session of a person also the way to the issuer's own. */
+function signOutRoute(app: AppServer, parts: SignInParts): void {
+  const { config, tokens, adminSessions } = parts
+  const database = parts.database.of('sign_in')
   app.post(
     '/console/sign_out',
     {
@@ -114,7 +120,8 @@ export function sessionRoutes(app: AppServer, parts: SignInParts): void {
       const grant = of === ADMIN || token === undefined ? undefined : await tokens.findNow(token, request)
       if (of === ADMIN) await adminSessions?.end(token)
       else if (token !== undefined) await endSession({ database, project_id: of }, token)
-      if (token !== undefined) keep(reply, of, undefined)
+      if (token !== undefined)
+        reply.header('set-cookie', sessionCookie(of, undefined, config.behind_tls === 'true'))
       // With the last session of a person that this browser has; that of a key or the operator was never at the issuer.
       const isLast = grant?.person !== undefined && sessions.size === 1
       const end_session_url = isLast ? await parts.issuer?.endSessionUrl() : undefined
