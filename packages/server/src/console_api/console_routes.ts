@@ -159,20 +159,8 @@ const FIGURES_MAX = 50
 const USERS_MAX = 25
 const NAMES_MAX = 4
 
-/**
- * Data that the console shows in addition to the API's, for one page at a time. Not part of the API: it changes with
- * the console, its only caller.
- */
-function consoleDataRoutes(app: AppServer, { database, changes }: ConsoleParts): void {
-  // Search costs disk space, so the console asks before it switches it on.
-  app.post('/search', { schema: { hide: true } }, async (request, reply) => {
-    const { project_id, grant } = request
-    await changeProject(database.of('operator'), `console, key ${grant!.key_id}`, project_id, {
-      search: true,
-    })
-    return answer(reply, '{}')
-  })
-
+/** What is known of calls, of which an index is made first. */
+function callRoutes(app: AppServer, changes: ConsoleParts['changes']): void {
   app.get('/figures', { schema: { hide: true, querystring: IdsQuery } }, async (request, reply) => {
     const ids = parseIds(request.query.ids, FIGURES_MAX)
     await prepareCalls(changes, request)
@@ -203,6 +191,23 @@ function consoleDataRoutes(app: AppServer, { database, changes }: ConsoleParts):
       ),
     )
   })
+}
+
+/**
+ * Data that the console shows in addition to the API's, for one page at a time. Not part of the API: it changes with
+ * the console, its only caller.
+ */
+function consoleDataRoutes(app: AppServer, { database, changes }: ConsoleParts): void {
+  // Search costs disk space, so the console asks before it switches it on.
+  app.post('/search', { schema: { hide: true } }, async (request, reply) => {
+    const { project_id, grant } = request
+    await changeProject(database.of('operator'), `console, key ${grant!.key_id}`, project_id, {
+      search: true,
+    })
+    return answer(reply, '{}')
+  })
+
+  callRoutes(app, changes)
 
   app.get('/tree', { schema: { hide: true, querystring: TreeQuery } }, async (request, reply) => {
     const { shown, json } = await readSessionTree(request, request.query.id.toLowerCase())
