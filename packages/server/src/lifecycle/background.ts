@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
@@ -46,6 +47,8 @@ export class Loop<Task extends object = never> {
   private stopped = false
 
   constructor(private readonly options: LoopOptions<Task>) {
+    // Every loop waits for the same signal: Node would warn of a leak from 11 on.
+    setMaxListeners(0, options.signal)
     this.polling = this.pollOn()
   }
 
