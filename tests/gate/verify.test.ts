@@ -42,6 +42,7 @@ describe('annals verify of a database that is sound', () => {
         name: project.name,
         users: 1,
         session_inbox: 0,
+        session_reads: 0,
         session_requests: 0,
         sessions: 3,
         entries: 64,

@@ -52,12 +52,14 @@ export class Store {
     const rows = await database.query(FIND_OTEL_SESSIONS, [project_id, ids, textArray(KEYS)])
     const found = new Map(rows.map((row) => [row.session_id!, row]))
     const known = await this.knownIds(asked.map((session) => (found.has(session.id) ? session : undefined)))
-    for (const session of asked) {
-      if (session.is_only_read) continue
-      const row = found.get(session.id)
-      if (row) await this.describe(session, row.keys?.split(',') ?? [])
-      else await this.create(session)
-    }
+    await Promise.all(
+      asked.map(async (session) => {
+        if (session.is_only_read) return
+        const row = found.get(session.id)
+        if (row) await this.describe(session, row.keys?.split(',') ?? [])
+        else await this.create(session)
+      }),
+    )
     return asked.map(({ id }, at) => ({
       has_messages: found.get(id)?.has_messages === 't',
       known: known[at]!,
