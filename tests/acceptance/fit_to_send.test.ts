@@ -7,6 +7,7 @@ interface FitList {
   items: Array<Record<string, unknown>>
   ids: string[]
   pin: string
+  tokens: number
   metas?: object[]
   omitted: Array<{ id: string; reason: string; what?: string; call_id?: string }>
   added: Array<{ id: string; reason: string; call_id?: string }>
@@ -232,6 +233,11 @@ describe('a list that can be sent', () => {
       ['duplicate_result', 'adk-1'],
       ['no_call', 'gone'],
     ])
+  })
+
+  it('has no tokens where it has no items', async () => {
+    const session = await sessionOf('openai', result('gone', 'Nobody asked for it.'))
+    expect(await session.context('anthropic')).toMatchObject({ items: [], tokens: 0 })
   })
 
   it('has thoughts as they are wanted', async () => {

@@ -49,7 +49,8 @@ export const getContext = ({ thread }: { thread: WorkThread }) =>
       )
       const rest = {
         ids: list.ids,
-        tokens,
+        // Messages that are all left out count nothing.
+        tokens: list.ids.length === 0 ? 0 : tokens,
         from_seq,
         cleared_through_seq,
         compaction_seq,
