@@ -15,6 +15,7 @@ import {
 } from './connection.js'
 import { openConsole, type WebOption, withWeb } from './open_console.js'
 import { pickSession, type SessionChoice, withSessionChoice } from './pick_session.js'
+import { type Prices, readPrices, SessionCost } from './session_cost.js'
 import { userNames } from './user_names.js'
 
 /** Which part of a session to show. */
@@ -46,6 +47,8 @@ export function showCommand(): Command {
     .addHelpText(
       'after',
       `
+With a price list in ANNALS_PRICES, it shows what the session's calls of models cost (docs/cli.md).
+
 Examples:
   annals show 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
   annals show --user omar --configs outcome=failed            omar's newest failed run
@@ -66,22 +69,23 @@ export function openCommand(): Command {
 
 /** Prints a session, or what of it is asked for; `session_id` undefined: the newest that the options choose. */
 export async function showSession(session_id: string | undefined, options: Options): Promise<void> {
+  const prices = options.web ? undefined : await readPrices()
   const connection = await connect(options)
   const { annals, output } = connection
   const session = await pickSession(annals, session_id, options)
   if (options.web)
     return openConsole(connection, `/sessions/${session.id}`, { seq: options.fromSeq?.toString() })
-  await output.paged(() => printSession(connection, session, options))
+  await output.paged(() => printSession(connection, session, { ...options, prices }))
 }
 
 async function printSession(
   { annals, output }: Connection,
   session: Session,
-  options: Options,
+  options: Options & { prices: Prices | undefined },
 ): Promise<void> {
   const { lastItems, printCalls, printEntries } = await import('../timeline/print_timeline.js')
   if (options.tools || options.tool !== undefined) {
-    if (!output.json) await printHead(annals, session, options.user, output)
+    if (!output.json) await printHead(annals, session, options, output)
     const { shown, all } = await printCalls(annals, session.id, options, output)
     if (options.tool !== undefined && shown === 0)
       throw new AnnalsError(
@@ -90,7 +94,7 @@ async function printSession(
       )
     return
   }
-  if (!output.json) await printHead(annals, session, options.user, output)
+  if (!output.json) await printHead(annals, session, options, output)
   const { fromSeq } = options
   try {
     await printEntries(annals, session.id, options, output)
@@ -109,17 +113,26 @@ async function printSession(
 async function printHead(
   annals: Annals,
   session: Session,
-  user: string | undefined,
+  { user, prices }: { user?: string | undefined; prices: Prices | undefined },
   { lines, paint }: Output,
 ): Promise<void> {
   const { id, user_id, configs, created_at, updated_at } = session
   const name = user ?? (user_id === null ? '-' : (await userNames(annals))(user_id))
   const when = `${dayOf(created_at)} ${clockOf(created_at)} (${agoOf(created_at)}), last entry ${agoOf(updated_at)}`
+  const cost = prices && (await costOf(annals, id, prices))
   lines([
     `${paint('dim', 'session')}  ${paint('cyan', id)}`,
     `${paint('dim', 'user   ')}  ${visible(name)}`,
     `${paint('dim', 'created')}  ${when}`,
     `${paint('dim', 'configs')}  ${visible(pairsOf(configs))}`,
+    ...(cost === undefined ? [] : [`${paint('dim', 'cost   ')}  ${cost}`]),
     '',
   ])
+}
+
+/** Reads the whole log, however little of it is shown. */
+async function costOf(annals: Annals, session_id: string, prices: Prices): Promise<string | undefined> {
+  const cost = new SessionCost(prices)
+  for await (const item of annals.sessions.timeline(session_id, { limit: 200 })) cost.add(item)
+  return cost.text()
 }
