@@ -20,13 +20,11 @@ const CODE_BYTES = 32
 const CODE_MINUTES_MAX = 5
 const TOKEN_DAYS = 90
 const MINUTE_MS = 60_000
-const BASE64URL_OF_32 = '^[A-Za-z0-9_-]{43}$'
-
-export const CHALLENGE = new RegExp(BASE64URL_OF_32)
+export const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
 
 export const LoginBody = Strict({
-  code: Type.String({ pattern: BASE64URL_OF_32 }),
-  verifier: Type.String({ pattern: BASE64URL_OF_32 }),
+  code: Type.String({ pattern: CHALLENGE.source }),
+  verifier: Type.String({ pattern: CHALLENGE.source }),
   name: Name,
 })
 

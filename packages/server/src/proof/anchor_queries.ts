@@ -64,8 +64,8 @@ export const FIND_CHANGED_HEADS = planned(
   `SELECT h.session_id, h.last_seq AS seq, encode(h.proof, 'hex') AS head
 FROM session_heads h
 LEFT JOIN proof_heads a ON a.project_id = $1 AND a.chain = $2 AND a.session_id = h.session_id
-WHERE h.project_id = $1 AND h.proof IS NOT NULL AND a.head IS DISTINCT FROM h.proof
-  AND ($3::uuid IS NULL OR h.session_id > $3)
+WHERE h.project_id = $1 AND h.session_id > coalesce($3::uuid, '00000000-0000-0000-0000-000000000000') AND h.proof IS NOT NULL
+  AND a.head IS DISTINCT FROM h.proof
 ORDER BY h.session_id LIMIT $4`,
 )
 

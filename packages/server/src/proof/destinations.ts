@@ -87,7 +87,7 @@ async function lastLine(path: string): Promise<{ before: Before; length: number 
 function bucket(target: string, config: Config): Destination {
   const { hostname, pathname } = new URL(target)
   const store = objectStoreOf({ ...config, s3_bucket: hostname })!
-  const prefix = pathname.replace(/^\/+|\/+$/g, '') || 'anchors'
+  const prefix = pathname.split('/').filter(Boolean).join('/') || 'anchors'
   return {
     name: `s3://${hostname}/${prefix}`,
     send: async (line, anchor) => {
