@@ -91,7 +91,7 @@ function contentOf(pieces: Piece[]): unknown {
 function runOf(item: JsonObject, { calls, results }: PieceIds, omit: (what: string) => void): Run[] {
   if (item.role === 'tool' || item.role === 'function') {
     const result = results.shift()
-    return result ? [{ side: 'user', head: {}, pieces: [resultPiece(item, result)] }] : []
+    return result ? resultRuns(item, result) : []
   }
   const head: JsonObject = {}
   for (const [key, value] of Object.entries(item))
@@ -118,17 +118,21 @@ function runOf(item: JsonObject, { calls, results }: PieceIds, omit: (what: stri
   return [{ side: 'model', head, pieces }]
 }
 
-function resultPiece(item: JsonObject, { id, name }: PieceIds['results'][number]): Piece {
-  const { role: _, tool_call_id: __, name: own, content, ...rest } = item
-  const named = item.role === 'tool' && typeof own === 'string' && own !== ''
-  const block = {
-    role: 'tool',
-    ...rest,
-    content: content ?? '',
-    ...(named && { name: own }),
-    tool_call_id: id,
-  }
-  return { kind: 'result', block, call: id, ...(name !== undefined && { name }) }
+/** A result, and what is not text in it as something that the user says: a result takes nothing else. */
+function resultRuns(item: JsonObject, { id, name }: PieceIds['results'][number]): Run[] {
+  const { role, tool_call_id: _, name: own, content, ...rest } = item
+  const block: JsonObject = { role: 'tool' }
+  for (const [key, value] of Object.entries(rest)) if (!ANSWER_FIELDS.has(key)) block[key] = value
+  const pieces = Array.isArray(content) ? contentPieces(content) : []
+  const texts = pieces.flatMap(({ block }) => (block.type === 'text' ? [block] : []))
+  block.content = Array.isArray(content) ? (texts.length > 0 ? texts : '') : (content ?? '')
+  if (role === 'tool' && typeof own === 'string' && own !== '') block.name = own
+  block.tool_call_id = id
+  const result: Piece = { kind: 'result', block, call: id, ...(name !== undefined && { name }) }
+  const media = pieces.filter(({ block }) => block.type !== 'text')
+  const runs: Run[] = [{ side: 'user', head: {}, pieces: [result] }]
+  if (media.length > 0) runs.push({ side: 'user', head: { role: 'user' }, pieces: media })
+  return runs
 }
 
 /** A call with its type, its id and the text of an object as arguments. */

@@ -27,6 +27,8 @@ const RULES: Readonly<Record<MessageFormat, (items: readonly Json[]) => string[]
 }
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/
+const ANSWERS_ONLY = ['id', 'model', 'usage', 'stop_reason', 'annotations']
+const isText = ({ type, text }: Json): boolean => type === 'text' && text !== ''
 
 function openaiRules(items: readonly Json[]): string[] {
   const broken: string[] = []
@@ -38,14 +40,16 @@ function openaiRules(items: readonly Json[]): string[] {
         broken.push(`[${at}] answers ${item.tool_call_id}, which is not open`)
       open = open.filter((id) => id !== item.tool_call_id)
       if (item.content == null) broken.push(`[${at}] has no content`)
+      for (const key of ANSWERS_ONLY) if (key in item) broken.push(`[${at}] has ${key}`)
+      if (Array.isArray(item.content) && !(item.content.length > 0 && item.content.every(isText)))
+        broken.push(`[${at}] takes a list of texts`)
       continue
     }
     if (open.length > 0) broken.push(`[${at}] ${item.role} while ${open} are unanswered`)
     open = []
     if (item.role === 'function' || item.function_call !== undefined)
       broken.push(`[${at}] is of a form that is no more`)
-    for (const key of ['id', 'model', 'usage', 'stop_reason', 'annotations'])
-      if (key in item) broken.push(`[${at}] has ${key}`)
+    for (const key of ANSWERS_ONLY) if (key in item) broken.push(`[${at}] has ${key}`)
     const blocks = Array.isArray(item.content) ? item.content : []
     if (Array.isArray(item.content) && blocks.length === 0) broken.push(`[${at}] has an empty list`)
     for (const block of blocks)
