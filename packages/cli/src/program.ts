@@ -8,6 +8,7 @@ import { latestCommand } from './client/latest.js'
 import { loginCommand, logoutCommand } from './client/login.js'
 import { mcpCommand } from './client/mcp.js'
 import { membersCommand } from './client/members.js'
+import { redactCommand } from './client/redact.js'
 import { retractCommand } from './client/retract.js'
 import { decideCommand, requestsCommand, runsCommand, sendCommand } from './client/runs.js'
 import { askCommand, searchCommand } from './client/search.js'
@@ -58,6 +59,7 @@ export function annalsProgram(): Command {
     .addCommand(appendCommand())
     .addCommand(forkCommand())
     .addCommand(retractCommand())
+    .addCommand(redactCommand())
     .addCommand(runsCommand())
     .addCommand(sendCommand())
     .addCommand(requestsCommand())

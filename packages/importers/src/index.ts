@@ -2,6 +2,7 @@ export { EXPORT_FORMATS, type ExportFormat, exportSession } from './exporting/ex
 export type { Omissions } from './exporting/session_document.js'
 export type { Format } from './format.js'
 export { FORMATS } from './formats.js'
+export { stableId } from './ids.js'
 export { type ImportFile, type ReadOptions, readImport, UnknownFormat } from './read_import.js'
 export type { ImportedEntry, ImportedSession, ImportRecord, JsonObject, Place, Tally } from './records.js'
 export { type ImportNote, type SendOptions, type SendTotals, sendImport } from './sending/send_import.js'
