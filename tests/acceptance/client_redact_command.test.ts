@@ -5,6 +5,7 @@ import { useClientCommands } from '../harness/client_commands.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
 import { newSessionLog, sessionLog } from '../harness/session_log.ts'
+import { queryRows } from '../harness/sql.ts'
 
 const service = useSharedService()
 const commands = useClientCommands(service)
@@ -144,6 +145,8 @@ describe('annals redact', { timeout: 120_000 }, () => {
 
     expect((await lines(log.id))[0]!.copy).toEqual({ session_id: copied.id, entries: 8, added: 0 })
     expect((await log.timeline()).text).toBe(before)
+    const numbered = 'SELECT count(*)::int AS masks FROM redaction_masks WHERE session_id = $1'
+    expect(await queryRows(service.databaseUrl, numbered, [log.id])).toEqual([{ masks: 0 }])
     expectOk(await log.addEvent('later', { key: OTHER }))
     const all = await lines('--all')
     expect(all.map(({ session_id, copy }) => [session_id, copy?.added]).sort()).toEqual(

@@ -180,9 +180,12 @@ export class Redaction {
       if (error instanceof AnnalsError && error.error === 'session_not_found') return undefined
       throw error
     })
-    if (there) return
-    const body = this.acceptable({ configs: { ...configs, [REDACTED_FROM]: original } })
-    await this.annals.sessions.fork(original, { ...body, use_uuid: id, up_to_seq: 0 }, this.call)
+    const named = { [REDACTED_FROM]: original }
+    if (!there)
+      await this.annals.sessions.fork(original, { configs: named, use_uuid: id, up_to_seq: 0 }, this.call)
+    // Masks in what a fork is given are numbered as those of its original.
+    if (Object.keys(there?.configs ?? named).length === 1)
+      await this.annals.sessions.configs.replace(id, this.acceptable({ ...configs, ...named }), this.call)
   }
 
   /** @throws AnnalsError if the copy has gone on by itself */
