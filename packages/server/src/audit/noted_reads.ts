@@ -31,7 +31,7 @@ interface Read {
 const MINUTE_MS = 60_000
 /** Rows that one statement adds. */
 const ROWS_AT_ONCE = 2_000
-/** So many wait at most: those that come when the database has been away for so long are lost. */
+/** So many wait at most, of one project as many as are left free: what comes beyond that is lost. */
 const WAITING_MAX = 100_000
 const ATTEMPTS_MAX = 5
 
@@ -57,6 +57,8 @@ const SHOWN_BY_WRITES: ReadonlySet<string> = new Set([
  */
 export class NotedReads {
   private readonly reads = new Map<string, Read>()
+  /** How many of them are of a project. */
+  private readonly held = new Map<string, number>()
   private lost = 0
 
   /** @param warn is told how many reads could not be kept */
@@ -74,8 +76,13 @@ export class NotedReads {
     const read = this.reads.get(key)
     if (read) {
       if (shown === 'content') read.shown = shown
-    } else if (this.reads.size < WAITING_MAX) {
+      return
+    }
+    // One project that lists without end does not blind the others.
+    const held = this.held.get(project_id) ?? 0
+    if (held < WAITING_MAX - this.reads.size) {
       const actor = keyActorOf(request)
+      this.held.set(project_id, held + 1)
       this.reads.set(key, { project_id, minute, session_id, principal_id, actor, shown, written: undefined })
     } else this.lost += 1
   }
@@ -89,7 +96,7 @@ export class NotedReads {
     for (const [key, read] of this.reads) {
       const { project_id, shown, written } = read
       if (written === shown) {
-        if (read.minute < minute - MINUTE_MS) this.reads.delete(key)
+        if (read.minute < minute - MINUTE_MS) this.forget(key, project_id)
       } else if (all || shown === 'content' || read.minute < minute) {
         const own = due.get(project_id) ?? []
         due.set(project_id, own)
@@ -103,6 +110,13 @@ export class NotedReads {
           failure ??= error
         })
     if (failure) throw failure
+  }
+
+  private forget(key: string, project_id: string): void {
+    this.reads.delete(key)
+    const held = this.held.get(project_id)! - 1
+    if (held === 0) this.held.delete(project_id)
+    else this.held.set(project_id, held)
   }
 
   private async add(project_id: string, reads: readonly Read[]): Promise<void> {
