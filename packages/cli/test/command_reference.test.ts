@@ -9,6 +9,16 @@ const PAGE = fileURLToPath(new URL('../../../docs/cli.md', import.meta.url))
 const BEGIN = '<!-- commands -->\n'
 const END = '<!-- /commands -->'
 
+/** Options that the page explains once, in its own table; a command that means something else by one keeps it. */
+const SHARED_OPTIONS: Array<[name: string, line: RegExp]> = [
+  ['--json', /^ {2}--json +print JSON lines .*\n/m],
+  ['--no-json', /^ {2}--no-json +print for people.*\n/m],
+  ['--fields', /^ {2}--fields <names> +print JSON lines with these.*\n(?: {10,}\S.*\n)?/m],
+  ['--url', /^ {2}--url <url> +URL of the service.*\n(?: {10,}\S.*\n)?/m],
+  ['--token', /^ {2}--token <token> +API key.*\n(?: {10,}\S.*\n)?/m],
+  ['--profile', /^ {2}--profile <name> +a stored login.*\n(?: {10,}\S.*\n)?/m],
+]
+
 const page = readFileSync(PAGE, 'utf8')
 const leaves = commandsOf(annalsProgram()).filter(({ commands }) => commands.length === 0)
 
@@ -38,11 +48,19 @@ function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent as Command)} ${command.name()}` : command.name()
 }
 
-/** What --help prints, the settings of `serve` aside, which stand in the README. */
+/** What --help prints, without the settings of `serve`, which the README has, and options that the page explains once. */
 function helpOf(command: Command): string {
   let text = ''
   command.configureOutput({ writeOut: (piece) => (text += piece), getOutHelpWidth: () => 110 })
   command.outputHelp()
-  const help = text.replace(/\nEnvironment:\n[\s\S]*?\n\n/, '\n').trimEnd()
-  return `\`\`\`text\n${help}\n\`\`\``
+  const help = text
+    .replace(/\nEnvironment:\n[\s\S]*?\n\n/, '\n')
+    .replace(/^ {2}-h, --help .*\n/m, '')
+    .replace(/^Options:\n/m, (title) => {
+      const names = SHARED_OPTIONS.filter(([, line]) => line.test(text)).map(([name]) => name)
+      return names.length === 0 ? title : `Options (also ${names.join(', ')}):\n`
+    })
+  const own = SHARED_OPTIONS.reduce((rest, [, line]) => rest.replace(line, ''), help)
+  const none = own.replace(/\nOptions:\n(?=\n|$)/, '').replace(/^Options \(also (.*)\):\n(?=\n|$)/m, 'Options: $1\n')
+  return `\`\`\`text\n${none.trimEnd()}\n\`\`\``
 }
