@@ -1,15 +1,15 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
+import { useClientCommands } from '../harness/client_commands.ts'
 import { expectOk } from '../harness/expectations.ts'
-import { useTransfers } from '../harness/exports.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
 import { issueToken } from '../harness/tokens.ts'
 import { type FailedRun, findFailedRun, importRuns } from './failed_run.ts'
 
 const OPTIONS = { timeout: 60_000 }
 const service = useSharedService()
-const annals = useTransfers(service)
+const commands = useClientCommands(service)
 const browser = useBrowser()
 let project: Project
 let api: ApiClient
@@ -22,7 +22,7 @@ beforeAll(async () => {
   if (!CHROMIUM) return
   project = await service.newProject()
   api = await service.newClient({ token: project.token })
-  run = await findFailedRun(api, await importRuns(annals, project))
+  run = await findFailedRun(api, await importRuns(commands, project))
   tab = await browser.open(`${service.node.url}/console`)
 }, OPTIONS.timeout)
 

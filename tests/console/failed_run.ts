@@ -1,8 +1,10 @@
 import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'vitest'
 import { type AgentRun, agentRuns } from '../harness/agent_runs.ts'
 import type { ApiClient, Session } from '../harness/api_client.ts'
+import type { ClientCommands } from '../harness/client_commands.ts'
 import { expectOk } from '../harness/expectations.ts'
-import type { Transfers } from '../harness/exports.ts'
 import type { Project } from '../harness/service.ts'
 
 /** A user, the latest session of that user that failed, and the third tool call in it. */
@@ -24,12 +26,13 @@ interface Call {
   function: { name: string; arguments: string }
 }
 
-/** Imports the recorded runs into a project, and gives them. */
-export async function importRuns(annals: Transfers, project: Project): Promise<AgentRun[]> {
+/** Imports the recorded runs into a project, and returns them. */
+export async function importRuns(commands: ClientCommands, project: Project): Promise<AgentRun[]> {
   const runs = agentRuns()
-  const path = annals.newPath()
+  const path = join(commands.directory, 'runs.jsonl')
   await writeFile(path, runs.map((run) => JSON.stringify(run)).join('\n'))
-  await annals.import(path, project.id, '--format', 'openai-runs')
+  const { code, stderr } = await commands.annals(['import', path], { ANNALS_TOKEN: project.token })
+  expect(code, stderr).toBe(0)
   return runs
 }
 

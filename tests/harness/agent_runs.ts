@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 const SHARED = fileURLToPath(new URL('../../../shared/data/airline-runs.jsonl', import.meta.url))
 const RUNS_MAX = 60
 
-/** A recorded run, as `annals import --format openai-runs` takes it. */
+/** A recorded run, as `annals import` takes it. */
 export interface AgentRun {
   user: string
   configs: Record<string, unknown>

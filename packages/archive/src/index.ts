@@ -15,7 +15,6 @@ export {
   writeExport,
 } from './transfer/export_project.js'
 export { checkExport, importExport } from './transfer/import_export.js'
-export { checkOpenAiRuns, importOpenAiRuns } from './transfer/import_openai_runs.js'
 export { ExportReader } from './transfer/read_export.js'
 export type { Conflict, Tallies } from './transfer/restore_context.js'
 export type { ExportScope } from './transfer/walk_export.js'

@@ -145,6 +145,13 @@ describe('what a file says', () => {
     expect(holders).toEqual([])
   })
 
+  it('knows lines of Claude Code that somebody shared without their session', async () => {
+    const line = { type: 'user', uuid: 'a', timestamp: '2026-01-15T10:00:00Z' }
+    const text = JSON.stringify({ ...line, message: { role: 'user', content: 'Hello' } })
+    const [first] = await recordsOf('shared.jsonl', text)
+    expect(first).toMatchObject({ kind: 'format', format: 'claude-code' })
+  })
+
   it('knows a trajectory of SWE-agent by steps that go beyond its beginning, and a demonstration by its history', async () => {
     const step = { action: 'ls', observation: 'x'.repeat(400_000), thought: '' }
     const history = [{ role: 'system', content: 'Work.', agent: 'main', message_type: 'system_prompt' }]

@@ -4,7 +4,6 @@ import { insertTerms } from 'annals/dist/lists/listed.js'
 import { timestampText } from 'annals/dist/lists/resource_json.js'
 import { SESSION_LIST } from 'annals/dist/log/append/append_queries.js'
 import { digestText, seqText } from 'annals/dist/log/read/compaction_queries.js'
-import { byId } from 'annals/dist/log/read/read_queries.js'
 import { planned } from 'annals/dist/postgres/statement.js'
 import { expiryText } from 'annals/dist/sessions/expiry_queries.js'
 import { readColumns, userJoinText } from '../columns.js'
@@ -170,14 +169,6 @@ WITH marked AS (
 UPDATE session_heads AS h SET total_tokens = h.total_tokens - m.tokens
 FROM (SELECT n.session_id, sum(n.tokens) AS tokens FROM marked n GROUP BY n.session_id) m
 WHERE h.project_id = $1 AND h.session_id = m.session_id`,
-)
-
-/** Which of the ids belong to entries of a session. One by one, or an import of a long session reads all of it for each piece. Parameters: $1 project, $2 session, $3 ids. */
-export const FIND_KNOWN_ENTRIES = planned(
-  'find_known_entries',
-  `
-SELECT e.id FROM unnest($3::uuid[]) AS x (id)
-JOIN LATERAL (SELECT o.id FROM entries o WHERE o.project_id = $1 AND o.session_id = $2 AND ${byId('o', 'x.id')}) e ON true`,
 )
 
 /**

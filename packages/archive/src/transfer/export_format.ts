@@ -62,8 +62,10 @@ export function lineKinds(tables: readonly Table[]): Map<string, LineKind> {
 export function readHeader(source: Buffer): ExportHeader {
   const { value } = readLine(source, 1)
   if (!('annals_export' in value)) {
-    const hint = 'messages' in value ? ' Import recorded runs with --format openai-runs.' : ''
-    throw wrongLine(1, `this is not the header of an Annals export.${hint}`)
+    throw wrongLine(
+      1,
+      'this is not the header of an Annals export. Leave out --project to import other formats with an API key.',
+    )
   }
   if (value.annals_export !== FORMAT_VERSION) {
     throw wrongLine(

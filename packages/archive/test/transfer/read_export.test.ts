@@ -155,7 +155,7 @@ describe('a line that cannot stand where it stands is named, with the reason:', 
 
   it('a file of something else', async () => {
     const runs = Buffer.from('{"user":"a","configs":{},"messages":[]}\n')
-    await expect(read(runs)).rejects.toThrow('--format openai-runs')
+    await expect(read(runs)).rejects.toThrow('Line 1: this is not the header of an Annals export.')
     await expect(read(Buffer.from('id,name\n'))).rejects.toThrow('Line 1: it is not JSON')
     await expect(read(Buffer.alloc(0))).rejects.toThrow('Line 1: the file ends before')
   })

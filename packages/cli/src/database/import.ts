@@ -9,8 +9,8 @@ import { momentOf } from '../terminal/times.js'
 import type { ImportOptions } from './import_run.js'
 import { runLongDatabaseWork, runLongWork } from './with_database.js'
 
-/** Formats that are stored directly in the database. */
-const DATABASE_FORMATS = ['annals', 'openai-runs'] as const
+/** The format that is stored directly in the database. */
+const OWN_FORMAT = 'annals'
 const HEAD_BYTES = 4_096
 const EXPORT_HEADER = /^\s*\{\s*"annals_export"\s*:/
 const AGAIN = 'Run the same command again to import the rest.'
@@ -25,7 +25,7 @@ export function importCommand(): Command {
     .addOption(
       new Option('--format <format>', 'the format (default: found by the content)').choices([
         ...FORMAT_NAMES,
-        ...DATABASE_FORMATS,
+        OWN_FORMAT,
       ]),
     )
     .option('--dry-run', 'store nothing; show what was found')
@@ -36,7 +36,7 @@ export function importCommand(): Command {
     .option('--json', 'print the report as JSON')
     .option(
       '--project <name or id>',
-      'for formats annals and openai-runs: the project to import into; not needed if there is only one',
+      'for an export of Annals: the project to import into; not needed if there is only one',
     )
   return withConnection(command)
     .addHelpText(
@@ -46,8 +46,7 @@ Importing again adds what is new, and nothing else. Lines that no rule knows are
 is refused, named, and stops nothing. The exit code is 1 if a line was refused, or has changed since it was imported.
 docs/import.md says what becomes of each format.
 
-An export of Annals is imported directly into the database, as is --format openai-runs. It is checked completely before
-anything is stored; stdin is stored while it is read, and a wrong checksum is reported at the end. A session that exists
+An export of Annals is imported directly into the database. It is checked completely before anything is stored; stdin is stored while it is read, and a wrong checksum is reported at the end. A session that exists
 with a different log is left unchanged and reported, and the exit code is 1.
 
 Examples:
@@ -66,8 +65,8 @@ async function importPath(path: string, options: Options): Promise<void> {
   const head: Buffer = first ? (first.value ?? Buffer.alloc(0)) : await headOf(path)
   // Only an export of Annals goes into a project that is named: other formats go where the API key leads.
   const is_export = options.project !== undefined || EXPORT_HEADER.test(head.toString('latin1'))
-  const format = options.format ?? (is_export ? 'annals' : undefined)
-  if (isDatabaseFormat(format)) return importIntoDatabase(path, { ...options, format }, stdin)
+  const format = options.format ?? (is_export ? OWN_FORMAT : undefined)
+  if (format === OWN_FORMAT) return importIntoDatabase(path, options, stdin)
   if (options.project !== undefined)
     throw new UsageError(
       '--project is for exports of Annals. For other formats, the API key names the project.',
@@ -89,15 +88,10 @@ function importIntoDatabase(
 ): Promise<void> {
   return import('./import_run.js').then(({ runImport }) =>
     runLongDatabaseWork(
-      (database, signal, appender, usage) =>
-        runImport({ database, appender, usage }, path, options, signal, stdin),
+      (database, signal, usage) => runImport({ database, usage }, path, options, signal, stdin),
       AGAIN,
     ),
   )
-}
-
-function isDatabaseFormat(format: string | undefined): format is ImportOptions['format'] {
-  return DATABASE_FORMATS.some((one) => one === format)
 }
 
 async function* restOf(first: IteratorResult<Buffer>, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {

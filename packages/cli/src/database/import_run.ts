@@ -1,17 +1,8 @@
 import { createReadStream, type Stats } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import {
-  type Conflict,
-  checkExport,
-  checkOpenAiRuns,
-  ExportReader,
-  importExport,
-  importOpenAiRuns,
-  type Tallies,
-} from '@annals/archive'
+import { type Conflict, checkExport, ExportReader, importExport, type Tallies } from '@annals/archive'
 import { StartError } from 'annals/dist/errors.js'
 import { registryOf } from 'annals/dist/lifecycle/registry.js'
-import type { Appender } from 'annals/dist/log/append/appender.js'
 import type { Database } from 'annals/dist/postgres/database.js'
 import { findProject } from 'annals/dist/projects/projects.js'
 import type { UsageDays } from 'annals/dist/projects/usage.js'
@@ -23,7 +14,6 @@ import { withProgress } from '../terminal/progress.js'
 /** What the command line says of an import. */
 export interface ImportOptions {
   project?: string
-  format: 'annals' | 'openai-runs'
   dryRun?: boolean
 }
 
@@ -31,9 +21,9 @@ const READ_BYTES = 1024 * 1024
 
 /** Runs `annals import`. */
 export async function runImport(
-  { database, appender, usage }: { database: Database; appender: Appender; usage: UsageDays },
+  { database, usage }: { database: Database; usage: UsageDays },
   file: string,
-  { project, format, dryRun: dry_run = false }: ImportOptions,
+  { project, dryRun: dry_run = false }: ImportOptions,
   signal: AbortSignal,
   stdin?: AsyncIterable<Buffer>,
 ): Promise<void> {
@@ -42,9 +32,7 @@ export async function runImport(
   // A pipe can only be read once; a file is read to its end before anything of it is stored.
   if (await isRegularFile(file))
     await over('Checking', file, stdin, (source, onProgress) =>
-      format === 'annals'
-        ? checkExport(new ExportReader(source, tables), signal, onProgress)
-        : checkOpenAiRuns(source, signal, onProgress),
+      checkExport(new ExportReader(source, tables), signal, onProgress),
     )
   let conflicts = 0
   const tallies = await over(
@@ -53,11 +41,6 @@ export async function runImport(
     stdin,
     async (source, onProgress, say) => {
       const options = { project_id, dry_run, signal, onProgress }
-      if (format === 'openai-runs') {
-        const totals = await importOpenAiRuns({ database, appender }, source, options)
-        if (!dry_run) usage.add(project_id, { sessions: totals.sessions.stored })
-        return { ...totals }
-      }
       const onConflict = ({ kind, id, reason }: Conflict) =>
         say(`annals: conflict: ${kind} ${id}: ${reason}. It is left unchanged.`)
       const reader = new ExportReader(source, tables)

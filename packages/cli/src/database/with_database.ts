@@ -2,7 +2,6 @@ import { setMaxListeners } from 'node:events'
 import { hostname, userInfo } from 'node:os'
 import { readConfig } from 'annals/dist/configuration/config.js'
 import { AnnalsError, AppendInDoubt } from 'annals/dist/errors.js'
-import type { Appender } from 'annals/dist/log/append/appender.js'
 import type { ConnectionTarget, DatabasePool } from 'annals/dist/postgres/database.js'
 import { LONG_READ_SETTINGS } from 'annals/dist/postgres/pool_settings.js'
 import type { UsageDays } from 'annals/dist/projects/usage.js'
@@ -31,14 +30,14 @@ export function operatorName(): string {
 
 /** Runs a command's work on the database that the environment names. */
 export async function withDatabase<T>(
-  work: (database: DatabasePool, appender: Appender, usage: UsageDays) => Promise<T>,
+  work: (database: DatabasePool, usage: UsageDays) => Promise<T>,
   options?: WorkOptions,
 ): Promise<T> {
   const { workOnDatabase } = await import('annals/dist/service/prepare_database.js')
   return workOnDatabase(readConfig(process.env), tellProgress, work, options)
 }
 
-/** The same for long work, which may also append to logs and count usage; `signal` ends it. */
+/** The same for long work, which may also count usage; `signal` ends it. */
 export function withDatabaseForLong<T>(
   work: Parameters<typeof withDatabase<T>>[0],
   signal: AbortSignal,
@@ -93,11 +92,11 @@ export async function runSchemaWork(
 
 /** Runs long work on the database that the environment names. */
 export function runLongDatabaseWork(
-  work: (database: DatabasePool, signal: AbortSignal, appender: Appender, usage: UsageDays) => Promise<void>,
+  work: (database: DatabasePool, signal: AbortSignal, usage: UsageDays) => Promise<void>,
   words: Parameters<typeof runLongWork>[1],
 ): Promise<void> {
   const run = (signal: AbortSignal) =>
-    withDatabaseForLong((database, ...parts) => work(database, signal, ...parts), signal)
+    withDatabaseForLong((database, usage) => work(database, signal, usage), signal)
   return runLongWork(run, words)
 }
 

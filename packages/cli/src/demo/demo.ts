@@ -56,7 +56,7 @@ async function loadHere({ project = 'default' }: Options, signal: AbortSignal): 
   const { restoreDemo } = await import('./restore_demo.js')
   const demo = await readDemo()
   const totals = await withDatabaseForLong(
-    (database, _appender, usage) => restoreDemo({ database, usage }, project, demo, signal),
+    (database, usage) => restoreDemo({ database, usage }, project, demo, signal),
     signal,
   )
   summarize(`The project "${project}"`, totals)

@@ -35,6 +35,8 @@ export const CLAUDE_CODE: Format = {
     typeof sample.type === 'string' &&
     ((typeof sample.sessionId === 'string' &&
       ('parentUuid' in sample || 'uuid' in sample || OWN_TYPES.has(sample.type) || NOISE.has(sample.type))) ||
+      // Copies that people share may lack the session.
+      (typeof sample.uuid === 'string' && isJsonObject(sample.message) && 'timestamp' in sample) ||
       (sample.type === 'summary' && typeof sample.leafUuid === 'string') ||
       (sample.type === 'file-history-snapshot' && typeof sample.messageId === 'string')),
   open: (output, file) => new ClaudeCodeParser(output, file),

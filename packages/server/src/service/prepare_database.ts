@@ -2,7 +2,6 @@ import { objectStoreOf } from '../blobs/s3_store.js'
 import type { Config } from '../configuration/config.js'
 import { exposureWarnings, signsInByCode } from '../configuration/exposure.js'
 import { createSignInCode } from '../console_api/sign_in.js'
-import { Appender } from '../log/append/appender.js'
 import { checkEmbeddedConnections, locateDatabase } from '../postgres/connection_target.js'
 import { type Database, type DatabasePool, openDatabase } from '../postgres/database.js'
 import { checkSchema } from '../postgres/migrator.js'
@@ -63,13 +62,13 @@ export interface WorkOptions {
 }
 
 /**
- * Runs a command on the configured database, migrated. Starts and stops an embedded server if none was running. What it
- * appends, and what else it adds to `usage`, counts as stored today.
+ * Runs a command on the configured database, migrated. Starts and stops an embedded server if none was running. What
+ * it adds to `usage` counts as stored today.
  */
 export async function workOnDatabase<T>(
   config: Config,
   onProgress: (sentence: string) => void,
-  work: (database: DatabasePool, appender: Appender, usage: UsageDays) => Promise<T>,
+  work: (database: DatabasePool, usage: UsageDays) => Promise<T>,
   { schema, ...options }: WorkOptions = {},
 ): Promise<T> {
   const location = await locateDatabase(config, onProgress)
@@ -78,26 +77,18 @@ export async function workOnDatabase<T>(
     if (schema === undefined) await migrateDatabase(location.target, onProgress, options.signal)
     else if (schema === 'check') await checkSchema(location.target)
     const { database_wait_ms_max, statement_ms_max } = config
-    const bounds = { wait_ms_max: database_wait_ms_max, statement_ms_max, ...options }
     const database = openDatabase({
       target: location.target,
       objects: objectStoreOf(config),
       connections_max: 2,
-      ...bounds,
+      wait_ms_max: database_wait_ms_max,
+      statement_ms_max,
+      ...options,
     })
-    const shared = { of: () => database }
-    const usage = new UsageDays(shared)
-    const appender = new Appender({
-      ...config,
-      ...bounds,
-      queue_wait_ms_max: undefined,
-      database: shared,
-      onStored: (project_id, stored) => usage.add(project_id, stored),
-    })
+    const usage = new UsageDays({ of: () => database })
     try {
-      return await work(database, appender, usage)
+      return await work(database, usage)
     } finally {
-      appender.close()
       await usage.write().catch(() => {})
       await database.close()
     }
