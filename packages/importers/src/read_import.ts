@@ -64,7 +64,8 @@ async function* readArchive(
   const shared = new Map<string, unknown>()
   const whole = FORMATS.find(({ archive }) => archive?.ending.test(name))
   const inside = whole ? { ...options, format: options.format ?? whole.name } : options
-  for await (const file of unzip(bytes)) {
+  let skipped = 0
+  for await (const file of unzip(bytes, () => skipped++)) {
     if (whole?.archive?.repeats.test(file.name)) continue
     const inner = `${name}/${file.name}`
     if (file.reason !== undefined) {
@@ -81,6 +82,10 @@ async function* readArchive(
       const reason = 'it is of no known format, and is left out'
       yield { kind: 'warning', place: { file: inner, line: 1 }, reason }
     }
+  }
+  if (found && skipped > 0) {
+    const reason = `files in it that are no transcripts, such as pictures, are left out: ${skipped}`
+    yield { kind: 'warning', place: { file: name, line: 1 }, reason }
   }
   if (!found) throw new UnknownFormat(`${name} is an archive without a file of a known format.`)
 }

@@ -78,8 +78,10 @@ describe('reading', () => {
     expect(
       records.flatMap((record) => (record.kind === 'format' ? `${record.file} ${record.format}` : [])),
     ).toEqual(['export.zip/a/codex.jsonl codex', 'export.zip/b/claude.jsonl claude-code'])
-    expect(records.flatMap((record) => (record.kind === 'warning' ? record.place.file : []))).toEqual([
-      'export.zip/a/other.json',
+    const warnings = records.flatMap((record) => (record.kind === 'warning' ? [record] : []))
+    expect(warnings.map(({ place, reason }) => [place.file, reason])).toEqual([
+      ['export.zip/a/other.json', 'it is of no known format, and is left out'],
+      ['export.zip', 'files in it that are no transcripts, such as pictures, are left out: 1'],
     ])
   })
 

@@ -4,6 +4,7 @@ import { small } from './gunzip.js'
 /** Only files with these endings are read: an export also has pictures. */
 const READ = /\.(?:jsonl?|ndjson|traj)$/i
 
+const OWN_TO_MACOS = /^__MACOSX\//
 /** Stored and deflated, which is what nearly all archives have. */
 const KNOWN_COMPRESSIONS = new Set([0, 8])
 
@@ -14,13 +15,20 @@ interface Inner {
   reason?: string
 }
 
-/** The files of an archive that may be transcripts, one after the other. Each is read to its end before the next. */
-export async function* unzip(packed: AsyncIterable<Uint8Array>): AsyncGenerator<Inner> {
+/**
+ * The files of an archive that may be transcripts, one after the other. Each is read to its end before the next.
+ * `onSkipped` is called for each other file, such as a picture.
+ */
+export async function* unzip(
+  packed: AsyncIterable<Uint8Array>,
+  onSkipped: () => void,
+): AsyncGenerator<Inner> {
   const files: UnzipFile[] = []
   const unzipper = new Unzip((file) => {
-    if (READ.test(file.name) && !file.name.startsWith('__MACOSX/')) files.push(file)
-    else if (KNOWN_COMPRESSIONS.has(file.compression)) {
-      // What nobody starts would be kept.
+    if (READ.test(file.name) && !OWN_TO_MACOS.test(file.name)) return void files.push(file)
+    if (!file.name.endsWith('/') && !OWN_TO_MACOS.test(file.name)) onSkipped()
+    if (KNOWN_COMPRESSIONS.has(file.compression)) {
+      // fflate keeps the bytes of a file that nobody starts.
       file.ondata = () => {}
       file.start()
     }
