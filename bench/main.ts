@@ -7,6 +7,7 @@ import { measureCpu } from './cpu.ts'
 import { writeDocs } from './docs.ts'
 import { BenchFailure } from './failure.ts'
 import type { Part } from './part.ts'
+import { access } from './parts/access.ts'
 import { append } from './parts/append.ts'
 import { atomic } from './parts/atomic.ts'
 import { batch } from './parts/batch.ts'
@@ -54,6 +55,7 @@ const PARTS: Part[] = [
   recall,
   runs,
   ingest,
+  access,
 ]
 
 const USAGE = `Measures Annals on real PostgreSQL, over real HTTP, and prints each figure beside its yardstick.
