@@ -74,28 +74,37 @@ const given = (session_id: string) => {
 }
 
 describe('docs/access.md', () => {
-  it('has a row for every operation', async () => {
+  it('has every operation, in the row of those who may use it', async () => {
     const page = readFileSync(PAGE, 'utf8')
     const [before = '', rest = ''] = page.split(BEGIN)
     const [, after = ''] = rest.split(END)
     const heads = [
-      'Operation',
       ...KEY_SCOPES,
       ...ROLES.map((role) => `role: ${role}`),
       ...TOKEN_SCOPES.map((scope) => `token: ${scope}`),
+      'Operations',
     ]
-    const rowOf = (operation: GuardedOperation) => [
-      `\`${operation.method.toUpperCase()} ${operation.path.replace('/api/v1', '')}\``,
-      ...KEY_SCOPES.map((scope) => SHOWN[keyMay(operation, scope)]),
-      ...ROLES.map((role) => SHOWN[roleMay(operation, role)]),
-      ...TOKEN_SCOPES.map((scope) => SHOWN[tokenMay(operation, scope)]),
-    ]
-    const rows = [heads, heads.map(() => '---'), ...guardedOperations.map(rowOf)]
-    const table = rows.map((cells) => `| ${cells.join(' | ')} |\n`).join('')
+    const rightsOf = (operation: GuardedOperation) =>
+      [
+        ...KEY_SCOPES.map((scope) => SHOWN[keyMay(operation, scope)]),
+        ...ROLES.map((role) => SHOWN[roleMay(operation, role)]),
+        ...TOKEN_SCOPES.map((scope) => SHOWN[tokenMay(operation, scope)]),
+      ].join(' | ')
+    const rows = [...new Set(guardedOperations.map(rightsOf))].map((rights) => {
+      const operations = guardedOperations.filter((operation) => rightsOf(operation) === rights)
+      return `${rights} | ${operations.map(nameOf).join(', ')}`
+    })
+    const table = [heads.join(' | '), heads.map(() => '---').join(' | '), ...rows]
+      .map((row) => `| ${row} |\n`)
+      .join('')
     // After a change of an operation: npm test -- tests/acceptance/access_table -u
     await expect(`${before}${BEGIN}\n${table}\n${END}${after}`).toMatchFileSnapshot(PAGE)
   })
 })
+
+function nameOf({ method, path }: GuardedOperation): string {
+  return `\`${method.toUpperCase()} ${path.replace('/api/v1', '')}\``
+}
 
 describe.each(guardedOperations.map((operation): [string, GuardedOperation] => [operation.name, operation]))(
   'the operation %s',

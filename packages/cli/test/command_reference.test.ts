@@ -26,7 +26,7 @@ describe('docs/cli.md', () => {
   it('has the help of every command', async () => {
     const [before = '', rest = ''] = page.split(BEGIN)
     const [, after = ''] = rest.split(END)
-    const reference = leaves.map((command) => `### ${pathOf(command)}\n\n${helpOf(command)}\n`).join('\n')
+    const reference = leaves.map(sectionOf).join('\n')
     // After a change of a command: npm test -- packages/cli/test/command_reference -u
     await expect(`${before}${BEGIN}\n${reference}\n${END}${after}`).toMatchFileSnapshot(PAGE)
   })
@@ -48,6 +48,12 @@ function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent as Command)} ${command.name()}` : command.name()
 }
 
+/** A command's usage as the heading, and below it the rest of its help. */
+function sectionOf(command: Command): string {
+  const [, usage = '', rest = ''] = /^Usage: (.*)\n\n([\s\S]*)/.exec(helpOf(command)) ?? []
+  return `### \`${usage.replace(' [options]', '')}\`\n\n\`\`\`text\n${rest}\n\`\`\`\n`
+}
+
 /** What --help prints, without the settings of `serve`, which the README has, and options that the page explains once. */
 function helpOf(command: Command): string {
   let text = ''
@@ -61,6 +67,8 @@ function helpOf(command: Command): string {
       return names.length === 0 ? title : `Options (also ${names.join(', ')}):\n`
     })
   const own = SHARED_OPTIONS.reduce((rest, [, line]) => rest.replace(line, ''), help)
-  const none = own.replace(/\nOptions:\n(?=\n|$)/, '').replace(/^Options \(also (.*)\):\n(?=\n|$)/m, 'Options: $1\n')
-  return `\`\`\`text\n${none.trimEnd()}\n\`\`\``
+  const none = own
+    .replace(/\nOptions:\n(?=\n|$)/, '')
+    .replace(/^Options \(also (.*)\):\n(?=\n|$)/m, 'Options: $1\n')
+  return none.trimEnd()
 }
