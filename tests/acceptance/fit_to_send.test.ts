@@ -11,6 +11,7 @@ interface FitList {
   metas?: object[]
   omitted: Array<{ id: string; reason: string; what?: string; call_id?: string }>
   added: Array<{ id: string; reason: string; call_id?: string }>
+  names: Record<string, string>
 }
 type Format = 'openai' | 'anthropic' | 'gemini' | 'acontext' | 'responses'
 
@@ -188,13 +189,44 @@ describe('a list that can be sent', () => {
     const ids = called!.map(({ id }) => id!)
     for (const id of ids) expect(id).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
     expect(new Set(ids).size).toBe(4)
-    expect(called![0]!.name).toBe('api_f')
+    expect(called![0]!.name).toMatch(/^api_f_[a-z0-9]{11}$/)
     expect(answered!.map(({ tool_use_id }) => tool_use_id)).toEqual(ids)
     expect(answered!.map(({ content }) => content)).toEqual(['0', '1', '2', '3'])
     const own = await session.context('openai')
     const own_calls = own.items[1]!.tool_calls as Array<{ id: string }>
     expect(own_calls[0]!.id).toBe('functions.f:0')
     for (const { id } of own_calls) expect(id.length).toBeLessThanOrEqual(40)
+  })
+
+  it('keeps tools apart whose names become alike, and names them the same in every context', async () => {
+    const long = 'n'.repeat(130)
+    const names = ['a.b', 'a:b', 'a_b', 'a b', 'ä', 'ö', `${long}1`, `${long}2`, '9']
+    const session = await sessionOf(
+      'gemini',
+      { role: 'user', parts: [{ text: 'x' }] },
+      { role: 'model', parts: names.map((name, n) => ({ functionCall: { id: `c${n}`, name, args: {} } })) },
+      {
+        role: 'user',
+        parts: names.map((name, n) => ({ functionResponse: { id: `c${n}`, name, response: {} } })),
+      },
+    )
+    for (const format of ['openai', 'anthropic', 'responses', 'gemini'] as const) {
+      const { items, names: own } = await session.context(format)
+      const said = JSON.stringify(items)
+      const sent = [...new Set([...said.matchAll(/"name":"([^"]*)"/g)].map(([, name]) => name!))]
+      expect(sent.map((name) => own[name] ?? name)).toEqual(names)
+      expect(sent[2]).toBe('a_b')
+      const fits = format === 'gemini' ? /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/ : /^[a-zA-Z0-9_-]{1,64}$/
+      for (const name of sent) if (format !== 'anthropic') expect(name).toMatch(fits)
+      // Without the tools that were called before it, and in another order.
+      const later = await sessionOf(
+        'openai',
+        user('x'),
+        calls(call('1', 'a:b'), call('2', `${long}2`), call('3', 'a.b')),
+      )
+      const again = JSON.stringify((await later.context(format)).items)
+      for (const at of [1, 7, 0]) expect(again).toContain(`"${sent[at]}"`)
+    }
   })
 
   it('has the newest four cache marks', async () => {
@@ -238,6 +270,37 @@ describe('a list that can be sent', () => {
   it('has no tokens where it has no items', async () => {
     const session = await sessionOf('openai', result('gone', 'Nobody asked for it.'))
     expect(await session.context('anthropic')).toMatchObject({ items: [], tokens: 0 })
+  })
+
+  it('counts no tokens of what is left out, be it a message or a part of one', async () => {
+    const words = (count: number) => 'word '.repeat(count)
+    const thinking = { type: 'thinking', thinking: words(2_000), signature: 'c2ln' }
+    const session = await sessionOf(
+      'anthropic',
+      user('x'),
+      { role: 'assistant', content: [thinking, { type: 'text', text: words(100) }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'gone', content: words(3_000) }] },
+      user('y'),
+    )
+    expect((await session.context('anthropic')).tokens).toBeGreaterThan(2_100)
+    for (const [format, query] of [
+      ['openai', {}],
+      ['responses', {}],
+      ['anthropic', { reasoning: 'drop' }],
+    ] as const) {
+      const { tokens } = await session.context(format, query)
+      expect(tokens).toBeGreaterThan(80)
+      expect(tokens).toBeLessThan(130)
+    }
+    const page = await session.get('messages', { format: 'openai', fit: 'true' })
+    expect(page).toMatchObject({ this_time_tokens: (await session.context('openai')).tokens, names: {} })
+    const reply = { role: 'assistant', content: words(100), reasoning_content: words(2_000) }
+    const thought = await sessionOf('openai', user('x'), reply)
+    const { tokens, omitted } = await thought.context('gemini')
+    expect(tokens).toBeLessThan(130)
+    expect(omitted).toMatchObject([{ reason: 'not_in_format', what: 'reasoning_content' }])
+    expect((await thought.context('openai', { reasoning: 'drop' })).tokens).toBeLessThan(130)
+    expect((await thought.context('openai')).tokens).toBeGreaterThan(2_000)
   })
 
   it('has thoughts as they are wanted', async () => {

@@ -6536,6 +6536,15 @@ export interface operations {
                                 /** @example call_1 */
                                 call_id?: string;
                             }[];
+                            /**
+                             * @description Tools whose names the provider does not take: their own names by those in the list. Declare the tools under the latter, and call them by the former.
+                             * @example {
+                             *       "api_search_0a1b2c3d4e5": "api:search"
+                             *     }
+                             */
+                            names?: {
+                                [key: string]: string;
+                            };
                             events?: components["schemas"]["SessionEvent"][];
                         };
                     };
@@ -6707,7 +6716,7 @@ export interface operations {
                                 [key: string]: unknown;
                             }[];
                             ids: string[];
-                            /** @description Tokens of the context (o200k_base); an estimate where tool results are cleared. */
+                            /** @description Tokens of the context (o200k_base); an estimate where tool results are cleared, or a message is partly left out. */
                             tokens: number;
                             /** @description The first message from which on the log is shown without a gap; 0 in a session without messages. */
                             from_seq: number;
@@ -6752,6 +6761,15 @@ export interface operations {
                                 /** @example call_1 */
                                 call_id?: string;
                             }[];
+                            /**
+                             * @description Tools whose names the provider does not take: their own names by those in the list. Declare the tools under the latter, and call them by the former.
+                             * @example {
+                             *       "api_search_0a1b2c3d4e5": "api:search"
+                             *     }
+                             */
+                            names: {
+                                [key: string]: string;
+                            };
                             /** @description What to send as `pin` with the next call. */
                             pin: string;
                         };

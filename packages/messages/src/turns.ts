@@ -3,13 +3,13 @@ import type { NeutralMessage, Part, Role } from './parts.js'
 /** The text for a message with nothing that the format can carry, if the format allows no empty one. */
 export const NO_CONTENT = '(no content)'
 
-/** Hears of the kind of a part that a writer leaves out. */
-export type Omit = (what: string) => void
+/** Hears of the kind of a part that a writer leaves out, and of the part itself. */
+export type Omit = (what: string, part: Part) => void
 
 /** Tells of a part that is left out, unless it says nothing. */
 export function omitPart(part: Part, omit: Omit): void {
-  if (part.type === 'data') omit(part.meta.data_type)
-  else if (part.type !== 'text' || part.text.trim() !== '') omit(part.type)
+  if (part.type === 'data') omit(part.meta.data_type, part)
+  else if (part.type !== 'text' || part.text.trim() !== '') omit(part.type, part)
 }
 
 /** Consecutive parts that one side spoke. */

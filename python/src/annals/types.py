@@ -85,7 +85,7 @@ class Context(TypedDict):
     items: list[JsonObject]
     ids: list[str]
     tokens: int
-    """Tokens of the context (o200k_base); an estimate where tool results are cleared."""
+    """Tokens of the context (o200k_base); an estimate where tool results are cleared, or a message is partly left out."""
     from_seq: int
     """The first message from which on the log is shown without a gap; 0 in a session without messages."""
     cleared_through_seq: int
@@ -96,6 +96,8 @@ class Context(TypedDict):
     """What of the messages is not in the list."""
     added: list[ContextAdded]
     """What is in the list that no message has, or that stands elsewhere."""
+    names: JsonObject
+    """Tools whose names the provider does not take: their own names by those in the list. Declare the tools under the latter, and call them by the former."""
     pin: str
     """What to send as `pin` with the next call."""
 
@@ -594,6 +596,8 @@ class MessagePage(TypedDict):
     """What of the messages is not in the list."""
     added: NotRequired[list[MessagePageAdded]]
     """What is in the list that no message has, or that stands elsewhere."""
+    names: NotRequired[JsonObject]
+    """Tools whose names the provider does not take: their own names by those in the list. Declare the tools under the latter, and call them by the former."""
     events: NotRequired[list[SessionEvent]]
 
 

@@ -13,6 +13,14 @@ export class ClearedMessages {
     this.tokens = messages.map((message) => message.tokens)
   }
 
+  /** Tokens of each message that is shown without something, by its seq. */
+  editedTokens(): Map<number, number> {
+    const edited = this.messages.flatMap(
+      ({ seq }, at): Array<[number, number]> => (this.edits.has(seq) ? [[seq, this.tokens[at]!]] : []),
+    )
+    return new Map(edited)
+  }
+
   /** Puts a text in the place of a result, which is named by its message's place and its own in the message. */
   clearResult(index: number, nth: number, text: string): void {
     const { results } = this.editOf(index)

@@ -30,6 +30,8 @@ export interface ContextPlan extends ContextCut {
   /** An estimate where results are cleared. */
   tokens: number
   edits: Map<number, MessageEdit>
+  /** Tokens of the messages that `edits` names, by their seqs. */
+  edited_tokens: Map<number, number>
 }
 
 /** The newest messages of a session, oldest first, and what is known of those ahead of them. */
@@ -147,6 +149,7 @@ class Costs {
       cleared_through_seq: cleared_through_seq < (asked_seq || from_seq) ? 0 : cleared_through_seq,
       tokens: this.of(from, asked),
       edits: this.cleared.edits,
+      edited_tokens: this.cleared.editedTokens(),
     }
   }
 }

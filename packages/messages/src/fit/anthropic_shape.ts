@@ -4,6 +4,7 @@ import { NO_CONTENT } from '../turns.js'
 import {
   isBlank,
   NO_RESULT,
+  type OmitBlock,
   only,
   type Piece,
   type PieceIds,
@@ -115,7 +116,7 @@ function systemRun(item: JsonObject): Run {
   return { side: 'user', head, pieces: is_sent ? [{ kind: 'content', block: {} }] : [] }
 }
 
-function piecesOf(content: unknown, { calls, results }: PieceIds, omit: (what: string) => void): Piece[] {
+function piecesOf(content: unknown, { calls, results }: PieceIds, omit: OmitBlock): Piece[] {
   if (typeof content === 'string')
     return isBlank(content)
       ? []
@@ -127,7 +128,7 @@ function piecesOf(content: unknown, { calls, results }: PieceIds, omit: (what: s
     const result = given.type === 'tool_result' ? results.shift() : undefined
     const block = cleaned(given)
     if (block === undefined) {
-      if (given.type !== 'text') omit(String(given.type))
+      if (given.type !== 'text') omit(String(given.type), given)
       continue
     }
     pieces.push(pieceOf(block, call, result))

@@ -20,14 +20,16 @@ const NAMES: Readonly<Record<MessageFormat, { foreign?: RegExp; length_max: numb
 /** Stands for the name of a tool that has none. */
 const NO_NAME = 'unnamed_tool'
 
-/** The name of a tool as the format takes it: the same wherever the tool is named, so that it can be declared so. */
+/**
+ * The name of a tool as the format takes it: the same wherever the tool is named, so that it can be declared so. A name
+ * that has to change gets a digest, because `a.b` and `a:b` are two tools.
+ */
 export function fitName(name: string, format: MessageFormat): string {
   const { foreign, length_max } = NAMES[format]
-  const fit = (foreign ? name.replace(foreign, '_') : name).slice(0, length_max)
-  if (format === 'acontext') return fit
-  return format === 'gemini' && fit !== '' && !/^[a-zA-Z_]/.test(fit)
-    ? `_${fit}`.slice(0, length_max)
-    : fit || NO_NAME
+  if (name === '' && format !== 'acontext') return NO_NAME
+  const plain = foreign ? name.replace(foreign, '_') : name
+  const fit = format === 'gemini' && !/^[a-zA-Z_]/.test(plain) ? `_${plain}` : plain
+  return fit === name && fit.length <= length_max ? name : withDigest(fit, name, length_max)
 }
 
 /** Ids of the calls of one list: each fits the format and is unique, and the same call always gets the same. */
@@ -50,8 +52,12 @@ function fitId(id: string, format: MessageFormat, other?: string): string {
   const { foreign, length_max } = IDS[format]
   const plain = foreign ? id.replace(foreign, '_') : id
   if (plain === id && id.length <= length_max && id !== '' && other === undefined) return id
-  const suffix = `_${digest(`${id}\n${other ?? ''}`)}`
-  return `${plain.slice(0, Math.min(length_max, 64) - suffix.length)}${suffix}`
+  return withDigest(plain, `${id}\n${other ?? ''}`, Math.min(length_max, 64))
+}
+
+function withDigest(plain: string, of: string, length_max: number): string {
+  const suffix = `_${digest(of)}`
+  return `${plain.slice(0, length_max - suffix.length)}${suffix}`
 }
 
 /** 52 bits of a text, in 11 characters: two rounds of FNV-1a. Nobody has to be kept from finding two that are alike. */

@@ -6,14 +6,16 @@ import { writeJson } from '../json/exact_json.js'
 import { endOfString } from '../json/json_text.js'
 import { withoutEscapes } from '../json/visible.js'
 import { MessageReader, writeItems } from '../message_format.js'
-import type { NeutralMessage } from '../parts.js'
+import type { NeutralMessage, Part } from '../parts.js'
 import { parseStored } from '../stored_renderer.js'
+import type { Omit } from '../turns.js'
 import { ACONTEXT_SHAPE } from './acontext_shape.js'
 import { ANTHROPIC_SHAPE } from './anthropic_shape.js'
 import { GEMINI_SHAPE, hasMixedParts } from './gemini_shape.js'
+import { LeftOut, reasoningOf } from './left_out.js'
 import { OPENAI_SHAPE, REASONING_FIELDS } from './openai_shape.js'
 import { putInOrder } from './order.js'
-import type { Added, Omitted, PieceIds, Run, Shape, Source, SourceRun } from './pieces.js'
+import type { Added, Omitted, PieceIds, Run, Shape, Source, SourcePiece, SourceRun } from './pieces.js'
 import { isOfConversations, RESPONSES_SHAPE, withoutReasoningIds } from './responses_shape.js'
 
 const SHAPES: Readonly<Record<MessageFormat, Shape>> = {
@@ -43,6 +45,8 @@ export interface FitMessage {
   format: MessageFormat
   blob: string
   edit?: MessageEdit | undefined
+  /** As it is shown, edited or not. */
+  tokens?: number | undefined
 }
 
 export interface Fitted {
@@ -50,6 +54,10 @@ export interface Fitted {
   items: Array<{ id: string; seq: number; json: string }>
   omitted: Omitted[]
   added: Added[]
+  /** Of what `omitted` names, as far as the messages' tokens are known: an estimate where a message is partly left out. */
+  tokens_left_out: number
+  /** Of tools whose names had to change: their own by those in the list. */
+  names: Record<string, string>
   /** Those of `sent_seqs` that made a difference. */
   sent_seqs: number[]
 }
@@ -62,6 +70,8 @@ export class FitToSend {
   private readonly reader = new MessageReader()
   private readonly runs: SourceRun[] = []
   private readonly omitted: Omitted[] = []
+  private readonly left: SourcePiece[] = []
+  private readonly left_out: LeftOut
   private readonly shape: Shape
 
   constructor(
@@ -69,13 +79,14 @@ export class FitToSend {
     private readonly options: FitOptions = {},
   ) {
     this.shape = SHAPES[format]
+    this.left_out = new LeftOut(format)
   }
 
   /** Takes the next message, oldest first. */
   add(message: FitMessage): void {
-    const { id, seq, format } = message
+    const { id, seq, format, tokens } = message
     const blob = withoutEscapes(message.blob)
-    const source: Source = { id, seq, format }
+    const source: Source = { id, seq, format, tokens }
     const text = textRun({ ...message, blob }, this.format)
     if (text) {
       this.runs.push({ source, run: text })
@@ -86,11 +97,15 @@ export class FitToSend {
     const read = this.reader.read({ id, parent_id: message.parent_id, format, blob: edited })
     if (isObject(edited) && typeof edited.id === 'string' && format === 'anthropic')
       source.answer_id = edited.id
-    const left: string[] = []
-    const runs = read ? this.split(format, edited, read, (what) => left.push(what)) : []
-    for (const what of new Set(left)) this.omitted.push({ id, reason: 'not_in_format', what })
+    const left: Left = { kinds: new Set(), parts: [], blocks: [] }
+    const runs = read ? this.split(format, edited, read, left) : []
+    for (const what of left.kinds) this.omitted.push({ id, reason: 'not_in_format', what })
     const said = runs.filter(({ pieces }) => pieces.length > 0)
-    if (said.length === 0 && left.length === 0) this.omitted.push({ id, reason: 'empty' })
+    if (left.kinds.size > 0) this.left_out.add(message, read, edited, left)
+    else if (said.length === 0) {
+      this.omitted.push({ id, reason: 'empty' })
+      this.left_out.addEmpty(message)
+    }
     for (const run of said) this.runs.push({ source, run })
   }
 
@@ -98,12 +113,14 @@ export class FitToSend {
     format: MessageFormat,
     blob: unknown,
     message: NeutralMessage,
-    omit: (what: string) => void,
+    { kinds, parts, blocks }: Left,
   ): Run[] {
     const is_own = format === this.format && isObject(blob) && isRequestable(format, blob)
     if (is_own && STANDARD_BASE64.has(format)) writeStandardBase64(format, blob)
-    const items = is_own ? [blob] : (writeItems(this.format, message, omit) as unknown as JsonObject[])
-    return this.shape.split(items, idsOf(message), omit)
+    const omitPart: Omit = (what, part) => kinds.add(what) && parts.push(part)
+    if (!is_own) for (const thought of thoughtsBeside(format, blob)) omitPart('reasoning_content', thought)
+    const items = is_own ? [blob] : (writeItems(this.format, message, omitPart) as unknown as JsonObject[])
+    return this.shape.split(items, idsOf(message), (what, block) => kinds.add(what) && blocks.push(block))
   }
 
   finish(): Fitted {
@@ -118,6 +135,8 @@ export class FitToSend {
       })),
       omitted: [...this.omitted, ...ordered.omitted],
       added: ordered.added,
+      tokens_left_out: this.left_out.tokens(this.runs, [...this.left, ...ordered.left]),
+      names: Object.fromEntries(ordered.names),
       sent_seqs: ordered.sent_seqs,
     }
   }
@@ -136,25 +155,41 @@ export class FitToSend {
       if (index > turn || run.side === 'user') return [{ source, run }]
       const head = { ...run.head }
       for (const key of REASONING_FIELDS) delete head[key]
-      const thought = run.pieces.filter(({ kind }) => kind !== 'thinking')
-      const has_thoughts =
-        thought.length < run.pieces.length || Object.keys(head).length < Object.keys(run.head).length
-      if (has_thoughts) this.omitted.push({ id: source.id, reason: 'reasoning' })
-      is_less ||= has_thoughts
-      const pieces =
-        is_less && this.format === 'responses'
-          ? thought.flatMap((piece) => withoutReasoningIds(piece) ?? [])
-          : thought
-      if (pieces.length < thought.length) this.omitted.push({ id: source.id, reason: 'reasoning' })
+      const beside = reasoningOf(run.head)
+      const left = run.pieces.filter(({ kind }) => kind === 'thinking')
+      if (Object.keys(beside).length > 0) left.push({ kind: 'thinking', block: beside })
+      is_less ||= left.length > 0
+      const pieces = run.pieces.flatMap((piece) => {
+        if (piece.kind === 'thinking') return []
+        const shown = is_less && this.format === 'responses' ? withoutReasoningIds(piece) : piece
+        if (shown === undefined) left.push(piece)
+        return shown ?? []
+      })
+      if (left.length > 0) this.omitted.push({ id: source.id, reason: 'reasoning' })
+      this.left.push(...left.map((piece) => ({ source, piece })))
       return pieces.length > 0 ? [{ source, run: { ...run, head, pieces } }] : []
     })
   }
+}
+
+/** What of a message its list's format cannot say: parts, or blocks of its own format. */
+interface Left {
+  kinds: Set<string>
+  parts: Part[]
+  blocks: JsonObject[]
 }
 
 /** Whether a request may have a message in the form in which it was stored in its own format. */
 function isRequestable(format: MessageFormat, blob: JsonObject): boolean {
   if (format === 'gemini') return !hasMixedParts(blob)
   return format !== 'responses' || !isOfConversations(blob)
+}
+
+/** A model's thoughts where OpenAI's format has them, and no part does. */
+function thoughtsBeside(format: MessageFormat, blob: unknown): Part[] {
+  const text = format === 'openai' && isObject(blob) ? (blob.reasoning_content ?? blob.reasoning) : undefined
+  if (typeof text !== 'string' || text.trim() === '') return []
+  return [{ type: 'thinking', text, asset: null, filename: null, meta: null }]
 }
 
 /** Formats whose providers take no other alphabet. */

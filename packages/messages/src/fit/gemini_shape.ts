@@ -20,7 +20,7 @@ export const GEMINI_SHAPE: Shape = {
       for (const part of Array.isArray(item.parts) ? item.parts.filter(isObject) : []) {
         const piece = pieceOf(part, ids)
         if (piece === undefined) {
-          if (part.text === undefined) omit('data')
+          if (part.text === undefined) omit('data', part)
           continue
         }
         const speaker = sideOf(piece, side)

@@ -1,3 +1,4 @@
+export { fitName } from './fit_ids.js'
 export {
   type FitMessage,
   type FitOptions,

@@ -15,6 +15,8 @@ export interface Links {
   /** Results of calls in the list. */
   results: Map<Piece, ResultPlace>
   omitted: Omitted[]
+  /** The results that `omitted` names. */
+  left: SourcePiece[]
 }
 
 /** Divides a log where lists of it ended that were sent: what stood in them does not change any more. */
@@ -57,7 +59,7 @@ interface OpenCalls {
  * that was answered, whose earlier result is left out. A result that came after its call was sent without it is late.
  */
 export function linkCalls(runs: readonly SourceRun[], segments: Segments): Links {
-  const links: Links = { calls: new Map(), results: new Map(), omitted: [] }
+  const links: Links = { calls: new Map(), results: new Map(), omitted: [], left: [] }
   const open = new Map<string, OpenCalls[]>()
   const answered = new Map<string, LinkedCall>()
   const latest = new Map<LinkedCall, { piece: Piece; source: Source; segment: number }>()
@@ -73,6 +75,7 @@ export function linkCalls(runs: readonly SourceRun[], segments: Segments): Links
       const call = takeOpen(open, id) ?? answered.get(id)
       if (call === undefined) {
         links.omitted.push({ id: source.id, reason: 'no_call', call_id: id })
+        links.left.push({ piece, source })
         continue
       }
       answered.set(id, call)
@@ -83,6 +86,7 @@ export function linkCalls(runs: readonly SourceRun[], segments: Segments): Links
       else if (before) {
         links.results.get(before.piece)!.is_replaced = true
         links.omitted.push({ id: before.source.id, reason: 'duplicate_result', call_id: id })
+        links.left.push({ piece: before.piece, source: before.source })
       }
       const is_late = segment > segments.of(call.source)
       if (!is_late) call.result = { piece, source }

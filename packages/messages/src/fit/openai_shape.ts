@@ -2,6 +2,7 @@ import { isObject, type JsonObject } from '../blob_reading.js'
 import {
   isBlank,
   NO_RESULT,
+  type OmitBlock,
   type Piece,
   type PieceIds,
   type Run,
@@ -88,7 +89,7 @@ function contentOf(pieces: Piece[]): unknown {
   return pieces.length === 1 && first.is_bare ? first.block.text : pieces.map(({ block }) => block)
 }
 
-function runOf(item: JsonObject, { calls, results }: PieceIds, omit: (what: string) => void): Run[] {
+function runOf(item: JsonObject, { calls, results }: PieceIds, omit: OmitBlock): Run[] {
   if (item.role === 'tool' || item.role === 'function') {
     const result = results.shift()
     return result ? resultRuns(item, result) : []
@@ -104,7 +105,7 @@ function runOf(item: JsonObject, { calls, results }: PieceIds, omit: (what: stri
     const isKnown = call.type == null || call.type === 'function' || call.type === 'custom'
     const ids = isKnown ? calls.shift() : undefined
     if (ids) pieces.push({ kind: 'call', block: callBlock(call, ids.id), call: ids.id, name: ids.name })
-    else omit(String(call.type))
+    else omit(String(call.type), call)
   }
   const ids = isObject(item.function_call) ? calls.shift() : undefined
   if (ids) {

@@ -34,6 +34,9 @@ interface PutInOrder {
   items: Item[]
   omitted: Omitted[]
   added: Added[]
+  /** What of `runs` is not in the list. */
+  left: SourcePiece[]
+  names: Map<string, string>
   sent_seqs: number[]
 }
 
@@ -61,6 +64,8 @@ export function putInOrder(
     items: writer.items,
     omitted: [...links.omitted, ...writer.omitted, ...marks],
     added: [...blocks.added, ...writer.added],
+    left: [...links.left, ...blocks.left, ...writer.left],
+    names: writer.names,
     sent_seqs: segments.kept(),
   }
 }
@@ -68,6 +73,7 @@ export function putInOrder(
 class Blocks {
   readonly all: Array<Turn | Said> = []
   readonly added: Added[] = []
+  readonly left: SourcePiece[] = []
   private readonly turns = new Map<Piece, Turn>()
   /** The message that the last result came from. */
   private latest_answer: Source | undefined
@@ -153,7 +159,10 @@ class Blocks {
       }
     }
     for (const piece of run.pieces)
-      if (piece.kind === 'medium') media.get(piece.call!)?.media.push({ piece, source })
+      if (piece.kind === 'medium') {
+        const { media: beside } = media.get(piece.call!) ?? { media: late.has(piece.call!) ? [] : this.left }
+        beside.push({ piece, source })
+      }
     const is_late = ({ call }: Piece) => late.has(call!)
     const pieces = run.pieces.filter(
       (piece) => piece.kind !== 'result' && (piece.kind !== 'medium' || is_late(piece)),
@@ -217,6 +226,9 @@ class BlockWriter {
   readonly items: Item[] = []
   readonly omitted: Omitted[] = []
   readonly added: Added[] = []
+  readonly left: SourcePiece[] = []
+  /** Of tools whose names had to change: their own by those in the list. */
+  readonly names = new Map<string, string>()
   private readonly ids: FitIds
   /** The last item is the model's. */
   private is_models = false
@@ -251,7 +263,7 @@ class BlockWriter {
     const results: SourcePiece[] = []
     const pieces = shown.map(({ piece, source }, nth) => {
       if (piece.kind !== 'call') return { piece: this.parsed(piece), source }
-      const name = piece.name === undefined ? undefined : fitName(piece.name, this.format)
+      const name = piece.name === undefined ? undefined : this.nameOf(piece.name)
       const id = this.ids.take(piece.call!, `${source.id} ${nth}`)
       results.push(this.resultOf(piece, source, id, name))
       return { source, piece: { ...piece, block: this.shape.renamed(piece, id, name) } }
@@ -303,6 +315,7 @@ class BlockWriter {
       if (is_unanswered || (is_hosted && !paired.has(id))) {
         const reason = is_unanswered || kind === 'hosted_call' ? 'no_result' : 'no_call'
         this.omitted.push({ id: one.source.id, reason, call_id: id })
+        this.left.push(one)
         if (is_unanswered) this.omitThoughts(shown.splice(shown.length - thoughts))
         thoughts = 0
         continue
@@ -317,6 +330,13 @@ class BlockWriter {
   private omitThoughts(thoughts: SourcePiece[]): void {
     const [first] = thoughts
     if (first) this.omitted.push({ id: first.source.id, reason: 'reasoning' })
+    this.left.push(...thoughts)
+  }
+
+  private nameOf(name: string): string {
+    const fit = fitName(name, this.format)
+    if (fit !== name) this.names.set(fit, name)
+    return fit
   }
 
   private resultOf(call: Piece, source: Source, id: string, name: string | undefined): SourcePiece {

@@ -45,6 +45,7 @@ export interface Source {
   id: string
   seq: number
   format: MessageFormat
+  tokens?: number | undefined
   /** The provider's own id of the model's answer: lines of one answer have the same. */
   answer_id?: string
 }
@@ -84,10 +85,13 @@ export interface Added {
 /** The text for a call that nobody answered. */
 export const NO_RESULT = 'No result was recorded.'
 
+/** Hears of the kind of a block that a format's requests cannot have, and of the block itself. */
+export type OmitBlock = (what: string, block: JsonObject) => void
+
 /** How a format writes what the pass has put in order. */
 export interface Shape {
   /** The runs of items of the format. `calls` and `results` are the ids and names of theirs, in their order. */
-  split(items: readonly JsonObject[], ids: PieceIds, omit: (what: string) => void): Run[]
+  split(items: readonly JsonObject[], ids: PieceIds, omit: OmitBlock): Run[]
   /** The model's turn as items, each with the source that it begins with. */
   turn(head: JsonObject, pieces: SourcePiece[]): Item[]
   /** The results of a turn, in the order of their calls. */

@@ -50,7 +50,7 @@ export const getContext = ({ thread }: { thread: WorkThread }) =>
       const rest = {
         ids: list.ids,
         // Messages that are all left out count nothing.
-        tokens: list.ids.length === 0 ? 0 : tokens,
+        tokens: list.ids.length === 0 ? 0 : Math.max(0, tokens - list.tokens_left_out),
         from_seq,
         cleared_through_seq,
         compaction_seq,

@@ -1,6 +1,6 @@
 import Type, { type Static } from '#typebox'
 import { Between, Count, JsonObject, optional, Strict, Uuid } from '../contract/schema.js'
-import { Added, MessageFormat, Omitted, Reasoning } from './message_schema.js'
+import { Added, MessageFormat, Names, Omitted, Reasoning } from './message_schema.js'
 
 const TOKENS_MAX = 2_000_000
 
@@ -52,7 +52,9 @@ export const Context = Type.Object({
       'The message that the item at the same place comes from; the first one, where several are one item; of a summary, the event.',
     ),
   ),
-  tokens: Count('Tokens of the context (o200k_base); an estimate where tool results are cleared.'),
+  tokens: Count(
+    'Tokens of the context (o200k_base); an estimate where tool results are cleared, or a message is partly left out.',
+  ),
   from_seq: Count(
     'The first message from which on the log is shown without a gap; 0 in a session without messages.',
   ),
@@ -60,5 +62,6 @@ export const Context = Type.Object({
   compaction_seq: Count('The compaction that the context begins with; 0: none.'),
   omitted: Omitted,
   added: Added,
+  names: Names,
   pin: Type.String({ description: 'What to send as `pin` with the next call.' }),
 })

@@ -120,6 +120,12 @@ export const Added = Type.Array(
   { description: 'What is in the list that no message has, or that stands elsewhere.' },
 )
 
+export const Names = Type.Record(Type.String(), Type.String(), {
+  description:
+    'Tools whose names the provider does not take: their own names by those in the list. Declare the tools under the latter, and call them by the former.',
+  examples: [{ api_search_0a1b2c3d4e5: 'api:search' }],
+})
+
 export const ListMessagesQuery = Strict({
   format: Type.Optional(MessageFormat),
   ...pageQuery(),
@@ -181,6 +187,7 @@ export const MessagePage = Type.Object({
   ),
   omitted: Type.Optional(Omitted),
   added: Type.Optional(Added),
+  names: Type.Optional(Names),
   events: Type.Optional(Type.Array(Type.Ref('SessionEvent'))),
 })
 
@@ -197,8 +204,8 @@ export const TokenCounts = Type.Object({
 })
 
 const Most = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
-const Names = Type.Array(Type.String({ maxLength: 256 }), { maxItems: 1_000 })
-const WHICH = { keep_tools: Type.Optional(Names), gt_token: Type.Optional(Most) }
+const ToolNames = Type.Array(Type.String({ maxLength: 256 }), { maxItems: 1_000 })
+const WHICH = { keep_tools: Type.Optional(ToolNames), gt_token: Type.Optional(Most) }
 
 /** What `edit_strategies` takes, as JSON. */
 export const EditStrategies = Type.Array(

@@ -100,8 +100,9 @@ export class ContextReader {
       plan: { ...plan, compaction_seq: this.compaction?.seq ?? 0 },
       newest: { seq, created_at },
       is_kept: kept !== undefined,
-      shown: this.withCompaction(all).map(({ stored: { id, parent_id, format, blob }, seq }) => {
-        return { id, parent_id, seq, format, blob, edit: plan.edits.get(seq) }
+      shown: this.withCompaction(all).map(({ stored: { id, parent_id, format, blob }, seq, ...known }) => {
+        const tokens = plan.edited_tokens.get(seq) ?? known.tokens
+        return { id, parent_id, seq, format, blob, edit: plan.edits.get(seq), tokens }
       }),
     }
   }

@@ -25,6 +25,8 @@ export interface FittedList {
   seqs: number[]
   omitted: Omitted[]
   added: Added[]
+  tokens_left_out: number
+  names: Record<string, string>
   sent_seqs: number[]
 }
 
@@ -40,10 +42,11 @@ export function inStep(list: FitToSend): FittedList {
 }
 
 /** What an answer says of a list beside its items. An omission of a kind is named once for each message. */
-export function leftAndAdded({ omitted, added }: FittedList): Pick<FittedList, 'omitted' | 'added'> {
+export function leftAndAdded(list: FittedList): Pick<FittedList, 'omitted' | 'added' | 'names'> {
+  const { omitted, added, names } = list
   const known = new Set<string>()
   const isNew = (one: Omitted) => !known.has(JSON.stringify(one)) && known.add(JSON.stringify(one))
-  return { omitted: omitted.filter(isNew), added }
+  return { omitted: omitted.filter(isNew), added, names }
 }
 
 /** Characters of blobs that are made fit on the event loop, in pieces of that length; more goes to the work thread. */
@@ -186,11 +189,13 @@ export class MessageWalk {
         await hold(length)
       }
     const stored = messages.map((message) => {
-      const { id, parent_id, format, blob, seq } = storedSeq(message)
-      return { id, parent_id: parent_id ?? null, format, blob, seq, edit: this.edits?.edits.get(seq) }
+      const { id, parent_id, format, blob, seq, tokens } = storedSeq(message)
+      const shown = { edit: this.edits?.edits.get(seq), tokens: this.edits?.tokens.get(seq) ?? tokens }
+      return { id, parent_id: parent_id ?? null, format, blob, seq, ...shown }
     })
     const { project_id, format } = this.request
     const list = await fitMessages(thread, project_id, format, stored, { reasoning })
+    this.tokens -= list.tokens_left_out
     const metas = new Map(messages.map(({ id, meta }) => [id!, meta!]))
     return { ...list, metas: list.ids.map((id) => metas.get(id)!) }
   }
