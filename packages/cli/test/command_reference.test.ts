@@ -9,26 +9,19 @@ const PAGE = fileURLToPath(new URL('../../../docs/cli.md', import.meta.url))
 const BEGIN = '<!-- commands -->\n'
 const END = '<!-- /commands -->'
 
-/** Options that the page explains once, in its own table; a command that means something else by one keeps it. */
-const SHARED_OPTIONS: Array<[name: string, line: RegExp]> = [
-  ['--json', /^ {2}--json +print JSON lines .*\n/m],
-  ['--no-json', /^ {2}--no-json +print for people.*\n/m],
-  ['--fields', /^ {2}--fields <names> +print JSON lines with these.*\n(?: {10,}\S.*\n)?/m],
-  ['--url', /^ {2}--url <url> +URL of the service.*\n(?: {10,}\S.*\n)?/m],
-  ['--token', /^ {2}--token <token> +API key.*\n(?: {10,}\S.*\n)?/m],
-  ['--profile', /^ {2}--profile <name> +a stored login.*\n(?: {10,}\S.*\n)?/m],
-]
+/** Options that the page explains once, above the table. */
+const COMMON = new Set(['--json', '--no-json', '--fields', '--url', '--token', '--profile'])
 
 const page = readFileSync(PAGE, 'utf8')
 const leaves = commandsOf(annalsProgram()).filter(({ commands }) => commands.length === 0)
 
 describe('docs/cli.md', () => {
-  it('has the help of every command', async () => {
+  it('has every command with its options', async () => {
     const [before = '', rest = ''] = page.split(BEGIN)
     const [, after = ''] = rest.split(END)
-    const reference = leaves.map(sectionOf).join('\n')
+    const reference = ['| command | what it does | its options |', '|---|---|---|', ...leaves.map(rowOf), '']
     // After a change of a command: npm test -- packages/cli/test/command_reference -u
-    await expect(`${before}${BEGIN}\n${reference}\n${END}${after}`).toMatchFileSnapshot(PAGE)
+    await expect(`${before}${BEGIN}\n${reference.join('\n')}\n${END}${after}`).toMatchFileSnapshot(PAGE)
   })
 
   it('has every exit code', () => {
@@ -48,27 +41,18 @@ function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent as Command)} ${command.name()}` : command.name()
 }
 
-/** A command's usage as the heading, and below it the rest of its help. */
-function sectionOf(command: Command): string {
-  const [, usage = '', rest = ''] = /^Usage: (.*)\n\n([\s\S]*)/.exec(helpOf(command)) ?? []
-  return `### \`${usage.replace(' [options]', '')}\`\n\n\`\`\`text\n${rest}\n\`\`\`\n`
+function rowOf(command: Command): string {
+  const usage = `${pathOf(command)} ${command.usage().replace(/\[options\] ?/, '')}`.trim()
+  const [sentence = ''] = /^[^.]*\.(?!\S)/.exec(command.description()) ?? [command.description()]
+  const shown = command.options.filter(({ hidden, long }) => !hidden && !COMMON.has(long ?? ''))
+  const options = shown.map(({ long, short }) => `\`${long ?? short}\``).join(' ')
+  const cells = [`\`${usage}\``, sentence, options]
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
 }
 
-/** What --help prints, without the settings of `serve`, which the README has, and options that the page explains once. */
 function helpOf(command: Command): string {
   let text = ''
   command.configureOutput({ writeOut: (piece) => (text += piece), getOutHelpWidth: () => 110 })
   command.outputHelp()
-  const help = text
-    .replace(/\nEnvironment:\n[\s\S]*?\n\n/, '\n')
-    .replace(/^ {2}-h, --help .*\n/m, '')
-    .replace(/^Options:\n/m, (title) => {
-      const names = SHARED_OPTIONS.filter(([, line]) => line.test(text)).map(([name]) => name)
-      return names.length === 0 ? title : `Options (also ${names.join(', ')}):\n`
-    })
-  const own = SHARED_OPTIONS.reduce((rest, [, line]) => rest.replace(line, ''), help)
-  const none = own
-    .replace(/\nOptions:\n(?=\n|$)/, '')
-    .replace(/^Options \(also (.*)\):\n(?=\n|$)/m, 'Options: $1\n')
-  return none.trimEnd()
+  return text
 }
