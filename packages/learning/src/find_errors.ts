@@ -19,7 +19,7 @@ export interface ErrorFinding {
   cites: Quote[]
 }
 
-/** What a piece of a log says to the rules. */
+/** What a piece of a log says to the rules. No text in it has half of a character, which PostgreSQL does not take. */
 export interface RuleFindings {
   errors: ErrorFinding[]
   /** How often each tool was called. */
@@ -47,7 +47,7 @@ export function findErrors(entries: Iterable<LogEntry>, known_seq = 0): RuleFind
     for (const block of reader.read(entry).blocks)
       if (block.kind === 'call' && !block.is_repeat) calls.push(block.call)
   }
-  return { errors: errorsOf(calls, known_seq), tools: toolsOf(calls, known_seq), outcome }
+  return { errors: errorsOf(calls, known_seq).map(wellFormed), tools: toolsOf(calls, known_seq), outcome }
 }
 
 function toolsOf(calls: readonly ToolCall[], known_seq: number): Record<string, number> {
@@ -110,6 +110,17 @@ function findingOf(
     cites.push({ seq: repair.seq, quote: repair.name })
   }
   return { key, tool: name, text, is_repaired: repair !== undefined, cites }
+}
+
+/** Slicing may part the two halves of a character. */
+function wellFormed({ key, tool, text, cites, is_repaired }: ErrorFinding): ErrorFinding {
+  return {
+    key: key.toWellFormed(),
+    tool: tool.toWellFormed(),
+    text: text.toWellFormed(),
+    is_repaired,
+    cites: cites.map(({ seq, quote }) => ({ seq, quote: quote.toWellFormed() })),
+  }
 }
 
 /** The names of arguments that a call has otherwise than the one before; at most five. Only names of a plain form: the rest may be data. */

@@ -2,6 +2,20 @@ export { type Decision, type Delta, deltasOf, type KnownStatement, nearestStatem
 export { errorTemplate } from './error_template.js'
 export { type ErrorFinding, findErrors, type Quote, type RuleFindings } from './find_errors.js'
 export { type Candidate, type PassedStatement, passGates, type Refusal, wordsHeard } from './gates.js'
+export {
+  ANSWER_SCHEMAS,
+  answerOf,
+  expectedTokens,
+  failureOfStatus,
+  type ModelAddress,
+  type ModelAnswer,
+  ModelFailure,
+  type ModelTokens,
+  parseAnswer,
+  type Step,
+  type StepAnswer,
+  sentTokens,
+} from './model.js'
 export { hasOutcomeEvidence, type TaskRun } from './outcome_evidence.js'
 export { curatePrompt, type Prompt, reflectPrompt } from './prompts.js'
 export {
@@ -13,13 +27,19 @@ export {
   type StatementKind,
   spaceContext,
 } from './render.js'
-export { hasSucceeded, type Outcome, type ShownRun, showRun } from './shown_run.js'
+export { hasSucceeded, type Outcome, outcomeOf, type ShownRun, showRun, storedOutcome } from './shown_run.js'
+export { nextState, skillOf, statementOf, type TouchedStatement } from './skill_entry.js'
 export {
+  contentType,
+  isSkillMd,
   readSkillHead,
+  SKILL_MD,
   SKILL_NAME,
   SKILL_NAME_LENGTH_MAX,
   type SkillHead,
+  shownPath,
+  skillRoot,
   type Wrong,
-  wrongSkillPath,
+  wrongSkillPaths,
 } from './skill_file.js'
 export { oneLine, skillName } from './text.js'

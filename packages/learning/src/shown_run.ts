@@ -42,6 +42,32 @@ export function hasSucceeded({ reward }: Outcome): boolean | undefined {
   return reward === undefined ? undefined : reward >= 0.5
 }
 
+const LABEL_MAX = 200
+
+/** Of what a caller says of an outcome, what is understood: a finite reward, a label and a group. */
+export function outcomeOf({ reward, label, group }: Record<string, unknown>): Outcome {
+  const given = typeof reward === 'boolean' ? Number(reward) : reward
+  const text = (value: unknown) =>
+    typeof value === 'string' || typeof value === 'number'
+      ? String(value).slice(0, LABEL_MAX).toWellFormed()
+      : undefined
+  const told = { label: text(label), group: text(group) }
+  return {
+    ...(typeof given === 'number' && Number.isFinite(given) && { reward: given }),
+    ...(told.label !== undefined && { label: told.label }),
+    ...(told.group !== undefined && { group: told.group }),
+  }
+}
+
+/** Of a stored outcome, what has the type that it should: an import may bring anything. */
+export function storedOutcome(json: string): Outcome {
+  const { reward, group } = JSON.parse(json) as Record<string, unknown>
+  return {
+    ...(typeof reward === 'number' && { reward }),
+    ...(typeof group === 'string' && { group }),
+  }
+}
+
 /**
  * The entries of a session that a model is shown: those in front, and as many at the end as there is room for.
  * Instructions of an operator are left out, as nothing is to be learnt from them, and so are thoughts.

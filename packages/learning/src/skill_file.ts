@@ -79,7 +79,7 @@ function isTexts(value: unknown): boolean {
 }
 
 /** Why no file of a skill may have this path: it would lie outside on some system, or not be a file's. */
-export function wrongSkillPath(path: string): string | undefined {
+function wrongSkillPath(path: string): string | undefined {
   if (path.length > PATH_LENGTH_MAX) return `has more than ${PATH_LENGTH_MAX} characters`
   if (UNSAFE.test(path))
     return 'has a control character, an invisible one, a backslash, or one of : * ? " < > |'
@@ -90,4 +90,55 @@ export function wrongSkillPath(path: string): string | undefined {
     return 'has a part that begins or ends with a space, or ends with a dot'
   if (parts.some((part) => DEVICE.test(part))) return 'has the name of a device on Windows'
   return undefined
+}
+
+export const SKILL_MD = 'SKILL.md'
+
+export function isSkillMd(path: string): boolean {
+  return path.toLowerCase() === SKILL_MD.toLowerCase()
+}
+
+/** What stands before the paths of all files: a folder, unless SKILL.md is at the top level. */
+export function skillRoot(names: readonly string[]): string {
+  if (names.some(isSkillMd)) return ''
+  const folder = /^[^/]+\//.exec(names[0] ?? '')?.[0] ?? ''
+  return names.every((name) => name.startsWith(folder)) ? folder : ''
+}
+
+/** Why these cannot be the paths of a skill's files together, as the end of a sentence about it. */
+export function wrongSkillPaths(paths: readonly string[]): string | undefined {
+  const known = new Set<string>()
+  for (const path of paths) {
+    const wrong = wrongSkillPath(path)
+    if (wrong) return `${shownPath(path)} ${wrong}`
+    // On many systems these would be the same file.
+    const folded = path.normalize('NFC').toLowerCase()
+    if (known.has(folded)) return `${shownPath(path)} is there twice, letter case aside`
+    known.add(folded)
+  }
+  const folders = new Set([...known].flatMap(foldersOf))
+  const both = [...known].find((path) => folders.has(path))
+  if (both !== undefined) return `${shownPath(both)} is both a file and a folder`
+  if (!paths.some(isSkillMd)) return `it has no ${SKILL_MD} at its top level or in its only folder`
+  return undefined
+}
+
+/** A path in an error, which need not be as long as the caller made it. */
+export function shownPath(path: string): string {
+  return JSON.stringify(path.slice(0, 100))
+}
+
+/** The folders that a file is in: a/b/c is in a and a/b. */
+function foldersOf(path: string): string[] {
+  const parts = path.split('/')
+  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'))
+}
+
+const PROSE = /(^|\/)[^./]+$|\.(md|txt|rst)$/i
+
+/** How a client shows a text file of a skill. */
+export function contentType(path: string, mime: string): 'json' | 'csv' | 'text' | 'code' {
+  if (mime === 'application/json') return 'json'
+  if (mime === 'text/csv') return 'csv'
+  return PROSE.test(path) ? 'text' : 'code'
 }

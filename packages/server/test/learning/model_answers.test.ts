@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { ModelFailure } from '@annals/learning'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Asking, askOnce } from '../../src/learning/model/ledger.ts'
-import { ModelFailure } from '../../src/learning/model/model_port.ts'
 import { openAiModel } from '../../src/learning/model/openai_model.ts'
 import type { Database } from '../../src/postgres/database.ts'
 

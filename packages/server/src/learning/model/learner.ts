@@ -1,3 +1,4 @@
+import { type ModelAddress, ModelFailure, storedOutcome } from '@annals/learning'
 import { FairSemaphore } from '../../fairness/fair_queue.js'
 import { type Background, insist, Loop } from '../../lifecycle/background.js'
 import {
@@ -9,8 +10,8 @@ import {
   SESSION_MOVES,
 } from './lane_queries.js'
 import { BudgetExhausted, SourceGone } from './ledger.js'
-import { type AskModel, type ModelAddress, ModelFailure } from './model_port.js'
-import { type FindNearest, outcomeOfRow, reflectOnSession } from './reflect_session.js'
+import type { AskModel } from './openai_model.js'
+import { type FindNearest, reflectOnSession } from './reflect_session.js'
 
 const POLL_MS = 2_000
 /** Sessions of a space before it is looked for others. */
@@ -158,7 +159,7 @@ export class Learner {
     }
   }
 
-  /** Gives whether the next session may follow. */
+  /** Returns whether the next session may follow. */
   private async takeTurn({ project_id, space_id }: Space, keepLane: () => Promise<string>): Promise<boolean> {
     const { database, address, project_tokens_max } = this.options
     const owned = [project_id, space_id]
@@ -182,7 +183,7 @@ export class Learner {
         space_id,
         session_id: session_id!,
         seq: Number(learnt_seq),
-        outcome: outcomeOfRow(session),
+        outcome: storedOutcome(session.outcome!),
         is_auto: space.mode === 'auto',
         is_of_user: space.user_id !== null,
         space_max: Number(space.space_max ?? Number.MAX_SAFE_INTEGER),

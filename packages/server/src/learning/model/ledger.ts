@@ -1,52 +1,27 @@
 import { createHash } from 'node:crypto'
-import type { Candidate, Decision, Prompt } from '@annals/learning'
-import { estimateTokens } from '@annals/messages'
-import Type, { Compile, type TSchema } from '#typebox'
+import {
+  ANSWER_SCHEMAS,
+  expectedTokens,
+  type ModelAddress,
+  type ModelAnswer,
+  ModelFailure,
+  type ModelTokens,
+  type Prompt,
+  parseAnswer,
+  type Step,
+  type StepAnswer,
+} from '@annals/learning'
+import Type, { Compile } from '#typebox'
 import { newId } from '../../ids.js'
 import type { Database } from '../../postgres/database.js'
 import { call } from '../../postgres/stored_function.js'
 import { ADD_MODEL_TOKENS, BEGIN_CALL, DURABLE, END_CALL } from './call_queries.js'
-import { type AskModel, type ModelAddress, type ModelAnswer, ModelFailure } from './model_port.js'
+import type { AskModel } from './openai_model.js'
 
-const exact = <P extends Record<string, TSchema>>(properties: P) =>
-  Type.Object(properties, { additionalProperties: false })
-const orNull = (schema: TSchema) => Type.Union([schema, Type.Null()])
-
-const Reflection = exact({
-  statements: Type.Array(
-    exact({
-      kind: Type.Enum(['procedure', 'pitfall', 'fact', 'preference']),
-      text: Type.String(),
-      tool: orNull(Type.String()),
-      cites: Type.Array(exact({ run: Type.String(), seq: Type.Integer(), quote: Type.String() })),
-    }),
-  ),
-})
-
-const Curation = exact({
-  decisions: Type.Array(
-    exact({
-      candidate: Type.Integer(),
-      action: Type.Enum(['add', 'support', 'contradict', 'nothing']),
-      statement: orNull(Type.Integer()),
-    }),
-  ),
-})
-
-/** What a model is asked for, by step: the schema that goes to it, and that its answer is checked against. */
-const ANSWERS = {
-  reflect: { schema: Reflection, check: Compile(Reflection) },
-  curate: { schema: Curation, check: Compile(Curation) },
+const CHECKS = {
+  reflect: Compile(Type.Unsafe<StepAnswer['reflect']>(ANSWER_SCHEMAS.reflect)),
+  curate: Compile(Type.Unsafe<StepAnswer['curate']>(ANSWER_SCHEMAS.curate)),
 } as const
-
-type Step = keyof typeof ANSWERS
-interface Answer {
-  reflect: { statements: Candidate[] }
-  curate: { decisions: Decision[] }
-}
-
-/** Tokens that an answer has, as far as a budget is to be kept before it is there. */
-const ANSWER_TOKENS = 1_000
 
 /** Who asks, and what it may cost in 24 hours. */
 export interface Asking {
@@ -63,7 +38,7 @@ export interface Asking {
 
 export interface LedgerAnswer<S extends Step> {
   call_id: string
-  answer: Answer[S]
+  answer: StepAnswer[S]
 }
 
 /** A budget does not allow a call. The message is shown to the project. */
@@ -90,7 +65,7 @@ export async function askOnce<S extends Step>(
     // Of a curator, the same question is the same whichever session leads to it.
     .update(JSON.stringify([step, step === 'curate' ? [] : session_ids, prompt.system, prompt.user]))
     .digest('hex')
-  const estimate = estimateTokens(prompt.system) + estimateTokens(prompt.user) + ANSWER_TOKENS
+  const estimate = expectedTokens(prompt)
   const asked = [space_id, newId(), hash, step, address.name, session_ids, estimate]
   const said = (await call(database, BEGIN_CALL, project_id, ...asked, space_max, project_max)) ?? 'gone'
   const [word, call_id = '', ...rest] = said.split(' ')
@@ -119,12 +94,8 @@ async function send<S extends Step>(
   call_id: string,
   estimate: number,
 ): Promise<LedgerAnswer<S>> {
-  const { schema } = ANSWERS[step]
-  const end = async (
-    answer: string | null,
-    error: string | null,
-    { tokens_in, tokens_out }: ModelFailure['tokens'],
-  ) =>
+  const schema = ANSWER_SCHEMAS[step]
+  const end = (answer: string | null, error: string | null, { tokens_in, tokens_out }: ModelTokens) =>
     database.transaction(async (connection) => {
       await connection.query(DURABLE, [])
       const call = [project_id, call_id, answer, error, estimate - tokens_in, tokens_out]
@@ -145,9 +116,9 @@ async function send<S extends Step>(
   }
 }
 
-function readAnswer<S extends Step>(step: S, { text, ...used }: ModelAnswer): Answer[S] {
-  const { check } = ANSWERS[step]
-  const value = parsed(text)
+function readAnswer<S extends Step>(step: S, { text, ...used }: ModelAnswer): StepAnswer[S] {
+  const check = CHECKS[step]
+  const value = parseAnswer(text)
   if (!check.Check(value)) {
     // Of what is there too much, the place would be a word of the model's.
     const named = (check.Errors(value) as { keyword: string; instancePath: string }[]).find(
@@ -160,16 +131,5 @@ function readAnswer<S extends Step>(step: S, { text, ...used }: ModelAnswer): An
       used,
     )
   }
-  return value as unknown as Answer[S]
-}
-
-/** Without what PostgreSQL cannot hold. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text, (_, value) =>
-      typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\uFFFD') : value,
-    )
-  } catch {
-    return undefined
-  }
+  return value as StepAnswer[S]
 }

@@ -1,14 +1,24 @@
 import type { IncomingMessage } from 'node:http'
-import type { Prompt } from '@annals/learning'
-import { estimateTokens } from '@annals/messages'
+import {
+  answerOf,
+  failureOfStatus,
+  type ModelAddress,
+  type ModelAnswer,
+  ModelFailure,
+  type Prompt,
+  sentTokens,
+} from '@annals/learning'
 import type OpenAI from 'openai'
 import { AnswerTooLong, boundedRequest } from '../../outgoing/bounded_request.js'
-import { type AskModel, type ModelAddress, ModelFailure } from './model_port.js'
+
+/** Asks a model for JSON of a schema. @throws ModelFailure */
+export type AskModel = (
+  address: ModelAddress,
+  request: { prompt: Prompt; schema_name: string; schema: object; signal: AbortSignal },
+) => Promise<ModelAnswer>
 
 const ANSWER_BYTES_MAX = 256 * 1024
 const ANSWER_TOKENS_MAX = 8_192
-/** Of what one call may count. */
-const TOKENS_MAX = 100_000_000
 
 /** A model behind an OpenAI-compatible API. Its library is loaded when it is first asked. */
 export function openAiModel(ms_max: number): AskModel {
@@ -89,34 +99,6 @@ async function textOf(answer: IncomingMessage): Promise<string> {
   return Buffer.concat(pieces).toString()
 }
 
-/** What was sent, where nobody says: servers that do not are not free, whatever they answer. */
-function sentTokens({ system, user }: Prompt): number {
-  return estimateTokens(system) + estimateTokens(user)
-}
-
-/** Whatever a server sends: its type is a promise that nobody has checked. */
-function answerOf(completion: Partial<OpenAI.ChatCompletion> | string | null, prompt: Prompt) {
-  const { choices, usage } = typeof completion === 'object' && completion !== null ? completion : {}
-  const choice = Array.isArray(choices) ? choices[0] : undefined
-  const text: unknown = choice?.message?.content
-  const tokens = {
-    tokens_in: countOf(usage?.prompt_tokens) || sentTokens(prompt),
-    tokens_out: countOf(usage?.completion_tokens) || estimateTokens(typeof text === 'string' ? text : ''),
-  }
-  if (choice?.finish_reason === 'length')
-    throw new ModelFailure('The model’s answer was cut off: it was too long.', false, tokens)
-  if (typeof text !== 'string' || text === '')
-    throw new ModelFailure('The model gave no answer, or refused to.', false, tokens)
-  return { text, ...tokens }
-}
-
-/** A server may say anything. More tokens than any model takes would make sums that JSON cannot hold exactly. */
-function countOf(tokens: unknown): number {
-  return Number.isSafeInteger(tokens) && (tokens as number) >= 0 && (tokens as number) <= TOKENS_MAX
-    ? (tokens as number)
-    : 0
-}
-
 /** Without what the server said, which may be anything. */
 function failureOf(error: unknown, ms_max: number, prompt: Prompt): ModelFailure {
   const { status, name, cause, message } = error as Error & { status?: number; cause?: { code?: string } }
@@ -129,12 +111,5 @@ function failureOf(error: unknown, ms_max: number, prompt: Prompt): ModelFailure
   if (status === undefined && error instanceof SyntaxError)
     return answered('The model’s server sent something that is not JSON.')
   if (status === undefined) return new ModelFailure('The model could not be reached.', true)
-  const means =
-    status === 429
-      ? ': its quota or rate is exhausted'
-      : status < 405 && status > 400
-        ? ': check its key, URL and name'
-        : ''
-  const isOfInput = status === 400 || status === 413 || status === 422
-  return new ModelFailure(`The model’s server answered ${status}${means}.`, !isOfInput)
+  return failureOfStatus(status)
 }

@@ -6,19 +6,21 @@ import {
   hasOutcomeEvidence,
   hasSucceeded,
   type KnownStatement,
+  nextState,
   type Outcome,
-  oneLine,
   type PassedStatement,
   passGates,
   reflectPrompt,
   type ShownRun,
   showRun,
-  skillName,
+  statementOf,
+  storedOutcome,
+  type TouchedStatement,
   wordsHeard,
 } from '@annals/learning'
 import { newId } from '../../ids.js'
 import { logEntries } from '../../log/log_entries.js'
-import type { Database, Queryable, Row, Tenant } from '../../postgres/database.js'
+import type { Database, Queryable, Tenant } from '../../postgres/database.js'
 import { addVersion } from '../statements/statements.js'
 import { APPLY_DELTA, DURABLE, END_ANSWERS, LOCK_CITED_SESSIONS, SET_STATE } from './call_queries.js'
 import {
@@ -100,7 +102,7 @@ async function readRuns({ database, project_id, space_id, session_id, seq, outco
         { database, project_id },
         other.session_id!,
         Number(other.learnt_seq),
-        outcomeOfRow(other),
+        storedOutcome(other.outcome!),
       ),
     )
   return runs
@@ -118,15 +120,6 @@ async function readRun(
   return run
 }
 
-/** Of the stored outcome, what has the type that it should: an import may bring anything. */
-export function outcomeOfRow({ outcome }: Row): Outcome {
-  const { reward, group } = JSON.parse(outcome!) as Record<string, unknown>
-  return {
-    ...(typeof reward === 'number' && { reward }),
-    ...(typeof group === 'string' && { group }),
-  }
-}
-
 async function readNear(
   { database, project_id, space_id, nearest }: Turn,
   candidates: PassedStatement[],
@@ -134,9 +127,6 @@ async function readNear(
   const known = await database.query(READ_KNOWN_STATEMENTS, [project_id, space_id])
   return nearest(project_id, candidates, known as unknown as KnownStatement[])
 }
-
-/** Sessions, or users in a space of the project, that make a statement active, or put one in doubt. */
-const SUPPORT_MIN = 2
 
 /** What a model made of a session, and how the space takes it. */
 interface Reflection
@@ -147,22 +137,6 @@ interface Reflection
   deltas: readonly Delta[]
   /** The calls that led to them. */
   call_ids: readonly string[]
-}
-
-interface Touched {
-  id: string
-  kind: string
-  state: string
-  author: string
-  marker: string | null
-  contradicts: number
-  supporters: Independent
-  contradictors: Independent
-}
-
-interface Independent {
-  sessions: number
-  users: number
 }
 
 /** Applies what a model made of a session, all of it and once. Not where another has the lane, or a session is gone. */
@@ -186,55 +160,33 @@ function applyReflection(database: Database, reflection: Reflection): Promise<vo
 
 async function applyDelta(connection: Queryable, reflection: Reflection, delta: Delta): Promise<void> {
   const { project_id, space_id, session_ids } = reflection
-  const { kind, text, tool, cites } = delta.candidate
-  const about = tool === null ? 'such tasks' : `the tool ${oneLine(tool)}`
-  const made = {
-    id: newId(),
-    skill_id: newId(),
-    skill: skillName(tool ?? 'general'),
-    description: `What recorded sessions have shown about ${about}. Use it before calling the tool, and when a call fails.`,
-    kind,
-    text,
-    marker: kind === 'procedure' ? tool : null,
-    // Whatever the model was shown may be in its words, cited or not.
-    origins: Object.fromEntries(session_ids.map((id) => [id, true])),
-  }
+  const made = { id: newId(), skill_id: newId(), ...statementOf(delta.candidate, session_ids) }
   const [row] = await connection.query(APPLY_DELTA.statement, [
     project_id,
     space_id,
     delta.action === 'add' ? null : delta.id,
     delta.action === 'contradict' ? '-' : '+',
     JSON.stringify(made),
-    JSON.stringify(cites),
+    JSON.stringify(delta.candidate.cites),
   ])
   if (row!.answer == null) return
-  const statement = JSON.parse(row!.answer) as Touched
-  const state = await nextState(connection, reflection, statement)
-  if (state === undefined) return
+  const statement = JSON.parse(row!.answer) as TouchedStatement & { id: string }
+  const next = nextState(statement, reflection)
+  if (next === undefined) return
+  if (typeof next === 'object' && !(await isEvident(connection, reflection, next.active_if_evident))) return
+  const state = next === 'conflict' ? next : 'active'
   await connection.query(SET_STATE, [project_id, statement.id, state])
   const reason = state === 'active' ? 'Supported by several sessions.' : 'Contradicted by several sessions.'
   await addVersion(connection, project_id, statement.id, 'model', reason)
 }
 
-/** The state that a statement changes to, if it does. What rules or persons wrote never becomes active by itself. */
-async function nextState(
-  connection: Queryable,
-  { project_id, space_id, is_auto, is_of_user }: Reflection,
-  statement: Touched,
-): Promise<'active' | 'conflict' | undefined> {
-  const { state, author, kind, marker, contradicts, supporters, contradictors } = statement
-  const isEnough = ({ sessions, users }: Independent) =>
-    sessions >= SUPPORT_MIN && (is_of_user || users >= SUPPORT_MIN)
-  if (state === 'active') return isEnough(contradictors) ? 'conflict' : undefined
-  if (!is_auto || state !== 'proposed' || author !== 'model' || contradicts > 0) return undefined
-  if (!isEnough(supporters)) return undefined
-  if (kind !== 'procedure') return 'active'
-  if (marker === null) return undefined
-  const rows = await connection.query(READ_TASK_RUNS, [project_id, space_id, marker])
+/** Whether runs that called a tool succeeded more often. */
+async function isEvident(connection: Queryable, { project_id, space_id }: Reflection, tool: string) {
+  const rows = await connection.query(READ_TASK_RUNS, [project_id, space_id, tool])
   const runs = rows.map(({ group, has_succeeded, follows }) => ({
     group: group!,
     has_succeeded: has_succeeded === 't',
     follows: follows === 't',
   }))
-  return hasOutcomeEvidence(runs) ? 'active' : undefined
+  return hasOutcomeEvidence(runs)
 }

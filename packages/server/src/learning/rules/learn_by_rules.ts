@@ -1,4 +1,4 @@
-import { oneLine, type RuleFindings, skillName } from '@annals/learning'
+import { outcomeOf, type RuleFindings, skillOf } from '@annals/learning'
 import type { Consumer } from '../../changes/consumer.js'
 import { newId } from '../../ids.js'
 import type { Queryable, Row } from '../../postgres/database.js'
@@ -85,38 +85,18 @@ async function learn(
   const { errors, tools, outcome } = await findErrors(project_id, rows, known_seq)
   for (const space of spaces.filter(({ learnt_seq }) => learnt_seq <= seq)) {
     // With ids of each space's own.
-    const findings = JSON.stringify(storedText(errors.map(findingOf)))
+    const findings = JSON.stringify(
+      errors.map(({ tool, ...finding }) => ({
+        ...finding,
+        ...skillOf(tool),
+        id: newId(),
+        skill_id: newId(),
+      })),
+    )
     const told = space.outcome === null ? outcome : { ...JSON.parse(space.outcome), ...outcome }
     const told_json = told === undefined ? null : JSON.stringify(outcomeOf(told))
     const learnt = [space.id, session_id, seq, is_whole, findings, JSON.stringify(tools), told_json]
     await call(connection, LEARN_BY_RULES, project_id, ...learnt, has_model)
   }
   return is_whole
-}
-
-function findingOf({ tool, ...finding }: RuleFindings['errors'][number]) {
-  const skill = skillName(tool)
-  const description = `What recorded sessions have shown about the tool ${oneLine(tool)}. Use it before calling the tool, and when a call fails.`
-  return { ...finding, id: newId(), skill_id: newId(), skill, description }
-}
-
-/** Slicing may part the two halves of a character, which the database does not take. */
-function storedText<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value), (_, member) =>
-    typeof member === 'string' ? member.toWellFormed() : member,
-  )
-}
-
-const LABEL_MAX = 200
-
-/** Of an outcome, what is understood: a finite reward, a label and a group. */
-function outcomeOf({ reward, label, group }: Record<string, unknown>) {
-  const given = typeof reward === 'boolean' ? Number(reward) : reward
-  const text = (value: unknown) =>
-    ['string', 'number'].includes(typeof value) ? String(value).slice(0, LABEL_MAX).toWellFormed() : undefined
-  return {
-    ...(typeof given === 'number' && Number.isFinite(given) && { reward: given }),
-    ...(text(label) !== undefined && { label: text(label) }),
-    ...(text(group) !== undefined && { group: text(group) }),
-  }
 }

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { contentType, isSkillMd } from '@annals/learning'
 import Type from '#typebox'
 import { READ_BYTES, STORE_BYTES } from '../../blobs/blob_store.js'
 import { type PublicUrlMaker, publicUrl } from '../../blobs/public_urls.js'
@@ -23,7 +24,7 @@ import {
   SkillFileQuery,
   ZIP_BYTES_MAX,
 } from './skill_schema.js'
-import { isSkillMd, readSkillZip, type SkillFile, writeZip, wrongZip } from './skill_zip.js'
+import { readSkillZip, type SkillFile, writeZip, wrongZip } from './skill_zip.js'
 import {
   createSkill,
   excludeSkill,
@@ -238,14 +239,10 @@ export const skillRoutes = (parts: SkillParts) =>
     }),
   )
 
-const PROSE = /(^|\/)[^./]+$|\.(md|txt|rst)$/i
-
 async function* contentOf({ path, mime, read }: StoredFile, url: string | undefined): AsyncGenerator<string> {
   yield `{"path":${JSON.stringify(path)},"mime":${JSON.stringify(mime)},"url":${JSON.stringify(url ?? null)},"content":`
   if (url !== undefined) return yield 'null}'
-  const type =
-    mime === 'application/json' ? 'json' : mime === 'text/csv' ? 'csv' : PROSE.test(path) ? 'text' : 'code'
-  yield `{"type":"${type}","raw":"`
+  yield `{"type":"${contentType(path, mime)}","raw":"`
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   for await (const chunk of read()) yield JSON.stringify(decoder.decode(chunk, { stream: true })).slice(1, -1)
   yield '"}}'

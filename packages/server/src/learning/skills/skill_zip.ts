@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { setImmediate as breathe } from 'node:timers/promises'
 import { crc32 } from 'node:zlib'
-import { wrongSkillPath } from '@annals/learning'
+import { shownPath, skillRoot, wrongSkillPaths } from '@annals/learning'
 import mime from 'mime/lite'
 import yauzl, { type Entry, type ZipFile } from 'yauzl'
 import yazl from 'yazl'
@@ -27,7 +27,6 @@ const STORED = 0
 const DEFLATED = 8
 /** What the Finder of macOS adds to a zip. */
 const OF_FINDER = /^__MACOSX\/|(^|\/)\.DS_Store$/
-export const SKILL_MD = 'SKILL.md'
 
 export interface SkillFile {
   path: string
@@ -51,9 +50,11 @@ export async function readSkillZip(
   if (extraBytes(zip, archive) > EXTRA_BYTES_MAX)
     throw wrongZip(`it has more than ${EXTRA_BYTES_MAX} bytes of extra fields and comments`)
   const entries = await findFiles(archive, zip.length)
-  const root = rootOf(entries)
-  const paths = entries.map(({ fileName }) => fileName.slice(root.length))
-  checkPaths(paths)
+  const names = entries.map(({ fileName }) => fileName)
+  const root = skillRoot(names)
+  const paths = names.map((name) => name.slice(root.length))
+  const wrong = wrongSkillPaths(paths)
+  if (wrong) throw wrongZip(wrong)
   await hold(entries.reduce((sum, { uncompressedSize }) => sum + uncompressedSize, 0))
   const files: SkillFile[] = []
   for (const [index, entry] of entries.entries())
@@ -84,7 +85,7 @@ async function findFiles(archive: ZipFile, zip_bytes: number): Promise<Entry[]> 
     const { done, value: entry } = await orRefuse(next.next())
     if (done) break
     if (!isFile(entry)) continue
-    const place = shown(entry.fileName)
+    const place = shownPath(entry.fileName)
     const type = (entry.externalFileAttributes >>> 16) & TYPE_OF_FILE
     if (type !== 0 && type !== REGULAR) throw wrongZip(`${place} is a link or a device`)
     if (entry.isEncrypted()) throw wrongZip(`${place} is encrypted`)
@@ -100,45 +101,6 @@ async function findFiles(archive: ZipFile, zip_bytes: number): Promise<Entry[]> 
   return entries
 }
 
-/** What stands before the paths of all files: a folder, unless SKILL.md is at the top level. */
-function rootOf(entries: Entry[]): string {
-  const names = entries.map(({ fileName }) => fileName)
-  if (names.some(isSkillMd)) return ''
-  const folder = /^[^/]+\//.exec(names[0] ?? '')?.[0] ?? ''
-  return names.every((name) => name.startsWith(folder)) ? folder : ''
-}
-
-export function isSkillMd(path: string): boolean {
-  return path.toLowerCase() === SKILL_MD.toLowerCase()
-}
-
-/** A path in an error, which need not be as long as the caller made it. */
-function shown(path: string): string {
-  return JSON.stringify(path.slice(0, 100))
-}
-
-function checkPaths(paths: string[]): void {
-  const known = new Set<string>()
-  for (const path of paths) {
-    const wrong = wrongSkillPath(path)
-    if (wrong) throw wrongZip(`${shown(path)} ${wrong}`)
-    // On many systems these would be the same file.
-    const folded = path.normalize('NFC').toLowerCase()
-    if (known.has(folded)) throw wrongZip(`${shown(path)} is there twice, letter case aside`)
-    known.add(folded)
-  }
-  const folders = new Set([...known].flatMap((path) => foldersOf(path)))
-  const both = [...known].find((path) => folders.has(path))
-  if (both !== undefined) throw wrongZip(`${shown(both)} is both a file and a folder`)
-  if (!paths.some(isSkillMd)) throw wrongZip(`it has no ${SKILL_MD} at its top level or in its only folder`)
-}
-
-/** The folders that a file is in: a/b/c is in a and a/b. */
-function foldersOf(path: string): string[] {
-  const parts = path.split('/')
-  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'))
-}
-
 async function unpack(archive: ZipFile, entry: Entry, path: string): Promise<SkillFile> {
   const hash = createHash('sha256')
   const chunks: Buffer[] = []
@@ -152,7 +114,7 @@ async function unpack(archive: ZipFile, entry: Entry, path: string): Promise<Ski
   }
   const bytes = Buffer.concat(chunks)
   // The library does not look.
-  if (checksum !== entry.crc32) throw new Error(`${shown(path)} is damaged: its checksum is another`)
+  if (checksum !== entry.crc32) throw new Error(`${shownPath(path)} is damaged: its checksum is another`)
   const is_text = isUtf8(bytes) && !bytes.includes(0)
   return { path, mime: mimeOf(path, is_text), is_text, sha256: hash.digest('hex'), bytes }
 }

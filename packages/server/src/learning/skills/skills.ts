@@ -1,4 +1,5 @@
 import { setImmediate as breathe } from 'node:timers/promises'
+import { SKILL_MD } from '@annals/learning'
 import { findBlob, findBlobs, readBlob } from '../../blobs/blob_store.js'
 import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
@@ -20,7 +21,7 @@ import {
   READ_SKILL_FILES,
   SPACE_SKILLS_MAX,
 } from './skill_queries.js'
-import { SKILL_MD, type SkillFile, type ZippedFile } from './skill_zip.js'
+import type { SkillFile, ZippedFile } from './skill_zip.js'
 
 /** Skills of a space that are read at once: each may have 200 files. */
 const SKILLS_AT_ONCE = 20
