@@ -16,6 +16,8 @@ const NO_USE = {
 }
 type Day = typeof NO_USE & { day: string }
 interface Usage {
+  entries: { used: number }
+  bytes: { used: number }
   statements: { used: number }
   model_tokens: { used: number; max: number }
   days: Day[]
@@ -125,7 +127,7 @@ describe('usage by day', () => {
       )
   })
 
-  it('is complete after SIGTERM, and after kill -9 lacks at most what was not yet written', async () => {
+  it('is complete after SIGTERM, after kill -9 lacks at most what was not yet written, and counts no retry; what there is is exact', async () => {
     const { token } = await service.newProject()
     const ended = { written: 0, at_most: 0 }
     for (const end of ['stop', 'kill'] as const) {
@@ -134,13 +136,20 @@ describe('usage by day', () => {
       const log = await newSessionLog(api)
       for (let n = 0; n < 5; n++) expectOk(await log.addEvent('note', DATA))
       if (end === 'kill') await usageOf(api)
-      for (let n = 0; n < 5; n++) expectOk(await log.addEvent('note', DATA))
+      const keys = Array.from({ length: 5 }, () => ({ headers: { 'Idempotency-Key': randomUUID() } }))
+      const event = { type: 'note', data: DATA }
+      for (const key of keys) expectOk(await api.appendEvent(log.id, event, key))
       await node[end]()
+      // Whoever lost the answers sends all of it again, to another node.
+      const there = await service.newClient({ token })
+      for (const key of keys) expectOk(await there.appendEvent(log.id, event, key))
       ended.at_most += 10
       ended.written += end === 'stop' ? 10 : 5
     }
     const api = await service.newClient({ token })
-    const { entries, bytes } = sumOf((await usageOf(api)).days)
+    const usage = await usageOf(api)
+    expect([usage.entries.used, usage.bytes.used]).toEqual([20, 20 * BYTES])
+    const { entries, bytes } = sumOf(usage.days)
     expect(entries).toBeGreaterThanOrEqual(ended.written)
     expect(entries).toBeLessThanOrEqual(ended.at_most)
     expect(bytes).toBe(entries * BYTES)

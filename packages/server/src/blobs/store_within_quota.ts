@@ -14,15 +14,11 @@ export async function storeBlobWithinQuota(
   const { grant, project_id } = request
   const max = grant!.quotas.max_blob_bytes
   const room = max === undefined ? undefined : await usage.reserve(project_id, 'blob_bytes', bytes_max, max)
-  let used = 0
   try {
     const stored = await storeBlob(request, sha256, source, bytes_max, length)
-    if (!stored.known) {
-      used = stored.bytes
-      usage.days.add(project_id, { blobs: 1, blob_bytes: used })
-    }
+    if (!stored.known) usage.stored(project_id, { blobs: 1, blob_bytes: stored.bytes }, room)
     return stored
   } finally {
-    room?.settle(used)
+    room?.settle({})
   }
 }

@@ -8,14 +8,9 @@ import { storeBlobWithinQuota } from '../blobs/store_within_quota.js'
 import { AnnalsError } from '../errors.js'
 import type { AppServer } from '../http/app_server.js'
 import type { BodyReader } from '../http/request/read_body.js'
-import type { Reservation, UsageDirectory } from '../projects/usage.js'
+import type { UsageDirectory } from '../projects/usage.js'
 import type { WorkThread } from '../threads/work_thread.js'
-import {
-  type AppendOutcome,
-  type AppendRequest,
-  type IdempotencyKey,
-  storedOf,
-} from './append/append_request.js'
+import type { AppendOutcome, AppendRequest, IdempotencyKey } from './append/append_request.js'
 import type { Appender } from './append/appender.js'
 import { blobMissing, requireBlobs } from './append/blob_places.js'
 import type { Feed } from './follow/feed.js'
@@ -46,7 +41,14 @@ export function appendWithinQuota(
   request: FastifyRequest,
   asked: Omit<
     AppendRequest,
-    'project_id' | 'if_match' | 'fence' | 'idempotency' | 'unmarked_until' | 'proof' | 'configs_patch'
+    | 'project_id'
+    | 'if_match'
+    | 'fence'
+    | 'idempotency'
+    | 'unmarked_until'
+    | 'proof'
+    | 'room'
+    | 'configs_patch'
   >,
 ): Promise<AppendOutcome> {
   // Every member is named: a spread would give each request a shape of its own, and all that reads it would be slow.
@@ -68,6 +70,7 @@ export function appendWithinQuota(
     idempotency: idempotencyOf(request),
     unmarked_until: request.grant!.unmarked_until,
     proof: request.grant!.proof,
+    room: undefined,
     only_known,
   }
   // An await here, with the promises that belong to it, is a twentieth of what a small append costs.
@@ -91,22 +94,19 @@ async function appendWithin(
   max_bytes: number,
 ): Promise<AppendOutcome> {
   const bytes = request.entries.reduce((sum, entry) => sum + entry.bytes, 0)
-  let reservation: Reservation
   try {
-    reservation = await usage.reserve(request.project_id, 'bytes', bytes, max_bytes)
+    request.room = await usage.reserve(request.project_id, 'bytes', bytes, max_bytes)
   } catch (error) {
     const mayBeKnown = request.idempotency || request.entries.some(({ id_given }) => id_given)
     const isOver = error instanceof AnnalsError && error.error === 'quota_exceeded'
     if (!isOver || !mayBeKnown) throw error
     return appender.append({ ...request, only_known: error })
   }
-  let used = 0
   try {
-    const outcome = await appender.append(request)
-    used = outcome.replayed ? 0 : storedOf(request, bytes, outcome).bytes
-    return outcome
+    return await appender.append(request)
   } finally {
-    reservation.settle(used)
+    // Where it was stored, it is settled. Where nobody knows, it counts once it is known.
+    request.room.settle({})
   }
 }
 

@@ -32,9 +32,9 @@ export const LOG_MODULE: Module<Log> = {
       wait_ms_max: config.database_wait_ms_max,
       database: appends,
       machineOf: reserved.distributed ? (project_id) => appends.machineOf(project_id) : undefined,
-      onAppended: (project_id, session_ids) => feed.appended(project_id, session_ids),
-      onStored: (project_id, stored) => usage.days.add(project_id, stored),
-      onFlush: (report) => metrics.flushed(report),
+      onAppended: feed.appended.bind(feed),
+      onStored: usage.stored.bind(usage),
+      onFlush: metrics.flushed.bind(metrics),
       onTrouble: (trouble) => {
         metrics.flushTroubled(trouble)
         tracing?.flushTroubled(trouble)

@@ -28,12 +28,16 @@ export interface Usage extends Counts {
   counted_at: string
 }
 
-/** Room that was reserved and is not used yet. `settle` says how much of it was used. */
+/**
+ * Room that is reserved until it is first settled. What was stored counts from then on, however late that is known: an
+ * append in doubt is settled with nothing, and again if it turns out to be stored.
+ */
 export interface Reservation {
-  settle(used: number): void
+  settle(stored: Stored): void
 }
 
-type Counted = 'sessions' | 'bytes' | 'blob_bytes'
+const COUNTED = ['sessions', 'bytes', 'blob_bytes'] as const
+type Counted = (typeof COUNTED)[number]
 
 /** Reserves room for new sessions; a quota that a project does not have needs none. `made` is told what was stored. */
 export type Room = Partial<Record<Counted, (amount: number) => Promise<Reservation>>> & {
@@ -49,17 +53,18 @@ export async function withinRoom<T>(
   amounts: Partial<Record<Counted, number>>,
   make: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
-  const taken: Array<[Reservation, number]> = []
+  const taken: Array<[Counted, Reservation]> = []
   let made: T | undefined
   try {
     for (const [what, amount] of Object.entries(amounts) as Array<[Counted, number]>) {
       const reservation = await room[what]?.(amount)
-      if (reservation) taken.push([reservation, amount])
+      if (reservation) taken.push([what, reservation])
     }
     made = await make()
     return made
   } finally {
-    for (const [reservation, amount] of taken) reservation.settle(made === undefined ? 0 : amount)
+    for (const [what, reservation] of taken)
+      reservation.settle(made === undefined ? {} : { [what]: amounts[what] })
   }
 }
 
@@ -70,7 +75,8 @@ export async function withinRoom<T>(
  *   unknown ──first need: waits──▶ counted ──5 s old, or 1 s if it refuses──▶ recounted in the background
  *
  * Between two counts, what this node admitted is added. So a node never lets a project exceed its quota by itself;
- * what other nodes store shows with the next count.
+ * what other nodes store shows with the next count. What is stored while a count runs may be in it as well, so the
+ * project is counted again before that refuses a request.
  */
 export class UsageDirectory {
   private readonly projects = new LRUCache<string, ProjectUsage>({ max: PROJECTS_REMEMBERED_MAX })
@@ -87,6 +93,12 @@ export class UsageDirectory {
     return project.counted!
   }
 
+  /** Counts what was stored: by day, and in the place of the room that was reserved for it. */
+  stored(project_id: string, stored: Stored, room?: Reservation): void {
+    this.days.add(project_id, stored)
+    room?.settle(stored)
+  }
+
   /**
    * Reserves room for so many more sessions or bytes of a project, until they are stored or not.
    * @throws AnnalsError quota_exceeded, unavailable
@@ -95,7 +107,8 @@ export class UsageDirectory {
     const project = this.of(project_id)
     if (!project.counted) await project.count()
     else if (project.ageOver(COUNT_AGE_MS_MAX)) project.count().catch(() => {})
-    if (!project.has(what, amount, max) && project.ageOver(COUNT_AGE_MS_MIN)) await project.count()
+    if (!project.has(what, amount, max) && project.ageOver(project.is_exact ? COUNT_AGE_MS_MIN : 0))
+      await project.count()
     if (!project.has(what, amount, max)) throw quotaExceeded(`max_${what}`, max)
     return project.reserve(what, amount)
   }
@@ -121,6 +134,8 @@ export class UsageDirectory {
 class ProjectUsage {
   counted: Usage | undefined
   private counting: Promise<void> | undefined
+  /** Nothing that this node stored can be both in the last count and in `added`. */
+  is_exact = true
   private counted_at_ms = 0
   private count_ms = 0
   /** What this node stored since the last count began. */
@@ -136,10 +151,12 @@ class ProjectUsage {
 
   reserve(what: Counted, amount: number): Reservation {
     this.reserved[what] += amount
+    let reserved = amount
     return {
-      settle: (used) => {
-        this.reserved[what] -= amount
-        this.added[what] += used
+      settle: (stored) => {
+        this.reserved[what] -= reserved
+        reserved = 0
+        this.added[what] += stored[what] ?? 0
       },
     }
   }
@@ -159,11 +176,12 @@ class ProjectUsage {
   private async addUp(): Promise<void> {
     const began = performance.now()
     const before = { ...this.added }
+    const is_storing = COUNTED.some((what) => this.reserved[what] > 0)
     const counted = await countUsage(this.tenant)
     this.counted = { ...counted, counted_at: new Date().toISOString().replace('Z', '000Z') }
-    // What was stored before the count began is in it; of what was stored during it, some may be counted twice until
-    // the next.
-    for (const what of ['sessions', 'bytes', 'blob_bytes'] as const) this.added[what] -= before[what]
+    // What was stored before the count began is in it.
+    for (const what of COUNTED) this.added[what] -= before[what]
+    this.is_exact = !is_storing && COUNTED.every((what) => this.added[what] === 0)
     this.counted_at_ms = performance.now()
     this.count_ms = this.counted_at_ms - began
   }

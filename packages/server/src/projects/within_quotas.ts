@@ -10,7 +10,7 @@ export function roomFor(usage: UsageDirectory, request: FastifyRequest): Room {
     max === undefined
       ? {}
       : { [what]: (amount: number) => usage.reserve(request.project_id, what, amount, max) }
-  const made: Room['made'] = (stored) => usage.days.add(request.project_id, stored)
+  const made: Room['made'] = (stored) => usage.stored(request.project_id, stored)
   return { ...room('sessions', max_sessions), ...room('bytes', max_bytes), made }
 }
 

@@ -1,3 +1,5 @@
+import type { Reservation } from '../../projects/usage.js'
+
 /**
  * The type of the events that retract entries, which only the service appends. Their data is `{ "seqs": […] }`, and with
  * `compactions` those of them that nobody asked for, but that covered one of the others.
@@ -85,6 +87,8 @@ export interface AppendRequest extends SessionAppend {
   unmarked_until: number
   /** Whether the project's sessions begin chains; undefined: they never did, as far as is known. */
   proof?: boolean | undefined
+  /** What was reserved for it of the project's quota of bytes; whoever stores it settles that. */
+  room?: Reservation | undefined
   /** Why nothing new may be stored. What is already stored, under the same key or ids, is still answered. */
   only_known?: Error | undefined
 }

@@ -1,6 +1,7 @@
 import { AnnalsError } from '../../errors.js'
 import { FairQueue, Quota } from '../../fairness/fair_queue.js'
 import type { SharedDatabase } from '../../postgres/database.js'
+import type { UsageDirectory } from '../../projects/usage.js'
 import { type AppendOutcome, type AppendRequest, type PendingAppend, storedOf } from './append_request.js'
 import { flush, type OnTrouble } from './flush.js'
 import { type Flight, FlushTurns, Lane, type MachineOf, type Turn } from './lane.js'
@@ -63,8 +64,8 @@ export interface AppenderOptions {
   gather_ms_max?: number
   /** Called with the sessions of a project that may have new entries, as soon as these are durable. */
   onAppended?: (project_id: string, session_ids: ReadonlySet<string>) => void
-  /** Called when a request has stored new entries. */
-  onStored?: (project_id: string, stored: { entries: number; bytes: number }) => void
+  /** Called when a request has stored new entries, once for each: see UsageDirectory.stored. */
+  onStored?: UsageDirectory['stored']
   /** Called after each flush: its entries, how long the oldest had waited, and how long it took. */
   onFlush?: (report: { entries: number; wait_ms: number; ms: number }) => void
   /** Called with what goes wrong in flushes; see log/append/flush.ts. */
@@ -117,7 +118,8 @@ export class Appender {
         origin: this.options.originOf?.(),
         followers: [],
         resolve: (outcome) => {
-          if (!outcome.replayed) this.options.onStored?.(project_id, storedOf(request, bytes, outcome))
+          if (!outcome.replayed)
+            this.options.onStored?.(project_id, storedOf(request, bytes, outcome), request.room)
           this.answers.give(project_id, resolve, outcome)
         },
         reject: (error) => this.answers.give(project_id, reject, error),
