@@ -1,10 +1,13 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
+import { CHROMIUM, NO_BROWSER, signIn, useBrowser } from '../harness/browser.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { useService } from '../harness/service.ts'
 import { newSessionLog, sessionLog } from '../harness/session_log.ts'
 
-const service = useService()
+const PRICES = { currency: 'USD', models: { 'claude-x': { input: 3, output: 15 } } }
+const service = useService({ ANNALS_PRICES: JSON.stringify(PRICES) })
+const browser = useBrowser()
 let api: ApiClient
 let stranger: ApiClient
 
@@ -224,5 +227,22 @@ describe('the address of the service', () => {
 
   it('prints no link at the start where the database is not the service’s own', () => {
     expect(service.node.lines.join('\n')).not.toContain('#code=')
+  })
+})
+
+describe.skipIf(!CHROMIUM)(`costs (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, { timeout: 60_000 }, () => {
+  it('are shown with a session by the price list, and only to those who signed in', async () => {
+    expectError(await service.rawClient().request('GET', '/console/data/prices'), 401, 'unauthorized')
+    const { token } = await service.newProject()
+    const client = await service.newClient({ token })
+    const { id } = expectOk(await client.createSession(), 201)
+    const usage = { input_tokens: 1_000, output_tokens: 100 }
+    const blob = { id: 'a', model: 'claude-x', role: 'assistant', content: 'Hello', usage }
+    const path = `/api/v1/session/${id}/messages`
+    expectOk(await client.request('POST', path, { body: { format: 'anthropic', blob } }), 201)
+    const { page } = await browser.open(`${service.node.url}/console`)
+    await signIn(page, token)
+    await page.goto(`${service.node.url}/console/sessions/${id}`)
+    await page.locator('.facts', { hasText: '0.0045 USD' }).waitFor()
   })
 })

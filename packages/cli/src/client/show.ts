@@ -1,6 +1,9 @@
 import type { Annals, Session } from '@annals/client'
+import { type Prices, readPriceList, SessionCost } from '@annals/messages/session'
+import { readPrices } from 'annals/dist/configuration/prices.js'
 import { AnnalsError } from 'annals/dist/errors.js'
 import { Command, Option } from 'commander'
+import { UsageError } from '../run_command.js'
 import type { Output } from '../terminal/output.js'
 import { pairsOf } from '../terminal/pairs.js'
 import { agoOf, clockOf, dayOf } from '../terminal/times.js'
@@ -15,7 +18,6 @@ import {
 } from './connection.js'
 import { openConsole, type WebOption, withWeb } from './open_console.js'
 import { pickSession, type SessionChoice, withSessionChoice } from './pick_session.js'
-import { type Prices, readPrices, SessionCost } from './session_cost.js'
 import { userNames } from './user_names.js'
 
 /** Which part of a session to show. */
@@ -69,7 +71,7 @@ export function openCommand(): Command {
 
 /** Prints a session, or what of it is asked for; `session_id` undefined: the newest that the options choose. */
 export async function showSession(session_id: string | undefined, options: Options): Promise<void> {
-  const prices = options.web ? undefined : await readPrices()
+  const prices = options.web ? undefined : await givenPrices()
   const connection = await connect(options)
   const { annals, output } = connection
   const session = await pickSession(annals, session_id, options)
@@ -128,6 +130,14 @@ async function printHead(
     ...(cost === undefined ? [] : [`${paint('dim', 'cost   ')}  ${cost}`]),
     '',
   ])
+}
+
+/** The price list of ANNALS_PRICES. @throws UsageError that names the place */
+async function givenPrices(): Promise<Prices | undefined> {
+  const list = await readPrices(process.env.ANNALS_PRICES).catch((error: Error) => {
+    throw new UsageError(error.message)
+  })
+  return list === undefined ? undefined : readPriceList(list)
 }
 
 /** Reads the whole log, however little of it is shown. */

@@ -13,6 +13,7 @@ import { type Filter, pathText, tellingConditions } from '../sessions/conditions
 import { useIdentifier } from '../sessions/facts_query.ts'
 import { pathOf } from '../sessions/sessions_page.tsx'
 import type { Log } from './log_query.ts'
+import { useCost } from './session_cost.ts'
 import { SessionTree } from './session_tree.tsx'
 
 const VALUE_CHARACTERS_MAX = 60
@@ -31,6 +32,7 @@ export function SessionHead(props: { session: Session; log: Log; title: string |
     queryFn: ({ signal }) => annals.sessions.tokenCounts(id, { signal }),
     placeholderData: (before) => before,
   })
+  const cost = useCost(log)
   const outcome = shownOutcome(configs)
   const [began, ended] = [log.entry(1) ?? log.entry(log.last_seq), log.entry(log.last_seq)].map((item) =>
     Date.parse(item?.occurred_at ?? item?.created_at ?? ''),
@@ -82,6 +84,7 @@ export function SessionHead(props: { session: Session; log: Log; title: string |
       <Facts>
         <Fact name="entries">{countText(log.last_seq)}</Fact>
         <Fact name="tokens">{tokens.data ? countText(tokens.data.total_tokens) : '…'}</Fact>
+        {cost !== undefined && <Fact name="cost">{cost}</Fact>}
         {took_ms > 0 && <Fact name="took">{durationText(took_ms)}</Fact>}
         <Fact name="created">
           <Timestamp at={session.created_at} />

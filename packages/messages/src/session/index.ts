@@ -24,4 +24,5 @@ export type {
 export { textSaysFailed } from './failures.js'
 export type { KeptState } from './kept_state.js'
 export { type Outcome, outcomeOf, type ShownOutcome, shownOutcome, verdictOf } from './outcome.js'
+export { InvalidPrices, type Prices, readPriceList, SessionCost } from './session_cost.js'
 export { isShownElsewhere, SessionReader } from './session_reader.js'

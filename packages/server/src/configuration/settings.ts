@@ -255,6 +255,10 @@ export const SETTINGS = {
     { pattern: /^.{1,1000}$/, takes: 'a path' },
   ),
   proof_anchor_ms: ms(60_000, [100, 86_400_000], 'how often heads are anchored, give or take half of it'),
+  prices: optional(
+    'a price list of models, for the costs that the console shows: JSON, or the path of a file; unset: no costs',
+    { pattern: /^./s, takes: 'JSON or a path' },
+  ),
   retention_ms: ms(
     600_000,
     [100, 86_400_000],

@@ -5,6 +5,8 @@ import type { FastifyReply } from 'fastify'
 import Type from '#typebox'
 import { listReads } from '../audit/audit_routes.js'
 import type { Changes } from '../changes/changes.js'
+import type { Config } from '../configuration/config.js'
+import { readPrices } from '../configuration/prices.js'
 import { optional, pageQuery, Strict, UserIdentifier } from '../contract/schema.js'
 import { AnnalsError, invalidRequest } from '../errors.js'
 import { answer, itemsOf } from '../http/answer/answer.js'
@@ -55,7 +57,7 @@ const NOT_BUILT = `<!doctype html><html lang="en"><meta charset="utf-8"><title>A
 <p>The console is not built here. Run <code>npm run build</code> in the clone and start Annals again.</p></html>`
 
 export interface ConsoleParts extends SignInParts, Authenticator {
-  config: SignInParts['config'] & Authenticator['config']
+  config: SignInParts['config'] & Authenticator['config'] & Pick<Config, 'prices'>
   changes: Pick<Changes, 'prepare'>
 }
 
@@ -107,10 +109,15 @@ export async function consoleRoutes(app: AppServer, parts: ConsoleParts, files =
     })
   }
   sessionRoutes(app, parts)
+  const prices = JSON.stringify(await readPrices(parts.config.prices))
   await app.register(
     async (authenticated: AppServer) => {
       authenticate(authenticated, parts)
       consoleDataRoutes(authenticated, parts)
+      // What costs are made of; null where the operator has no price list.
+      authenticated.get('/prices', { schema: { hide: true } }, async (_request, reply) =>
+        answer(reply, prices ?? 'null'),
+      )
     },
     { prefix: '/console/data' },
   )

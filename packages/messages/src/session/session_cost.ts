@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises'
-import type { TimelineItem } from '@annals/client'
-import { UsageError } from '../run_command.js'
+import { isJsonObject } from '../json/index.js'
+import type { LogEntry, LoggedMessage } from './entry.js'
 
 /** Kinds of tokens that have a price of their own. `input` excludes those that were read from or written to a cache. */
-const KINDS = ['input', 'output', 'cached_input', 'cache_write'] as const
+const KINDS = ['input', 'output', 'cached_input', 'cache_write', 'cache_write_1h'] as const
 type Kind = (typeof KINDS)[number]
 
 /** Millionths of the currency for a million tokens. */
@@ -14,39 +13,40 @@ export interface Prices {
 }
 
 const PRICE_MAX = 1_000_000
-const CHARACTERS_MAX = 1_000_000
 
-/** The price list that ANNALS_PRICES names or is; undefined without one. @throws UsageError that names the place */
-export async function readPrices(value = process.env.ANNALS_PRICES): Promise<Prices | undefined> {
-  if (!value?.trim()) return undefined
-  const is_text = value.trimStart().startsWith('{')
-  const place = is_text ? 'ANNALS_PRICES' : `ANNALS_PRICES (${value})`
-  const fail = (at: string, what: string) => new UsageError(`${place}${at && ` at ${at}`} ${what}.`)
-  let list: unknown
-  try {
-    const text = is_text ? value : await readFile(value, 'utf8')
-    if (text.length > CHARACTERS_MAX) throw new Error(`it has more than ${CHARACTERS_MAX} characters`)
-    list = JSON.parse(text)
-  } catch (error) {
-    throw fail('', `cannot be read: ${(error as Error).message}`)
+/** A price list that cannot be used; `at` is the JSON pointer of what is wrong, and `reason` says what it must be. */
+export class InvalidPrices extends Error {
+  override readonly name = 'InvalidPrices'
+
+  constructor(
+    readonly at: string,
+    readonly reason: string,
+  ) {
+    super(`${at} ${reason}`.trim())
   }
-  if (!isObject(list)) throw fail('', 'must be an object with `currency` and `models`')
+}
+
+/** Reads a price list: `{ currency, models: { [model]: { input, output, cached_input, cache_write } } }`. @throws InvalidPrices */
+export function readPriceList(list: unknown): Prices {
+  if (!isJsonObject(list)) throw new InvalidPrices('', 'must be an object with `currency` and `models`')
   const { currency, models, ...others } = list
   const [other] = Object.keys(others)
-  if (other !== undefined) throw fail(`/${other}`, 'is unknown: a price list has `currency` and `models`')
+  if (other !== undefined)
+    throw new InvalidPrices(`/${other}`, 'is unknown: a price list has `currency` and `models`')
   if (typeof currency !== 'string' || !/^[A-Z]{3}$/.test(currency))
-    throw fail('/currency', 'must be three capital letters, such as "USD"')
-  if (!isObject(models)) throw fail('/models', 'must be an object of prices by model')
+    throw new InvalidPrices('/currency', 'must be three capital letters, such as "USD"')
+  if (!isJsonObject(models)) throw new InvalidPrices('/models', 'must be an object of prices by model')
   const found = new Map<string, ModelPrices>()
   for (const [model, given] of Object.entries(models)) {
-    if (!isObject(given)) throw fail(`/models/${model}`, 'must be an object of prices')
+    if (!isJsonObject(given)) throw new InvalidPrices(`/models/${model}`, 'must be an object of prices')
     const prices: ModelPrices = {}
     for (const [kind, price] of Object.entries(given)) {
+      const at = `/models/${model}/${kind}`
       if (!KINDS.includes(kind as Kind))
-        throw fail(`/models/${model}/${kind}`, `is unknown: a model has prices for ${KINDS.join(', ')}`)
+        throw new InvalidPrices(at, `is unknown: a model has prices for ${KINDS.join(', ')}`)
       const millionths = millionthsOf(price)
       if (millionths === undefined)
-        throw fail(`/models/${model}/${kind}`, `must be 0 to ${PRICE_MAX} with at most six decimals`)
+        throw new InvalidPrices(at, `must be 0 to ${PRICE_MAX} with at most six decimals`)
       prices[kind as Kind] = millionths
     }
     found.set(model, prices)
@@ -68,14 +68,17 @@ interface Call {
 }
 
 /**
- * Adds up what the calls of models in a log cost, from the usage that their spans tell. It is a lower bound as soon as
+ * Adds up what the calls of models in a log cost, from the usage in their spans, or in the answers of Anthropic's API
+ * as coding agents keep them. It is a lower bound as soon as
  * something is not known: a call without counts or with a model or kind of token that has no price, or an answer that
  * belongs to no call.
  */
 export class SessionCost {
   private readonly calls = new Map<string, Call>()
   private readonly parents = new Map<string, unknown>()
-  private readonly answers = new Set<string>()
+  /** By the id of its message, under which name an answer's own usage is kept. */
+  private readonly answers = new Map<string, string | undefined>()
+  private readonly usages = new Map<string, Call>()
   private readonly told = new Set<unknown>()
   /** In millionths of a millionth of the currency. */
   private sum = 0n
@@ -83,39 +86,61 @@ export class SessionCost {
 
   constructor(private readonly prices: Prices) {}
 
-  add(item: TimelineItem): void {
+  add(item: LogEntry): void {
     if (item.kind === 'message') {
-      if (item.role === 'assistant') this.answers.add(item.id)
+      if (item.role === 'assistant') this.addAnswer(item)
       return
     }
     const { data } = item
-    if (!isObject(data) || (item.type !== 'otel.span' && item.type !== 'otel.log')) return
+    if (!isJsonObject(data) || (item.type !== 'otel.span' && item.type !== 'otel.log')) return
     const { operation, model, usage, messages, span_id, parent_span_id } = data
     const is_call = operation === 'model' || operation === 'embeddings'
     // A log may tell of the same call as a span; spans alone are counted.
     if (item.type === 'otel.log') {
-      if (is_call || isObject(usage)) this.is_whole = false
+      if (is_call || isJsonObject(usage)) this.is_whole = false
       return
     }
     const name = typeof span_id === 'string' ? span_id : `entry ${item.seq}`
     this.parents.set(name, parent_span_id)
-    if (!is_call && !isObject(usage)) return
+    if (!is_call && !isJsonObject(usage)) return
     const is_priced = is_call || operation === undefined
     // Without an answer, the last message is one that the model was sent.
-    if (is_priced && isObject(messages) && Number(messages.output) > 0) this.told.add(messages.last_id)
+    if (is_priced && isJsonObject(messages) && Number(messages.output) > 0) this.told.add(messages.last_id)
     this.calls.set(name, {
       parent: parent_span_id,
       ...(is_priced && { model: typeof model === 'string' ? model : '' }),
-      usage: isObject(usage) ? { ...usage, ...(operation === 'embeddings' && { output_tokens: 0 }) } : {},
+      usage: isJsonObject(usage) ? { ...usage, ...(operation === 'embeddings' && { output_tokens: 0 }) } : {},
     })
   }
 
-  /** Such as `1.25 USD` or `≥ 0.0025 USD`, to a millionth; undefined where the log tells of no model's use. */
-  text(): string | undefined {
+  /** An answer may stand in several messages, a block in each, which all have its usage; what is written grows. */
+  private addAnswer({ id, format, blob }: LoggedMessage): void {
+    this.answers.set(id, undefined)
+    if (format !== 'anthropic' || !isJsonObject(blob) || !isJsonObject(blob.usage)) return
+    if (typeof blob.model !== 'string') return
+    const name = `answer ${typeof blob.id === 'string' ? blob.id : id}`
+    const usage = usageOfAnswer(blob.usage)
+    const before = countIn(this.usages.get(name)?.usage ?? {}, 'output_tokens') ?? 0
+    if (!usage) return
+    this.answers.set(id, name)
+    if (usage.output_tokens >= before) this.usages.set(name, { parent: undefined, model: blob.model, usage })
+  }
+
+  /**
+   * Such as `1.25 USD` or `≥ 0.0025 USD`, to a millionth; undefined where the log tells of no model's use.
+   * @param is_all whether every entry of the log was added
+   */
+  text(is_all = true): string | undefined {
     if (this.calls.size === 0 && this.answers.size === 0 && this.is_whole) return undefined
+    this.is_whole &&= is_all
     const around = this.callsAround()
     for (const [name, call] of this.calls) if (!around.has(name)) this.count(call)
-    for (const id of this.answers) this.is_whole &&= this.told.has(id)
+    // Spans that tell of an answer have its usage, too.
+    const own = new Set<string>()
+    for (const [id, name] of this.answers)
+      if (name === undefined) this.is_whole &&= this.told.has(id)
+      else if (!this.told.has(id)) own.add(name)
+    for (const name of own) this.count(this.usages.get(name)!)
     // A lower bound is rounded down, a whole sum to the nearest.
     const millionths = (this.sum + (this.is_whole ? 500_000n : 0n)) / 1_000_000n
     const digits = String(millionths).padStart(7, '0')
@@ -134,15 +159,16 @@ export class SessionCost {
 
   private count({ model, usage }: Call): void {
     const prices = model === undefined ? undefined : this.prices.models.get(model)
-    const used = prices && tokensOf(usage)
-    if (!used) {
+    const used = tokensOf(usage)
+    if (used && KINDS.every((kind) => used[kind] === 0)) return
+    if (!prices || !used) {
       this.is_whole = false
       return
     }
     this.is_whole &&= used.is_sure
     for (const kind of KINDS) {
-      const price = prices[kind]
       if (used[kind] === 0) continue
+      const price = prices[kind]
       if (price === undefined) this.is_whole = false
       else this.sum += BigInt(used[kind]) * price
     }
@@ -155,7 +181,8 @@ function tokensOf(usage: Call['usage']): (Record<Kind, number> & { is_sure: bool
   if (input === undefined || output === undefined) return undefined
   const cached_input = countIn(usage, 'cached_tokens') ?? 0
   const cache_write = countIn(usage, 'cache_write_tokens') ?? 0
-  const beside = cached_input + cache_write
+  const cache_write_1h = countIn(usage, 'cache_write_1h_tokens') ?? 0
+  const beside = cached_input + cache_write + cache_write_1h
   const total = countIn(usage, 'total_tokens')
   const is_separate = beside > input || (beside > 0 && total === input + output + beside)
   return {
@@ -163,6 +190,7 @@ function tokensOf(usage: Call['usage']): (Record<Kind, number> & { is_sure: bool
     output,
     cached_input,
     cache_write,
+    cache_write_1h,
     is_sure: is_separate || (total === undefined ? beside === 0 : total === input + output),
   }
 }
@@ -172,6 +200,20 @@ function countIn(usage: Call['usage'], name: string): number | undefined {
   return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : undefined
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+/** The usage of an answer of Anthropic's API, in which `input_tokens` excludes those of the cache; undefined if it is of another form. */
+function usageOfAnswer(given: Record<string, unknown>) {
+  const [input_tokens, output_tokens] = [countIn(given, 'input_tokens'), countIn(given, 'output_tokens')]
+  const cached_tokens = countIn(given, 'cache_read_input_tokens')
+  const written = countIn(given, 'cache_creation_input_tokens')
+  if (input_tokens === undefined || output_tokens === undefined) return undefined
+  const by_duration = isJsonObject(given.cache_creation) ? given.cache_creation : {}
+  const hour = Math.min(countIn(by_duration, 'ephemeral_1h_input_tokens') ?? 0, written ?? 0)
+  return {
+    input_tokens,
+    output_tokens,
+    cached_tokens: cached_tokens ?? 0,
+    cache_write_tokens: (written ?? 0) - hour,
+    cache_write_1h_tokens: hour,
+    total_tokens: input_tokens + output_tokens + (cached_tokens ?? 0) + (written ?? 0),
+  }
 }
