@@ -1,4 +1,4 @@
-/** What asks every project, because that is its task; docs/scale.md lists them. */
+/** What asks every project, because that is its task: housekeeping, background work and verification. */
 export const ASKS_EVERY_PROJECT = [
   'find_due_sessions',
   'find_due_spaces',

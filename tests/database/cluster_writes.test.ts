@@ -31,7 +31,7 @@ import { eventRequest } from './log_fixture.ts'
 
 const { mode, serverUrl } = inject('testServer')
 const BYTES_MAX = 65_536
-/** Operators' and background work, beside imports; docs/scale.md tells of them. */
+/** Operators' and background work, besides imports. */
 const NEEDS_ALL_WORKERS = [
   'add_activity',
   'change_project',

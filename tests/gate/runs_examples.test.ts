@@ -23,10 +23,13 @@ it.each([
   ['worker_pool', `${[0, 1, 2, 3].map(tasks).join('\n')}\n`],
   ['approval', 'approved: {"to":"ada","eur":40}\nannals.request\nannals.resolution\npaid\n'],
 ])(
-  'the tutorial %s is on the page, and prints what it says',
+  'the tutorial %s is on the page or linked from it, and prints what it says',
   async (name, stdout) => {
     const code = read(`examples/runs/${name}.ts`)
-    expect(read('docs/runs.md')).toContain(`\`\`\`ts\n${code}\`\`\``)
+    const page = read('docs/runs.md')
+    expect(page.includes(`\`\`\`ts\n${code}\`\`\``) || page.includes(`](../examples/runs/${name}.ts)`)).toBe(
+      true,
+    )
     expect(code.split('\n').length).toBeLessThanOrEqual(45)
     expect(await run(name)).toEqual({ code: 0, stdout, stderr: '' })
   },
