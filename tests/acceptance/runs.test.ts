@@ -59,6 +59,11 @@ interface Claimed extends Lease {
   session_id: string
   inputs: Array<{ id: string; data: unknown }>
 }
+interface Page {
+  items: Asked[]
+  has_more: boolean
+  next_cursor: string
+}
 interface Asked {
   id: string
   seq: number
@@ -330,6 +335,22 @@ describe('a request', () => {
     ['/call/name', { call: { arguments: {} } }, 'required'],
   ])('names what is wrong: %s', async (place, body, word) => {
     expectError(await open(body), 400, 'invalid_request', place, word)
+  })
+
+  it('is on some page, however much those before it take', async () => {
+    const call = { name: 'write', arguments: 'a'.repeat(60_000) }
+    const ids: string[] = []
+    for (let n = 0; n < 20; n += 1) ids.push(expectOk(await open({ call }), 201).id)
+    const found: string[] = []
+    for (let cursor = ''; ; ) {
+      const query = { session_id: session, limit: 200, ...(cursor && { cursor }) }
+      const page = expectOk(await api.request('GET', '/api/v1/requests', { query })) as Page
+      found.push(...page.items.map(({ id }) => id))
+      cursor = page.next_cursor
+      expect(cursor !== '').toBe(page.has_more)
+      if (!page.has_more) break
+    }
+    expect(found).toEqual(ids)
   })
 
   it('has no number in its call that two calls could share a digest by', async () => {

@@ -115,7 +115,10 @@ const CALLS: Record<string, unknown[][]> = {
     ([more]) => [{ project_id: ID, name: 'find', ...(more as object) }, 20],
   ),
   findOrCreateSkill: [],
+  runFunction: [],
   listSkills: ['ada', undefined].flatMap((user) => positions().map((position) => [ID, user, position])),
+  listRequests: product(['open', 'resolved', 'expired'], ['asc', 'desc'], [true, false]),
+  listRuns: product(['running', 'waiting', 'queued'], [true, false]),
   listStatements: positions().map((position) => [{ project_id: ID, learning_space_id: ID }, position]),
   countOldSessions: [[{ project_id: ID, untouched_since: TIME }]],
 }

@@ -73,6 +73,23 @@ function writeExactly(value: unknown): string {
   return `{${members.join(',')}}`
 }
 
+/**
+ * The canonical form of RFC 8785: members in the order of their names in UTF-16, numbers and strings as ECMAScript writes
+ * them. It takes numbers for doubles: if `parseJson` found one that none represents, the first such is returned instead.
+ */
+export function canonicalJson(value: unknown): string | ExactNumber {
+  if (value instanceof ExactNumber) return value
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const isArray = Array.isArray(value)
+  const members: string[] = []
+  for (const [name, member] of Object.entries(value).sort(([a], [b]) => (isArray ? 0 : a < b ? -1 : 1))) {
+    const text = canonicalJson(member)
+    if (typeof text !== 'string') return text
+    members.push(isArray ? text : `${JSON.stringify(name)}:${text}`)
+  }
+  return isArray ? `[${members.join(',')}]` : `{${members.join(',')}}`
+}
+
 /** A string unchanged, anything else as JSON; empty for undefined. */
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value

@@ -1,4 +1,4 @@
-export { ExactNumber, exactly, parseAnswer, parseJson, writeJson } from './exact_json.js'
+export { canonicalJson, ExactNumber, exactly, parseAnswer, parseJson, writeJson } from './exact_json.js'
 export {
   elementSlices,
   endOfString,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ExactNumber, parseAnswer, parseJson, writeJson } from '../../src/json/index.js'
+import { canonicalJson, ExactNumber, parseAnswer, parseJson, writeJson } from '../../src/json/index.js'
 
 describe('exact JSON', () => {
   it.each([
@@ -46,5 +46,20 @@ describe('exact JSON', () => {
   it('refuses what is no JSON, or is nested too deep to be written again', () => {
     expect(() => parseJson('{"a":')).toThrow(SyntaxError)
     expect(() => parseJson('['.repeat(100_000) + ']'.repeat(100_000))).toThrow(RangeError)
+  })
+})
+
+describe('canonical JSON', () => {
+  it('is what RFC 8785 shows, with members in the order of UTF-16', () => {
+    const sorted = '{"\\u20ac":1,"\\r":2,"\\ufb33":3,"1":4,"\\ud83d\\ude00":5,"\\u0080":6,"\\u00f6":7}'
+    expect(canonicalJson(JSON.parse(sorted))).toBe(
+      '{"\\r":2,"1":4,"\u0080":6,"\u00f6":7,"\u20ac":1,"\u{1f600}":5,"\ufb33":3}',
+    )
+    expect(
+      canonicalJson(parseJson('[333333333.3333333, 1E30, 4.50, 2e-3, [], {"b":{},"a":"\\u000f"}]')),
+    ).toBe('[333333333.3333333,1e+30,4.5,0.002,[],{"a":"\\u000f","b":{}}]')
+    expect(canonicalJson(parseJson('{"b":[1152921504606846977],"a":0.5}'))).toEqual(
+      new ExactNumber('1152921504606846977'),
+    )
   })
 })

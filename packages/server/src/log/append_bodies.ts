@@ -295,18 +295,33 @@ function entriesAt(
     }
     if (given !== undefined) seen.add(given)
     const object = objects[index]!
-    const { members } = object
-    const bytes = lengthOf(object)
-    if (entry.kind === 'event') return eventEntry(entry, members.get('data')!, bytes, given, place)
-    const id = given ?? newId()
-    checkObjectBytes(`${place}/meta`, entry.meta)
-    const { format = 'openai', key = null } = entry
-    const message = messageEntry(format, members.get('blob')!, entry.blob, id, `${place}/blob`, factsOf)
-    const occurred_at = happenedAt(entry.occurred_at, place)
-    const chosen = { id, id_given: given !== undefined, format, key, bytes, occurred_at }
-    return messageToStore(message, members, chosen)
+    return takeEntry(entry, object.members, lengthOf(object), place, factsOf)
   })
 }
+
+/**
+ * What is stored for an event or a message. `entry`: as it was parsed; `members`: the texts of its members; `place`: where it
+ * is in the body.
+ */
+export function takeEntry(
+  entry: BatchEntry,
+  members: Map<string, string>,
+  bytes: number,
+  place: string,
+  factsOf?: FactsOf,
+): AppendedEntry {
+  const given = entry.id?.toLowerCase()
+  if (entry.kind === 'event') return eventEntry(entry, members.get('data')!, bytes, given, place)
+  const id = given ?? newId()
+  checkObjectBytes(`${place}/meta`, entry.meta)
+  const { format = 'openai', key = null } = entry
+  const message = messageEntry(format, members.get('blob')!, entry.blob, id, `${place}/blob`, factsOf)
+  const occurred_at = happenedAt(entry.occurred_at, place)
+  const chosen = { id, id_given: given !== undefined, format, key, bytes, occurred_at }
+  return messageToStore(message, members, chosen)
+}
+
+type BatchEntry = NonNullable<AppendEntriesBody['entries']>[number]
 
 /** By operation: how its body is checked, and what is taken from it. */
 export const LOG_BODIES = {

@@ -1,13 +1,12 @@
 -- Adds an input, unless its id is known. Answer: `{ state, input }`, where state is new with the `hooks` that are to
--- hear of it, known, or applied with its `seq`; or `refused`: fenced, differs, full, blob; null if there is no such
+-- hear of it, known, or applied with its `seq`; or `refused`: fenced, input_differs, inbox_full, blob; null if there is no such
 -- session. The session changed, but its log did not. The session refers to the blobs of its input, under seq 0, for as
 -- long as it is there.
 CREATE OR REPLACE FUNCTION {name}(
   p_project uuid,
   p_session uuid,
   p_fence bigint,
-  p_input jsonb,
-  p_pending_max int
+  p_input jsonb
 )
 RETURNS text
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
@@ -26,19 +25,19 @@ BEGIN
   IF FOUND THEN
     IF known.withdrawn_at IS NULL AND (known.data <> p_input -> 'data' OR known.mode <> p_input ->> 'mode'
         OR known.type IS DISTINCT FROM p_input ->> 'type' OR known.entry_kind <> p_input ->> 'kind') THEN
-      RETURN '{"refused":"differs"}';
+      RETURN '{"refused":"input_differs"}';
     END IF;
     RETURN concat('{"state":"known","input":', {known_json}, '}');
   END IF;
   SELECT e.seq, e.kind, e.data INTO known FROM entries e WHERE e.project_id = p_project AND e.session_id = p_session AND e.id = own_id;
   IF FOUND THEN
     IF known.kind <> p_input ->> 'kind' OR known.data <> p_input -> 'data' THEN
-      RETURN '{"refused":"differs"}';
+      RETURN '{"refused":"input_differs"}';
     END IF;
     RETURN concat('{"state":"applied","seq":', known.seq, '}');
   END IF;
-  IF (SELECT count(*) FROM (SELECT FROM session_inbox i WHERE i.project_id = p_project AND i.session_id = p_session AND {pending} LIMIT p_pending_max) i) = p_pending_max THEN
-    RETURN '{"refused":"full"}';
+  IF (SELECT count(*) FROM (SELECT FROM session_inbox i WHERE i.project_id = p_project AND i.session_id = p_session AND {pending} LIMIT {pending_max}) i) = {pending_max} THEN
+    RETURN '{"refused":"inbox_full"}';
   END IF;
   IF p_input -> 'blobs' <> '[]' THEN
     PERFORM FROM blobs b

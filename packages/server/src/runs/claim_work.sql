@@ -53,7 +53,7 @@ BEGIN
       CONTINUE;
     END IF;
     {take_run}
-    items := items || concat('{"session_id":"', p_session, '","fence":', next_fence, ',"owner":', to_json(p_owner), ',"expires_at":"', {ends_at_text},
+    items := items || concat('{"session_id":"', p_session, '","fence":', head.fence, ',"owner":', to_json(p_owner), ',"expires_at":"', {ends_at_text},
       '","inputs":[', inputs, '],"has_more":', CASE WHEN shown < due THEN 'true' ELSE 'false' END, '}');
     EXIT WHEN cardinality(items) >= p_max;
   END LOOP;

@@ -1,9 +1,10 @@
 import { PIECE_BYTES_MAX } from '../limits.js'
 import { timestampText } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
-import { storedFunctionIn } from '../postgres/stored_function.js'
-import { checkFenceText, LOCK_RUN, READ_LEASE, RUN_VARIABLES, TAKE_RUN, TRY_RUN } from './lease_queries.js'
+import { isPendingText, runFunction } from './lease_queries.js'
 
+/** Pending inputs of one session, at most. */
+export const PENDING_MAX = 1_000
 /** Bytes of inputs that a claim returns with one session; the inbox has the others. */
 const CLAIMED_BYTES_MAX = 64 * 1024
 /** Sessions with due input that one claim looks at. */
@@ -24,51 +25,18 @@ export function inputJson(i: string): string {
     ',"expires_at":"' || ${timestampText(`${i}.expires_at`)} || '"', '}')`
 }
 
-export function isPendingText(i: string): string {
-  return `${i}.withdrawn_at IS NULL AND (${i}.expires_at IS NULL OR ${i}.expires_at > clock_timestamp())`
-}
-const PENDING = isPendingText('i')
-
-/** Whether it was due when it came: it still is where the clock was set back since. */
-export function dueAtOnceText(i: string): string {
-  return `${i}.not_before <= ${i}.created_at`
-}
-
-/** Sets when the session is to be looked at next, after a change of what is pending. */
-const WAKE = `
-  SELECT min(CASE WHEN ${dueAtOnceText('i')} THEN least(i.not_before, at) ELSE i.not_before END) INTO ends_at FROM session_inbox i
-  WHERE i.project_id = p_project AND i.session_id = p_session AND ${PENDING};
-  UPDATE session_runs AS r SET wake_at = ends_at WHERE r.project_id = p_project AND r.session_id = p_session;`
-
-export const ADD_INPUT = storedFunctionIn('runs/add_input.sql', {
-  run_variables: RUN_VARIABLES,
-  lock_run: LOCK_RUN,
-  check_fence: checkFenceText(false),
+export const ADD_INPUT = runFunction('add_input', {
+  pending_max: PENDING_MAX,
   known_json: inputJson('known'),
-  pending: PENDING,
   added_json: inputJson('added'),
 })
 
-export const WITHDRAW_INPUT = storedFunctionIn('runs/withdraw_input.sql', {
-  run_variables: RUN_VARIABLES,
-  lock_run: LOCK_RUN,
-  check_fence: checkFenceText(false),
-  withdrawn_kept: WITHDRAWN_KEPT,
-  wake: WAKE,
-})
+export const WITHDRAW_INPUT = runFunction('withdraw_input', { withdrawn_kept: WITHDRAWN_KEPT })
 
-export const CLAIM_WORK = storedFunctionIn('runs/claim_work.sql', {
-  run_variables: RUN_VARIABLES,
+export const CLAIM_WORK = runFunction('claim_work', {
   claim_scan_max: CLAIM_SCAN_MAX,
-  try_run: TRY_RUN,
-  read_lease: READ_LEASE,
   claimed_bytes_max: CLAIMED_BYTES_MAX,
   input_json: inputJson('i'),
-  due_at_once: dueAtOnceText('i'),
-  pending: PENDING,
-  wake: WAKE,
-  take_run: TAKE_RUN,
-  ends_at_text: timestampText('ends_at'),
 })
 
 /**
@@ -83,7 +51,7 @@ FROM (
   SELECT i.*, count(*) OVER () AS found, sum(i.bytes) OVER (ORDER BY i.place) - i.bytes AS before FROM (
     SELECT i.* FROM session_inbox i
     WHERE i.project_id = $1 AND i.session_id = $2 AND i.place > $3
-      AND CASE WHEN $5::boolean THEN i.withdrawn_at IS NOT NULL ELSE ${PENDING} END
+      AND CASE WHEN $5::boolean THEN i.withdrawn_at IS NOT NULL ELSE ${isPendingText('i')} END
     ORDER BY i.place LIMIT $4
   ) i
 ) i

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import Type from '#typebox'
 import { streamResponse } from '../contract/responses.js'
 import { Empty, PageOf } from '../contract/schema.js'
-import { AnnalsError, invalidRequest, notFound } from '../errors.js'
+import { invalidRequest, notFound } from '../errors.js'
 import { answer, logReadBytes, withFields } from '../http/answer/answer.js'
 import { Cursors } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
@@ -10,22 +10,16 @@ import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import { blobMissing } from '../log/append/blob_places.js'
 import { fenceOf } from '../log/append_within_quota.js'
 import { FenceHeaders } from '../log/event_schema.js'
-import { acceptsStream, drained, openStream } from '../log/follow/event_stream.js'
+import { acceptsStream, drained, follow, openStream } from '../log/follow/event_stream.js'
 import { runOf, type Subscription } from '../log/follow/feed.js'
-import { call } from '../postgres/stored_function.js'
 import { mayRead } from '../projects/authenticate.js'
-import { withinRoom } from '../projects/usage.js'
-import { refuseTail, roomFor } from '../projects/within_quotas.js'
+import { refuseTail } from '../projects/within_quotas.js'
 import { ADD_INPUT, LIST_INPUTS, WITHDRAW_INPUT } from './inbox_queries.js'
 import { READ_FRAMES, READ_PLACE } from './run_queries.js'
 import { AddedInput, InboxQuery, RUN_BODIES, TailHeaders, WithdrawQuery } from './run_schema.js'
-import { fencedError, type RunParts, told } from './runs.js'
+import { accepted, callFor, type RunParts, refusalIn, told, withinQuota } from './runs.js'
 
 const operation = operationsOf('Runs')
-
-/** Pending inputs of one session, at most. */
-export const PENDING_MAX = 1_000
-const UNAVAILABLE_PAUSE_MS = 500
 
 export const inboxRoutes = (parts: RunParts) =>
   allOf(
@@ -43,26 +37,20 @@ export const inboxRoutes = (parts: RunParts) =>
       data: AddedInput,
       errors: ['fenced', 'quota_exceeded', 'idempotency_key_reused', 'blob_missing'],
       json: async (request, _reply, { id, json, bytes, blobs }) => {
-        const { database, project_id, grant } = request
+        const { project_id, grant } = request
         const { session_id } = request.params
         // The runner that stores it may refer to any attachment of the project.
         if (grant!.narrow && blobs.length > 0)
           throw invalidRequest(
             'An input that is sent with a token cannot refer to attachments. Append the entry instead.',
           )
-        const { bytes: reserve } = roomFor(parts.usage, request)
         const fence = fenceOf(request)
-        const added = await withinRoom({ ...(reserve && { bytes: reserve }) }, { bytes }, () =>
-          call(database, ADD_INPUT, project_id, session_id, fence ?? null, json, PENDING_MAX).then(
-            (text) => text ?? undefined,
-          ),
-        )
-        if (added === undefined) throw notFound('session')
-        if (added.startsWith('{"refused"')) {
-          const refusal = JSON.parse(added) as RefusedInput
-          const missing = blobs.find(({ sha256 }) => sha256 === refusal.sha256)
-          throw missing ? blobMissing(missing) : refusedInput(refusal, fence)
-        }
+        const added = await withinQuota(parts, request, bytes, async () => {
+          const answer = await callFor(request, ADD_INPUT, fence ?? null, json)
+          const missing = blobs.find(({ sha256 }) => sha256 === refusalIn(answer)?.sha256)
+          if (missing) throw blobMissing(missing)
+          return accepted(answer, fence)
+        })
         if (added.startsWith('{"state":"applied"')) return `{"id":"${id}",${added.slice(1)}`
         told(parts, project_id, [session_id], { isWork: true })
         const at = added.indexOf('"hooks":[')
@@ -98,7 +86,7 @@ export const inboxRoutes = (parts: RunParts) =>
           const subscription = parts.feed.subscribe(project_id, runOf(session_id), -1)
           const seen = Number(request.headers['last-event-id'] ?? 0)
           return openStream(parts, request, reply, subscription, () =>
-            follow(reply, session_id, subscription, seen),
+            follow(request, subscription, framesOf(reply, session_id, subscription, seen)),
           )
         }
         const { state = 'pending', limit = PAGE_LIMIT_DEFAULT, cursor } = query
@@ -133,50 +121,14 @@ export const inboxRoutes = (parts: RunParts) =>
       data: Empty,
       errors: ['input_not_found', 'not_pending', 'fenced'],
       json: async (request) => {
-        const { database, project_id, query } = request
-        const { session_id, input_id } = request.params
+        const { project_id, params, query } = request
         const fence = fenceOf(request)
-        const answer = await call(
-          database,
-          WITHDRAW_INPUT,
-          project_id,
-          session_id,
-          fence ?? null,
-          input_id,
-          query.reason ?? null,
-        )
-        if (answer === null) throw notFound('session')
-        if (answer === 'missing') throw notFound('input')
-        if (answer === 'applied')
-          throw new AnnalsError(
-            'not_pending',
-            `Input ${input_id} is not pending: it was applied. Retract its entry instead.`,
-          )
-        if (answer !== 'withdrawn') throw refusedInput(JSON.parse(answer), fence)
+        const { session_id, input_id } = params
+        accepted(await callFor(request, WITHDRAW_INPUT, fence ?? null, input_id, query.reason ?? null), fence)
         told(parts, project_id, [session_id])
       },
     }),
   )
-
-interface RefusedInput {
-  refused: string
-  fence: number
-  /** A blob that is not there. */
-  sha256?: string
-}
-
-function refusedInput({ refused, fence }: RefusedInput, sent: number | undefined): AnnalsError {
-  if (refused === 'fenced') return fencedError(fence, sent)
-  if (refused === 'differs')
-    return new AnnalsError(
-      'idempotency_key_reused',
-      '/id is already the id of another input or entry of this session. Use a new id for new input.',
-    )
-  return new AnnalsError(
-    'quota_exceeded',
-    `The session has ${PENDING_MAX} pending inputs, which is the limit. Nothing was stored: have a runner apply them, or withdraw some.`,
-  )
-}
 
 interface RunPlace {
   place: number
@@ -197,49 +149,34 @@ async function placeOf({ request }: FastifyReply, session_id: string): Promise<R
   }
 }
 
-/** Sends what there is, waits for more, and so on, until the subscription ends or the session is deleted. */
-async function follow(
+/** Sends what happened in a run after a place, and once the end of a lease that nobody released. */
+function framesOf(
   reply: FastifyReply,
   session_id: string,
   subscription: Subscription,
   from: number,
-): Promise<void> {
+): () => Promise<number | undefined> {
   const { raw, request } = reply
   let seen = from
   // The fence of the lease whose end was told.
   let ended: number | undefined
-  while (!subscription.ended) {
-    let wake_ms: number | undefined
-    try {
-      await request.memory.hold(logReadBytes(request))
-      const { place, fence, left_ms } = await placeOf(reply, session_id)
-      // After a restore, places begin anew.
-      if (seen > place) seen = 0
-      while (seen < place && !subscription.ended) {
-        const rows = await request.database.query(READ_FRAMES, [request.project_id, session_id, seen])
-        for (const { place: at, event, json } of rows) {
-          const data = request.mask ? await request.mask(json!) : json
-          if (!raw.write(`id: ${at}\nevent: ${event}\ndata: ${data}\n\n`)) await drained(raw, subscription)
-          seen = Number(at)
-        }
-        if (rows.length === 0) seen = place
+  return async () => {
+    const { place, fence, left_ms } = await placeOf(reply, session_id)
+    // After a restore, places begin anew.
+    if (seen > place) seen = 0
+    while (seen < place && !subscription.ended) {
+      const rows = await request.database.query(READ_FRAMES, [request.project_id, session_id, seen])
+      for (const { place: at, event, json } of rows) {
+        const data = request.mask ? await request.mask(json!) : json
+        if (!raw.write(`id: ${at}\nevent: ${event}\ndata: ${data}\n\n`)) await drained(raw, subscription)
+        seen = Number(at)
       }
-      subscription.seen_seq = place
-      request.memory.keep(0)
-      if (left_ms !== undefined && left_ms > 0) wake_ms = left_ms
-      if (left_ms !== undefined && left_ms <= 0 && ended !== fence) {
-        ended = fence
-        raw.write(`event: lease\ndata: {"state":"expired","fence":${fence}}\n\n`)
-      }
-    } catch (error) {
-      const { error: name } = error instanceof AnnalsError ? error : { error: undefined }
-      if (name === 'session_not_found') return
-      if (name !== 'unavailable' && name !== 'overloaded') throw error
-      request.memory.keep(0)
-      wake_ms = UNAVAILABLE_PAUSE_MS
+      if (rows.length === 0) seen = place
     }
-    const timer = wake_ms === undefined ? undefined : setTimeout(() => subscription.wake(), wake_ms)
-    await subscription.changed()
-    clearTimeout(timer)
+    subscription.seen_seq = place
+    if (left_ms === undefined || left_ms > 0) return left_ms
+    if (ended !== fence) raw.write(`event: lease\ndata: {"state":"expired","fence":${fence}}\n\n`)
+    ended = fence
+    return undefined
   }
 }

@@ -1,25 +1,21 @@
 import Type from '#typebox'
 import { Empty } from '../contract/schema.js'
-import { AnnalsError, notFound } from '../errors.js'
+import { AnnalsError } from '../errors.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { runOf } from '../log/follow/feed.js'
+import { longPoll, type Tried } from '../log/follow/long_poll.js'
 import { call } from '../postgres/stored_function.js'
 import { mayRead } from '../projects/authenticate.js'
 import { CLAIM_WORK } from './inbox_queries.js'
-import { RELEASE_LEASE, RENEW_LEASE, TAKE_LEASE } from './lease_queries.js'
-import { longPoll, type Tried } from './long_poll.js'
+import { CHANGE_LEASE } from './lease_queries.js'
 import { Claimed, ReleaseQuery, RUN_BODIES } from './run_schema.js'
-import { fencedError, type RunParts, told } from './runs.js'
+import { accepted, callFor, type RunParts, refusalIn, told } from './runs.js'
 
 const operation = operationsOf('Runs')
 
-interface Refused {
-  refused?: string
-  owner?: string | null
-  expires_at?: string
-  left_ms?: number
-  fence?: number
-}
+/** Of a lease that is not taken: no owner, and none of what goes with it. */
+const NONE = [null, null, null, null]
+const NO_WORK = '{"items":[]}'
 
 export const leaseRoutes = (parts: RunParts) =>
   allOf(
@@ -35,36 +31,20 @@ export const leaseRoutes = (parts: RunParts) =>
       errors: ['leased', 'quota_exceeded'],
       json: async (request, reply, body) => {
         const { owner, ttl_ms, wait_ms = 0, progress = false, requires_fence = false, steal = false } = body
-        const { database, project_id } = request
-        const { session_id } = request.params
+        const { project_id, params } = request
         if (steal && !(request.grant!.scopes as ReadonlySet<string>).has('admin'))
           throw new AnnalsError(
             'insufficient_scope',
             'Only an API key with the scope "admin" may steal a lease. Wait for it with wait_ms.',
           )
+        const wanted = [null, ttl_ms, owner, progress, requires_fence, steal]
         const attempt = async (): Promise<Tried<string>> => {
-          const answer = await call(
-            database,
-            TAKE_LEASE,
-            project_id,
-            session_id,
-            owner,
-            ttl_ms,
-            progress,
-            requires_fence,
-            steal,
-          )
-          if (answer === null) throw notFound('session')
-          return { answer, again_ms: (JSON.parse(answer) as Refused).left_ms }
+          const answer = await callFor(request, CHANGE_LEASE, ...wanted)
+          return { answer, again_ms: refusalIn(answer)?.left_ms }
         }
-        const taken = await longPoll(parts, reply, { name: runOf(session_id), wait_ms }, attempt)
-        const refused = JSON.parse(taken) as Refused
-        if (refused.refused !== undefined)
-          throw new AnnalsError(
-            'leased',
-            `The session is leased to ${JSON.stringify(refused.owner)} until ${refused.expires_at}. Wait with wait_ms, or try again then.`,
-          )
-        told(parts, project_id, [session_id])
+        const polled = { name: runOf(params.session_id), wait_ms }
+        const taken = accepted(await longPoll(parts, reply, polled, attempt))
+        told(parts, project_id, [params.session_id])
         return taken
       },
     }),
@@ -79,20 +59,8 @@ export const leaseRoutes = (parts: RunParts) =>
       returns: 'The lease.',
       data: Type.Ref('Lease'),
       errors: ['fenced'],
-      json: async (request, _reply, { fence, ttl_ms }) => {
-        const { database, project_id, params } = request
-        const answer = await call(database, RENEW_LEASE, project_id, params.session_id, fence, ttl_ms)
-        if (answer === null) throw notFound('session')
-        const refused = JSON.parse(answer) as Refused
-        if (refused.refused === undefined) return answer
-        if (refused.fence !== fence) throw fencedError(refused.fence!, fence)
-        throw new AnnalsError(
-          'fenced',
-          refused.owner == null
-            ? 'The lease was released. Take it again.'
-            : 'The lease has ended: nothing was appended under its fence for ttl_ms. Take it again.',
-        )
-      },
+      json: async (request, _reply, { fence, ttl_ms }) =>
+        accepted(await callFor(request, CHANGE_LEASE, fence, ttl_ms, ...NONE), fence),
     }),
 
     operation({
@@ -104,9 +72,8 @@ export const leaseRoutes = (parts: RunParts) =>
       returns: 'It is not held under this fence.',
       data: Empty,
       json: async (request) => {
-        const { database, project_id, params, query } = request
-        const answer = await call(database, RELEASE_LEASE, project_id, params.session_id, query.fence)
-        if (answer === null) throw notFound('session')
+        const { project_id, params, query } = request
+        const answer = await callFor(request, CHANGE_LEASE, query.fence, null, ...NONE)
         if (answer !== '') told(parts, project_id, [params.session_id], { isWork: true })
       },
     }),
@@ -136,11 +103,12 @@ export const leaseRoutes = (parts: RunParts) =>
             next_ms: number | null
           }
           const items = `${answer.slice(0, at)}}`
-          if (items !== '{"items":[]}') return { answer: items }
-          return { answer: items, again_ms: skipped > 0 ? 0 : next_ms }
+          return items === NO_WORK
+            ? { answer: items, again_ms: skipped > 0 ? 0 : next_ms }
+            : { answer: items }
         }
         const claimed = await longPoll(parts, reply, { name: runOf(project_id), wait_ms }, attempt)
-        if (claimed !== '{"items":[]}') {
+        if (claimed !== NO_WORK) {
           const session_ids = [...claimed.matchAll(CLAIMED)].map(([, id]) => id!)
           request.shows?.(session_ids)
           told(parts, project_id, session_ids)

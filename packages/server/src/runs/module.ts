@@ -33,7 +33,7 @@ const RUNS: Table = {
         {
           s: 5,
           which: `EXISTS (SELECT FROM session_inbox i WHERE i.project_id = t.project_id AND i.session_id = t.session_id
-  AND i.withdrawn_at IS NULL AND ${inbox.dueAtOnceText('i')})`,
+  AND i.withdrawn_at IS NULL AND ${leases.dueAtOnceText('i')})`,
         },
       ],
     },

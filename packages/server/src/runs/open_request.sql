@@ -1,17 +1,16 @@
 -- Opens a request and appends its event. `p_request`: `id`, `event_id`, `body`, `call_sha256`, `expires_at`. Answer: `{
--- state, request }`, where state is new or known, or `refused`: fenced, differs, full; null if there is no such session.
+-- state, request }`, where state is new or known, or `refused`: fenced, request_differs, requests_full; null if there is no such session.
 CREATE OR REPLACE FUNCTION {name}(
   p_project uuid,
   p_session uuid,
   p_fence bigint,
-  p_request jsonb,
-  p_open_max int
+  p_request jsonb
 )
 RETURNS text
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
 AS $function$
 #variable_conflict use_column
-DECLARE{event_variables}
+DECLARE{run_variables}
   request record;
   own_id uuid := (p_request ->> 'id')::uuid;
 BEGIN
@@ -19,15 +18,15 @@ BEGIN
   SELECT q.* INTO request FROM session_requests q WHERE q.project_id = p_project AND q.id = own_id;
   IF FOUND THEN
     IF request.session_id <> p_session OR request.body <> p_request -> 'body' THEN
-      RETURN '{"refused":"differs"}';
+      RETURN '{"refused":"request_differs"}';
     END IF;
     RETURN concat('{"state":"known","request":', {request_json}, '}');
   END IF;
-  {check_fence}
+  {check_fence_or_lease}
   fenced := p_fence IS NOT NULL;
   IF (SELECT count(*) FROM (SELECT FROM session_requests q WHERE q.project_id = p_project AND q.session_id = p_session AND {is_open}
-      ORDER BY q.created_at DESC LIMIT p_open_max) q) = p_open_max THEN
-    RETURN '{"refused":"full"}';
+      ORDER BY q.created_at DESC LIMIT {open_max}) q) = {open_max} THEN
+    RETURN '{"refused":"requests_full"}';
   END IF;
   {append}
   INSERT INTO session_requests AS q (project_id, id, session_id, place, seq, bytes, body, call_sha256, created_at, expires_at)

@@ -1,20 +1,21 @@
 import { markChanges } from '../changes/mark_changes.js'
-import { PIECE_BYTES_MAX } from '../limits.js'
 import { timestampText } from '../lists/resource_json.js'
-import { planned, prepared, type Statement } from '../postgres/statement.js'
-import { storedFunctionIn } from '../postgres/stored_function.js'
+import { scannedList } from '../lists/scanned.js'
+import { prepared, type Statement } from '../postgres/statement.js'
 import { CHAIN_STORED } from '../proof/chain_queries.js'
-import { checkFenceText, LOCK_RUN, RUN_VARIABLES } from './lease_queries.js'
+import { runFunction } from './lease_queries.js'
 
 /** The types of the events by which the log shows requests and their answers; only the service appends them. */
 export const REQUEST_TYPE = 'annals.request'
 export const RESOLUTION_TYPE = 'annals.resolution'
 
-/** Rows that one page looks at: with a rare filter a page may be shorter than asked for. `shown + 0`: PostgreSQL 15 fails where a window ends by its count and has a subquery. */
-const SCANNED_MAX = 1_000
+/** Open requests of one session, at most. */
+export const OPEN_MAX = 1_000
 
-/** SQL: how long a request `q` is open; false where that is over. */
-const IS_OPEN = '(q.decision IS NULL AND (q.expires_at IS NULL OR q.expires_at > clock_timestamp()))'
+/** SQL: whether a request is open. */
+export function isOpenText(q: string): string {
+  return `${q}.decision IS NULL AND (${q}.expires_at IS NULL OR ${q}.expires_at > clock_timestamp())`
+}
 
 /** A request as JSON text, from a row of session_requests. `body` has what was asked, without what is null. */
 export function requestJson(q: string): string {
@@ -39,17 +40,10 @@ const appendText = (type: string, id: string, data: string) => `
   WHERE h.project_id = p_project AND h.session_id = p_session;
   PERFORM ${CHAIN_STORED.name}(p_project, p_session, head.last_seq - 1);${markChanges('p_project', '(SELECT p_session AS session_id)')};`
 
-const EVENT_VARIABLES = `${RUN_VARIABLES}
-  event_data jsonb;
-  event_bytes int;
-  fenced boolean := false;`
-
-export const OPEN_REQUEST = storedFunctionIn('runs/open_request.sql', {
-  event_variables: EVENT_VARIABLES,
-  lock_run: LOCK_RUN,
+export const OPEN_REQUEST = runFunction('open_request', {
+  open_max: OPEN_MAX,
   request_json: requestJson('request'),
-  check_fence: checkFenceText(true),
-  is_open: IS_OPEN,
+  is_open: isOpenText('q'),
   append: appendText(
     REQUEST_TYPE,
     "(p_request ->> 'event_id')::uuid",
@@ -57,16 +51,15 @@ export const OPEN_REQUEST = storedFunctionIn('runs/open_request.sql', {
   ),
 })
 
-export const RESOLVE_REQUESTS = storedFunctionIn('runs/resolve_requests.sql', {
-  event_variables: EVENT_VARIABLES,
+export const RESOLVE_REQUESTS = runFunction('resolve_requests', {
   resolved_at_text: timestampText('request.resolved_at'),
   expires_at_text: timestampText('request.expires_at'),
+  request_json: requestJson('request'),
   append: appendText(
     RESOLUTION_TYPE,
     "(one.value ->> 'event_id')::uuid",
     "(one.value - 'event_id' - 'id') || jsonb_build_object('request_id', request.id, 'request_seq', request.seq)",
   ),
-  request_json: requestJson('request'),
 })
 
 /** Parameters: $1 project, $2 request. */
@@ -80,59 +73,29 @@ export const READ_REQUEST = prepared(
   `SELECT ${requestJson('q')} AS json FROM session_requests q WHERE q.project_id = $1 AND q.id = $2`,
 )
 
-const STATES = {
-  open: 'q.decision IS NULL AND (q.expires_at IS NULL OR q.expires_at > now())',
-  resolved: 'q.decision IS NOT NULL',
-  expired: 'q.decision IS NULL AND q.expires_at <= now()',
-} as const
-
-export type RequestState = keyof typeof STATES
-
-const OF_SESSIONS = {
-  all: '$6::uuid IS NULL',
-  one: 'q.session_id = $6::uuid',
-  some: 'q.session_id = ANY ($6::uuid[])',
-} as const
-
-/**
- * A page of a state. It looks at ${SCANNED_MAX} rows, so a rare filter makes short pages, and none that takes long. Parameters: $1
- * project, $2 created_at and $3 id to begin after, $4 how many, $5 user identifier or null, and $6 the session of \`one\`, or the sessions of \`some\`. Rows:
- * json (null: only looked at), created_at, id. \`scanned\`: how many there are, the next page's first among them.
- */
-function listOf(state: RequestState, name: 'asc' | 'desc', of: keyof typeof OF_SESSIONS): Statement {
-  const after = name === 'asc' ? '>' : '<'
-  const within = state === 'resolved' ? STATES.resolved : 'q.decision IS NULL'
-  return (of === 'some' ? planned : prepared)(
-    `list_requests_${state}_${name}_of_${of}`,
-    `
-SELECT CASE WHEN q.is_shown THEN ${requestJson('q')} END AS json, ${timestampText('q.created_at')} AS created_at, q.id, q.is_shown
-FROM (
-  SELECT q.*, sum(CASE WHEN q.is_shown THEN q.bytes ELSE 0 END) OVER (ORDER BY q.created_at ${name}, q.id ${name}) - q.bytes AS before,
-    count(*) FILTER (WHERE q.is_shown) OVER (ORDER BY q.created_at ${name}, q.id ${name}) AS shown
-  FROM (
-    SELECT q.*, ${STATES[state]} AND ($5::text IS NULL OR EXISTS (
-      SELECT FROM sessions s JOIN users u ON u.project_id = $1 AND u.id = s.user_id
-      WHERE s.project_id = $1 AND s.id = q.session_id AND u.identifier = $5)) AS is_shown
-    FROM (
-      SELECT q.* FROM session_requests q
-      WHERE q.project_id = $1 AND (q.created_at, q.id) ${after} ($2::timestamptz, $3::uuid) AND ${within}
-        AND ${OF_SESSIONS[of]}
-      ORDER BY q.created_at ${name}, q.id ${name} LIMIT ${SCANNED_MAX}
-    ) q
-  ) q
-) q
-WHERE q.before < ${PIECE_BYTES_MAX} AND q.shown + 0 <= $4::int
-ORDER BY q.created_at ${name}, q.id ${name}`,
-  )
+const IN_STATE = {
+  open: isOpenText('t'),
+  resolved: 'true',
+  expired: 't.expires_at <= clock_timestamp()',
 }
 
-type Lists = Record<`${RequestState}_${'asc' | 'desc'}_of_${keyof typeof OF_SESSIONS}`, Statement>
-
-export const LIST_REQUESTS = Object.fromEntries(
-  (Object.keys(STATES) as RequestState[]).flatMap((state) =>
-    (['asc', 'desc'] as const).flatMap((order) =>
-      (['all', 'one', 'some'] as const).map((of) => [`${state}_${order}_of_${of}`, listOf(state, order, of)]),
-    ),
-  ),
-) as Lists
-export const REQUESTS_SCANNED_MAX = SCANNED_MAX
+/** Of a state, after the parameters of a page: $5 user identifier or null, and, if it is narrow, $6 the only sessions. Items: requests. */
+export function listRequests(
+  state: keyof typeof IN_STATE,
+  direction: 'asc' | 'desc',
+  is_narrow: boolean,
+): Statement {
+  const list = {
+    table: 'session_requests',
+    which: `t.decision IS ${state === 'resolved' ? 'NOT NULL' : 'NULL'}${is_narrow ? ' AND t.session_id = ANY ($6::uuid[])' : ''}`,
+    at: 't.created_at',
+    id: 't.id',
+    shows: `${IN_STATE[state]} AND ($5::text IS NULL OR EXISTS (
+      SELECT FROM sessions s JOIN users u ON u.project_id = $1 AND u.id = s.user_id
+      WHERE s.project_id = $1 AND s.id = t.session_id AND u.identifier = $5))`,
+    json: requestJson('t'),
+    bytes: 't.bytes',
+    is_narrow,
+  }
+  return scannedList(`list_requests_${state}${is_narrow ? '_narrowed' : ''}`, list, direction)
+}

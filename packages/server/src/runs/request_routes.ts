@@ -3,40 +3,32 @@ import Type from '#typebox'
 import { reaches } from '../access/reach.js'
 import { PageOf } from '../contract/schema.js'
 import { AnnalsError, notFound } from '../errors.js'
-import { answer, itemsOf, withFields } from '../http/answer/answer.js'
-import { Cursors } from '../http/answer/page_answer.js'
+import { itemsOf, withFields } from '../http/answer/answer.js'
+import { answerScannedList, Cursors } from '../http/answer/page_answer.js'
 import { allOf, operationsOf } from '../http/operation.js'
 import { parseFilter } from '../http/request/validate.js'
-import { PAGE_LIMIT_DEFAULT } from '../limits.js'
-import { BEFORE_ALL } from '../lists/listed.js'
+import { SCANNED_MAX } from '../lists/scanned.js'
 import { fenceOf } from '../log/append_within_quota.js'
 import { FenceHeaders } from '../log/event_schema.js'
-import type { Row } from '../postgres/database.js'
 import { call } from '../postgres/stored_function.js'
 import { mayRead } from '../projects/authenticate.js'
-import { withinRoom } from '../projects/usage.js'
-import { roomFor } from '../projects/within_quotas.js'
 import {
   FIND_SESSION_OF_REQUEST,
-  LIST_REQUESTS,
+  listRequests,
   OPEN_REQUEST,
   READ_REQUEST,
-  REQUESTS_SCANNED_MAX,
   RESOLVE_REQUESTS,
 } from './request_queries.js'
-import { FIND_RUNS, LIST_NARROWED_RUNS, LIST_RUNS, RUNS_SCANNED_MAX } from './run_queries.js'
+import { FIND_RUNS, listRuns } from './run_queries.js'
 import { RequestsQuery, RUN_BODIES, RunItem, RunsQuery } from './run_schema.js'
-import { fencedError, type RunParts, told } from './runs.js'
+import { accepted, callFor, type RunParts, refusalIn, showSessions, told, withinQuota } from './runs.js'
 
 const operation = operationsOf('Runs')
 
-/** Open requests of one session, at most. */
-const OPEN_MAX = 1_000
 /** What a resolution's event has beside what was sent. */
 const RESOLUTION_BYTES = 256
 
 type Resolutions = ReturnType<(typeof RUN_BODIES)['resolveRequests'][1]>
-type Caller = Parameters<typeof roomFor>[1]
 
 export const requestRoutes = (parts: RunParts) =>
   allOf(
@@ -53,15 +45,11 @@ export const requestRoutes = (parts: RunParts) =>
       data: Type.Ref('RunnerRequest'),
       errors: ['fenced', 'quota_exceeded', 'idempotency_key_reused'],
       json: async (request, _reply, { json, bytes }) => {
-        const { database, project_id } = request
-        const { session_id } = request.params
+        const { project_id, params } = request
         const fence = fenceOf(request)
-        const opened = await within(parts, request, bytes, () =>
-          call(database, OPEN_REQUEST, project_id, session_id, fence ?? null, json, OPEN_MAX),
-        )
-        if (opened === undefined) throw notFound('session')
-        if (opened.startsWith('{"refused"')) throw refusedRequest(JSON.parse(opened), fence)
-        if (opened.startsWith('{"state":"new"')) told(parts, project_id, [session_id], { isLog: true })
+        const store = async () => accepted(await callFor(request, OPEN_REQUEST, fence ?? null, json), fence)
+        const opened = await withinQuota(parts, request, bytes, store, isNew)
+        if (isNew(opened)) told(parts, project_id, [params.session_id], { isLog: true })
         const asked = opened.slice(opened.indexOf('"request":') + '"request":'.length, -1)
         return mayRead(request) ? asked : withFields(asked, HIDDEN_ANSWER)
       },
@@ -72,42 +60,18 @@ export const requestRoutes = (parts: RunParts) =>
       id: 'listRequests',
       reach: 'narrowed',
       summary: "List the project's requests",
-      description: `By \`created_at\`, across sessions. A page looks at ${REQUESTS_SCANNED_MAX} requests at most, so with a rare filter it may be short and has a \`next_cursor\`.`,
+      description: `By \`created_at\`, across sessions. A page looks at ${SCANNED_MAX} requests at most, so with a rare filter it may be short and has a \`next_cursor\`.`,
       querystring: RequestsQuery,
       returns: 'A page of requests.',
       data: PageOf(Type.Ref('RunnerRequest')),
       handle: async (request, reply) => {
-        const {
-          state = 'open',
-          user,
-          session_id,
-          limit = PAGE_LIMIT_DEFAULT,
-          cursor,
-          time_desc = false,
-        } = request.query
-        const reached = await reachedRuns(request, session_id?.toLowerCase())
-        const order = time_desc ? 'desc' : 'asc'
+        const { state = 'open', user, session_id, time_desc = false } = request.query
+        const own = await reachedRuns(request, session_id?.toLowerCase())
         const cursors = new Cursors('requests', request.project_id, state, user, session_id, time_desc)
-        const after =
-          cursor === undefined
-            ? [BEFORE_ALL[order].created_at, BEFORE_ALL[order].id]
-            : cursors.read(cursor).split('|')
-        const of = reached ? 'some' : session_id === undefined ? 'all' : 'one'
-        const rows = await request.database.query(LIST_REQUESTS[`${state}_${order}_of_${of}`], [
-          request.project_id,
-          ...after,
-          limit,
-          user ?? null,
-          reached ?? session_id ?? null,
-        ])
-        showSessions(request, rows)
-        return sendPage(
-          reply,
-          cursors,
-          rows,
-          limit,
-          REQUESTS_SCANNED_MAX,
-          ({ created_at, id }) => `${created_at}|${id}`,
+        const list = listRequests(state, time_desc ? 'desc' : 'asc', own !== undefined)
+        const more = [user ?? null, ...(own ? [own] : [])]
+        return answerScannedList(request, reply, cursors, request.query, list, more, (items) =>
+          showSessions(request, items),
         )
       },
     }),
@@ -124,7 +88,7 @@ export const requestRoutes = (parts: RunParts) =>
         await requireReached(request, params.request_id)
         const [row] = await database.query(READ_REQUEST, [project_id, params.request_id])
         if (!row) throw notFound('request')
-        showSessions(request, [row])
+        showSessions(request, [row.json!])
         return row.json!
       },
     }),
@@ -146,7 +110,7 @@ export const requestRoutes = (parts: RunParts) =>
         await requireReached(request, request_id)
         const resolutions = [{ ...one!, id: request_id }]
         const [json] = await resolve(parts, request, { resolutions, bytes }, false)
-        showSessions(request, [{ json: json! }])
+        showSessions(request, [json!])
         return json!
       },
     }),
@@ -163,10 +127,7 @@ export const requestRoutes = (parts: RunParts) =>
       errors: ['request_not_found', 'resolved', 'quota_exceeded'],
       json: async (request, _reply, body) => {
         const resolved = await resolve(parts, request, body, true)
-        showSessions(
-          request,
-          resolved.map((json) => ({ json })),
-        )
+        showSessions(request, resolved)
         return itemsOf(resolved)
       },
     }),
@@ -176,55 +137,39 @@ export const requestRoutes = (parts: RunParts) =>
       id: 'listRuns',
       reach: 'narrowed',
       summary: 'List sessions by the state of their run',
-      description: `The latest first. A page looks at ${RUNS_SCANNED_MAX} sessions at most, so with a rare filter it may be short and has a \`next_cursor\`. A session whose state changes during the walk may be missed.`,
+      description: `The latest first. A page looks at ${SCANNED_MAX} sessions at most, so with a rare filter it may be short and has a \`next_cursor\`. A session whose state changes during the walk may be missed.`,
       querystring: RunsQuery,
       returns: 'A page of sessions.',
       data: PageOf(RunItem),
       handle: async (request, reply) => {
-        const { state, limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
+        const { state } = request.query
         const filter = parseFilter('filter_by_configs', request.query.filter_by_configs)
         const cursors = new Cursors('runs', request.project_id, state, filter)
-        const after =
-          cursor === undefined
-            ? [BEFORE_ALL.desc.created_at, BEFORE_ALL.desc.id]
-            : cursors.read(cursor).split('|')
-        const reached = await reachedRuns(request)
-        const rows = await request.database.query((reached ? LIST_NARROWED_RUNS : LIST_RUNS)[state], [
-          request.project_id,
-          ...after,
-          limit,
-          filter ?? null,
-          ...(reached ? [reached] : []),
-        ])
-        request.shows?.(
-          rows.flatMap(({ run, session_id }) => (run ? session_id! : [])),
-          'listed',
-        )
-        const shown = rows.map((row) => ({
-          ...row,
-          json: row.run && `{"session_id":"${row.session_id}","since":"${row.since}","run":${row.run}}`,
-        }))
-        return sendPage(
+        const own = await reachedRuns(request)
+        const list = listRuns(state, own !== undefined)
+        const query = { ...request.query, time_desc: true }
+        return answerScannedList(
+          request,
           reply,
           cursors,
-          shown as Row[],
-          limit,
-          RUNS_SCANNED_MAX,
-          (row) => `${row.since}|${row.session_id}`,
+          query,
+          list,
+          [filter ?? null, ...(own ? [own] : [])],
+          (items) => showSessions(request, items, 'listed'),
         )
       },
     }),
   )
 
 /**
- * The sessions with a run that the token of a request reaches, or one of them; undefined: it is a key, which reaches all. So
- * a token's page looks at nothing else, and its cursor says nothing of others.
+ * The only sessions that a list is about: one that is asked for, or those with a run that the token of a request reaches;
+ * undefined: it is about all. So a token's page looks at nothing else, and its cursor says nothing of others.
  */
 async function reachedRuns(request: FastifyRequest, session_id?: string): Promise<string[] | undefined> {
   const { database, project_id, grant } = request
   const reach = grant!.narrow?.reach
-  if (!reach) return undefined
   if (session_id !== undefined) return (await reaches(request, session_id)) ? [session_id] : []
+  if (!reach) return undefined
   if ('session_id' in reach) return [reach.session_id]
   const [statement, of] = 'user' in reach ? [FIND_RUNS.user, reach.user] : [FIND_RUNS.parent, reach.parent]
   return (await database.query(statement, [project_id, of])).map((row) => row.session_id!)
@@ -238,55 +183,29 @@ async function requireReached(request: FastifyRequest, request_id: string): Prom
   if (!row || !(await reaches(request, row.session_id!))) throw notFound('request')
 }
 
-/** A page of what is shown of the rows that were looked at; another one follows if there may be more. */
-function sendPage(
-  reply: Parameters<typeof answer>[0],
-  cursors: Cursors,
-  rows: Row[],
-  limit: number,
-  scanned_max: number,
-  positionOf: (row: Row) => string,
-) {
-  const items = rows.flatMap(({ json }) => json ?? [])
-  // A page that is full, or that stopped at its bytes or at what it may look at, is not the last for sure.
-  const has_more = rows.length > 0 && (items.length >= limit || rows.length >= scanned_max)
-  const next = has_more ? cursors.write(positionOf(rows.at(-1)!)) : ''
-  return answer(reply, `{"items":[${items.join(',')}],"has_more":${has_more},"next_cursor":"${next}"}`)
-}
-
-/** How a request begins. */
-const REQUEST = /^\{"id":"[0-9a-f-]{36}","session_id":"([0-9a-f-]{36})"/
-
-function showSessions({ shows }: Pick<FastifyRequest, 'shows'>, rows: readonly Row[]): void {
-  shows?.(rows.flatMap(({ json }) => REQUEST.exec(json ?? '')?.[1] ?? []))
-}
-
-/** Runs what stores an event, within the quota, and counts it. */
-function within(parts: RunParts, request: Caller, bytes: number, store: () => Promise<string | null>) {
-  const { bytes: reserve, made } = roomFor(parts.usage, request)
-  return withinRoom({ ...(reserve && { bytes: reserve }) }, { bytes }, async () => {
-    const stored = (await store()) ?? undefined
-    if (stored !== undefined && !/^\{"(refused|state":"known)"/.test(stored)) made?.({ entries: 1, bytes })
-    return stored
-  })
-}
+const isNew = (answer: string) => answer.startsWith('{"state":"new"')
 
 async function resolve(
   parts: RunParts,
-  request: Caller,
+  request: FastifyRequest,
   { resolutions, bytes }: Resolutions,
   isList: boolean,
 ): Promise<string[]> {
   const { database, project_id } = request
   const json = `[${resolutions.map(({ id, members }) => `{"id":"${id}",${members}}`).join(',')}]`
-  const answered = await within(parts, request, bytes + RESOLUTION_BYTES * resolutions.length, () =>
-    call(database, RESOLVE_REQUESTS, project_id, json),
+  const answered = await withinQuota(
+    parts,
+    request,
+    bytes + RESOLUTION_BYTES * resolutions.length,
+    async () => {
+      const answer = (await call(database, RESOLVE_REQUESTS, project_id, json))!
+      const refusal = refusalIn(answer)
+      if (refusal) throw refusedResolution(refusal as RefusedResolution, isList)
+      return answer
+    },
+    () => true,
   )
-  const { refused, sessions, items } = JSON.parse(answered!) as Refusal & {
-    sessions: string[]
-    items: string[]
-  }
-  if (refused) throw refusedResolution(JSON.parse(answered!), isList)
+  const { sessions, items } = JSON.parse(answered) as Record<'sessions' | 'items', string[]>
   told(parts, project_id, sessions, { isLog: true })
   return mayRead(request) ? items : items.map((item) => withFields(item, HIDDEN_QUESTION))
 }
@@ -295,8 +214,8 @@ async function resolve(
 const HIDDEN_ANSWER = { decision: undefined, answer: undefined, by: undefined }
 const HIDDEN_QUESTION = { call: undefined, call_sha256: undefined, text: undefined, options: undefined }
 
-interface Refusal {
-  refused?: 'missing' | 'resolved' | 'expired' | 'kind' | 'call'
+interface RefusedResolution {
+  refused: 'missing' | 'resolved' | 'expired' | 'kind' | 'call'
   index: number
   decision?: string
   by?: string | null
@@ -306,7 +225,7 @@ interface Refusal {
 }
 
 function refusedResolution(
-  { refused, index, decision, by, at, kind, call_sha256 }: Refusal,
+  { refused, index, decision, by, at, kind, call_sha256 }: RefusedResolution,
   isList: boolean,
 ): AnnalsError {
   const place = isList ? `/resolutions/${index}` : ''
@@ -337,20 +256,4 @@ function refusedResolution(
           : `${place}/call_sha256 must be ${call_sha256}, the digest of the call that was asked for. Read the request again before you approve it.`,
       )
   }
-}
-
-function refusedRequest(
-  { refused, fence }: { refused: string; fence: number },
-  sent: number | undefined,
-): AnnalsError {
-  if (refused === 'fenced') return fencedError(fence, sent)
-  if (refused === 'differs')
-    return new AnnalsError(
-      'idempotency_key_reused',
-      '/id is already the id of another request of this project. Use a new id for a new request.',
-    )
-  return new AnnalsError(
-    'quota_exceeded',
-    `The session has ${OPEN_MAX} open requests, which is the limit. Nothing was stored: resolve some.`,
-  )
 }

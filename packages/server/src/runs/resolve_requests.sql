@@ -10,7 +10,7 @@ RETURNS text
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
 AS $function$
 #variable_conflict use_column
-DECLARE{event_variables}
+DECLARE{run_variables}
   one record;
   request record;
   p_session uuid;

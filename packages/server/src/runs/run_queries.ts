@@ -1,11 +1,10 @@
 import { timestampText } from '../lists/resource_json.js'
+import { scannedList } from '../lists/scanned.js'
 import { planned, prepared, type Statement } from '../postgres/statement.js'
 import { inputJson } from './inbox_queries.js'
-import { leaseEndText } from './lease_queries.js'
-import { requestJson } from './request_queries.js'
+import { isPendingText, leaseEndText } from './lease_queries.js'
+import { isOpenText, requestJson } from './request_queries.js'
 
-/** Rows that one page of runs looks at. `shown + 0`: PostgreSQL 15 fails where a window ends by its count and has a subquery. */
-const SCANNED_MAX = 1_000
 /** Frames that one statement reads, and their bytes at most, the first aside. */
 export const FRAMES_MAX = 200
 const FRAMES_BYTES_MAX = 1024 * 1024
@@ -13,11 +12,11 @@ const FRAMES_BYTES_MAX = 1024 * 1024
 /** The run of the session with head `h`, if it has a row. Parameter: $1 project. */
 const runOf = (h: string) => `
       SELECT r.owner, r.taken_at, r.wake_at, l.ends_at, coalesce(r.owner IS NOT NULL AND l.ends_at > clock_timestamp(), false) AS is_leased,
-        (SELECT count(*) FROM session_inbox i WHERE i.project_id = $1 AND i.session_id = ${h}.session_id
-          AND i.withdrawn_at IS NULL AND (i.expires_at IS NULL OR i.expires_at > clock_timestamp())) AS pending,
+        (SELECT count(*) FROM session_inbox i
+          WHERE i.project_id = $1 AND i.session_id = ${h}.session_id AND ${isPendingText('i')}) AS pending,
         CASE WHEN r.open_requests = 0 THEN 0 ELSE (
-          SELECT count(*) FROM session_requests q WHERE q.project_id = $1 AND q.session_id = ${h}.session_id
-            AND q.decision IS NULL AND (q.expires_at IS NULL OR q.expires_at > clock_timestamp())) END AS open_requests
+          SELECT count(*) FROM session_requests q
+          WHERE q.project_id = $1 AND q.session_id = ${h}.session_id AND ${isOpenText('q')}) END AS open_requests
       FROM session_runs r CROSS JOIN LATERAL (SELECT ${leaseEndText('r', h)} AS ends_at) l
       WHERE r.project_id = $1 AND r.session_id = ${h}.session_id`
 
@@ -36,62 +35,44 @@ export function runJson(h: string): string {
 
 const STATES = {
   running: {
-    which: 'r.owner IS NOT NULL',
-    since: 'r.taken_at',
-    may: '(r.progress OR r.expires_at > now())',
+    which: 't.owner IS NOT NULL',
+    since: 't.taken_at',
+    may: '(t.progress OR t.expires_at > now())',
     holds: 'r.is_leased',
   },
   waiting: {
-    which: 'r.open_requests > 0',
-    since: 'r.waiting_since',
+    which: 't.open_requests > 0',
+    since: 't.waiting_since',
     may: 'true',
     holds: 'r.open_requests > 0',
   },
   queued: {
-    which: 'r.wake_at IS NOT NULL AND greatest(r.wake_at, r.expires_at) <= now()',
-    since: 'greatest(r.wake_at, r.expires_at)',
+    which: 't.wake_at IS NOT NULL AND greatest(t.wake_at, t.expires_at) <= now()',
+    since: 'greatest(t.wake_at, t.expires_at)',
     may: 'true',
     holds: 'NOT r.is_leased AND r.pending > 0',
   },
 } as const
 
-export type RunState = keyof typeof STATES
-
 /**
- * Sessions in a state, the latest first. Parameters: $1 project, $2 time and $3 session to begin after, $4 how many, $5 what
- * configs contain, or null, $6 the only sessions to look at if it is \`narrowed\`. Rows: session_id, since, run (null: only looked at).
+ * Sessions in a state, the latest first. After the parameters of a page: $5 what configs contain, or null, and, if it is
+ * narrow, $6 the only sessions. Items: session_id, since, run.
  */
-function listOf(state: RunState, narrowed: boolean): Statement {
+export function listRuns(state: keyof typeof STATES, is_narrow: boolean): Statement {
   const { which, since, may, holds } = STATES[state]
-  return (narrowed ? planned : prepared)(
-    `list_runs_${state}${narrowed ? '_narrowed' : ''}`,
-    `
-SELECT o.session_id, ${timestampText('o.since')} AS since,
-  CASE WHEN o.is_shown THEN (SELECT ${jsonOf('r', 'h')} FROM (${runOf('h')}) r WHERE ${holds}) END AS run
-FROM (
-  SELECT o.*, count(*) FILTER (WHERE o.is_shown) OVER (ORDER BY o.since DESC, o.session_id DESC) AS shown
-  FROM (
-    SELECT o.session_id, o.since, o.may AND ($5::jsonb IS NULL OR EXISTS (
-      SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = o.session_id AND s.configs @> $5::jsonb)) AS is_shown
-    FROM (
-      SELECT r.session_id, ${since} AS since, ${may} AS may FROM session_runs r
-      WHERE r.project_id = $1 AND ${narrowed ? 'r.session_id = ANY ($6::uuid[]) AND ' : ''}${which} AND (${since}, r.session_id) < ($2::timestamptz, $3::uuid)
-      ORDER BY ${since} DESC, r.session_id DESC LIMIT ${SCANNED_MAX}
-    ) o
-  ) o
-) o JOIN session_heads h ON h.project_id = $1 AND h.session_id = o.session_id
-WHERE o.shown + 0 <= $4::int ORDER BY o.since DESC, o.session_id DESC`,
-  )
+  const run = `FROM session_heads h CROSS JOIN LATERAL (${runOf('h')}) r WHERE h.project_id = $1 AND h.session_id = t.session_id`
+  const list = {
+    table: 'session_runs',
+    which: `${is_narrow ? 't.session_id = ANY ($6::uuid[]) AND ' : ''}${which}`,
+    at: since,
+    id: 't.session_id',
+    shows: `${may} AND ($5::jsonb IS NULL OR EXISTS (
+      SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = t.session_id AND s.configs @> $5::jsonb)) AND EXISTS (SELECT ${run} AND ${holds})`,
+    json: `(SELECT concat('{"session_id":"', t.session_id, '","since":"', ${timestampText('t.listed_at')}, '","run":', ${jsonOf('r', 'h')}, '}') ${run})`,
+    is_narrow,
+  }
+  return scannedList(`list_runs_${state}${is_narrow ? '_narrowed' : ''}`, list, 'desc')
 }
-
-const listsOf = (narrowed: boolean): Readonly<Record<RunState, Statement>> => ({
-  running: listOf('running', narrowed),
-  waiting: listOf('waiting', narrowed),
-  queued: listOf('queued', narrowed),
-})
-
-export const LIST_RUNS = listsOf(false)
-export const LIST_NARROWED_RUNS = listsOf(true)
 
 /** The sessions of a user, or below another session, that have a run. Parameters: $1 project, $2 the user's identifier, or the session. Rows: session_id. */
 export const FIND_RUNS = {
@@ -111,8 +92,6 @@ WHERE u.project_id = $1 AND u.identifier = $2`,
 SELECT r.session_id FROM below b JOIN session_runs r ON r.project_id = $1 AND r.session_id = b.id`,
   ),
 } as const
-
-export const RUNS_SCANNED_MAX = SCANNED_MAX
 
 /**
  * What happened in a session's run after a place, in order: inputs and requests as they are now, and the lease. Parameters:

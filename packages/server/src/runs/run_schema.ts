@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type FactsOf, type MessageFormat, mayReferToBlobs } from '@annals/messages'
-import { ExactNumber, memberObjects, memberSlice, memberTexts, parseJson } from '@annals/messages/json'
+import type { FactsOf } from '@annals/messages'
+import { canonicalJson, ExactNumber, memberObjects, memberTexts, parseJson } from '@annals/messages/json'
 import Type, { type Static } from '#typebox'
 import {
   Between,
@@ -16,12 +16,11 @@ import {
 } from '../contract/schema.js'
 import { AnnalsError, invalidRequest } from '../errors.js'
 import { type TakeBody, whole } from '../http/request/read_body.js'
-import { checkObjectBytes } from '../http/request/validate.js'
+import { checkObjectBytes, timeInUtc } from '../http/request/validate.js'
 import { newId } from '../ids.js'
 import { OBJECT_BYTES_MAX } from '../limits.js'
 import type { BlobPlace } from '../log/append/append_request.js'
-import { referencesIn } from '../log/append/blob_places.js'
-import { messageEntry, refuseReservedType } from '../log/append_bodies.js'
+import { takeEntry } from '../log/append_bodies.js'
 import { EntryKey, EventData, EventType, Fence, Seq } from '../log/event_schema.js'
 import { MessageFormat as Format, MessageBlob, MessageMeta } from '../log/message_schema.js'
 
@@ -314,15 +313,9 @@ export const RunItem = Type.Object({
   run: Type.Ref('Run'),
 })
 
-const TIME = /^(?!0000)\d{4}-/
-
 /** A time as the database reads it. @throws AnnalsError invalid_request */
-function timeOf(place: string, text: string | undefined): string | null {
-  if (text === undefined) return null
-  const ms = TIME.test(text) ? Date.parse(text.replace(/:60/, ':59')) : Number.NaN
-  if (Number.isNaN(ms)) throw invalidRequest(`${place} must be a time such as 2026-11-26T09:30:00Z.`)
-  return text
-}
+const timeOf = (place: string, text: string | undefined) =>
+  text === undefined ? null : timeInUtc(place, text)
 
 interface TakenInput {
   id: string
@@ -330,121 +323,76 @@ interface TakenInput {
   json: string
   bytes: number
   /** Blobs that it refers to. */
-  blobs: BlobPlace[]
+  blobs: readonly BlobPlace[]
 }
 
 /** What is stored for an input: an entry to be, with its id. */
 const takeInput: TakeBody<AddInputBody, TakenInput> = (body, text, bytes, factsOf?: FactsOf) => {
-  const members = memberTexts(text)
-  const id = body.id?.toLowerCase() ?? newId()
-  const times = {
+  const entry = takeEntry(body, memberTexts(text), bytes, '', factsOf)
+  const { id, kind, type, key, role, format, tokens, data, meta, references: blobs = [] } = entry
+  const json = JSON.stringify({
+    ...{ id, mode: body.mode, kind, type, key, role, format, bytes, tokens },
+    blobs: [...new Set(blobs.map(({ sha256 }) => sha256))].sort(),
     not_before: timeOf('/not_before', body.not_before),
     expires_at: timeOf('/expires_at', body.expires_at),
-  }
-  const [place, value] = body.kind === 'event' ? ['/data', body.data] : ['/blob', body.blob]
-  const blobs = (mayReferToBlobs(text) && referencesIn(value, place)) || []
-  const hashes = [...new Set(blobs.map(({ sha256 }) => sha256))].sort()
-  const same = { id, mode: body.mode, kind: body.kind, key: body.key ?? null, bytes, blobs: hashes, ...times }
-  if (body.kind === 'event') {
-    refuseReservedType(body.type, '')
-    const json = JSON.stringify({ ...same, type: body.type, tokens: 0 })
-    return { id, bytes, blobs, json: `${json.slice(0, -1)},"data":${members.get('data')}}` }
-  }
-  checkObjectBytes('/meta', body.meta, text)
-  const { format = 'openai' } = body
-  const blob = members.get('blob')!
-  const { role, tokens } = messageEntry(format as MessageFormat, blob, body.blob, id, '/blob', factsOf)
-  const meta = members.get('meta')
-  const json = JSON.stringify({ ...same, role, format, tokens })
-  return {
-    id,
-    bytes,
-    blobs,
-    json: `${json.slice(0, -1)},"data":${blob},"meta":${meta === undefined || meta === 'null' ? '{}' : meta}}`,
-  }
-}
-
-/** RFC 8785: members in the order of their names in UTF-16, numbers and strings as ECMAScript writes them. */
-export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`).join(',')}}`
-}
-
-/** The first number in a value that no double holds, by its digits. */
-function inexactNumber(value: unknown): string | undefined {
-  if (value instanceof ExactNumber) return value.digits
-  if (typeof value !== 'object' || value === null) return undefined
-  for (const member of Object.values(value)) {
-    const found = inexactNumber(member)
-    if (found !== undefined) return found
-  }
-  return undefined
+  })
+  return { id, bytes, blobs, json: `${json.slice(0, -1)},"data":${data},"meta":${meta}}` }
 }
 
 /**
  * RFC 8785 takes numbers for doubles, so two calls that differ beyond that would have one digest: such a number is
  * refused, and has to be sent as a string. @throws AnnalsError invalid_request
  */
-function refuseInexact(text: string): void {
-  const digits = inexactNumber(parseJson(text))
-  if (digits !== undefined)
+function digestOfCall(text: string): string {
+  const canonical = canonicalJson(parseJson(text))
+  if (canonical instanceof ExactNumber)
     throw invalidRequest(
-      `/call has the number ${digits.slice(0, 40)}, which RFC 8785 cannot hold exactly. Send it as a string.`,
+      `/call has the number ${canonical.digits.slice(0, 40)}, which RFC 8785 cannot hold exactly. Send it as a string.`,
     )
+  return createHash('sha256').update(canonical).digest('hex')
+}
+
+/** @throws AnnalsError payload_too_large */
+function refuseLong(bytes: number, what: string): void {
+  if (bytes > OBJECT_BYTES_MAX)
+    throw new AnnalsError(
+      'payload_too_large',
+      `${what} may have ${OBJECT_BYTES_MAX} bytes; there are ${bytes}.`,
+    )
+}
+
+/** The members of an object with these names, as they were sent. */
+function membersOf(members: ReadonlyMap<string, string>, ...names: string[]): string[] {
+  return names.flatMap((name) => (members.has(name) ? `"${name}":${members.get(name)}` : []))
 }
 
 /** The JSON that OPEN_REQUEST takes, and the request's id. */
-const takeRequest: TakeBody<OpenRequestBody, { id: string; json: string; bytes: number }> = (
-  body,
-  text,
-  bytes,
-) => {
-  if (bytes > OBJECT_BYTES_MAX)
-    throw new AnnalsError(
-      'payload_too_large',
-      `A request may have ${OBJECT_BYTES_MAX} bytes; this one has ${bytes}.`,
-    )
-  const { call } = body
+const takeRequest: TakeBody<OpenRequestBody, { json: string; bytes: number }> = (body, text, bytes) => {
+  refuseLong(bytes, 'A request')
   const members = memberTexts(text)
-  if (body.kind === 'question' && call)
+  if (body.kind === 'question' && body.call)
     throw invalidRequest('/call belongs to an approval, not to a question.')
-  if (call) {
-    const { from, to } = memberSlice(text, 'call')!
-    refuseInexact(text.slice(from, to))
-  }
-  const id = body.id?.toLowerCase() ?? newId()
-  const call_sha256 = call ? createHash('sha256').update(canonicalJson(call)).digest('hex') : null
-  const shown = ['kind', 'call', 'text', 'options'].flatMap((name) =>
-    members.has(name) ? `"${name}":${members.get(name)}` : [],
-  )
-  const expires_at = timeOf('/expires_at', body.expires_at)
-  const json = JSON.stringify({ id, event_id: newId(), call_sha256, expires_at })
-  return { id, bytes, json: `${json.slice(0, -1)},"body":{${shown.join(',')}}}` }
-}
-
-interface Resolution {
-  decision: string
-  answer?: unknown
+  const json = JSON.stringify({
+    id: body.id?.toLowerCase() ?? newId(),
+    event_id: newId(),
+    call_sha256: body.call ? digestOfCall(members.get('call')!) : null,
+    expires_at: timeOf('/expires_at', body.expires_at),
+  })
+  const asked = membersOf(members, 'kind', 'call', 'text', 'options').join(',')
+  return { bytes, json: `${json.slice(0, -1)},"body":{${asked}}}` }
 }
 
 /** The members of one resolution for RESOLVE_REQUESTS, without the id of its request. */
-function resolutionJson(body: Resolution, members: ReadonlyMap<string, string>, place: string): string {
-  if ((body.decision === 'answer') !== (body.answer !== undefined))
+function resolutionJson(
+  { decision, answer }: Static<typeof ResolveRequestBody>,
+  members: ReadonlyMap<string, string>,
+  place: string,
+): string {
+  if ((decision === 'answer') !== (answer !== undefined))
     throw invalidRequest(`${place}/answer goes with the decision "answer", and with no other.`)
-  const more = ['decision', 'answer', 'by', 'call_sha256'].flatMap((name) =>
-    members.has(name) ? `,"${name}":${members.get(name)}` : [],
+  return [`"event_id":"${newId()}"`, ...membersOf(members, 'decision', 'answer', 'by', 'call_sha256')].join(
+    ',',
   )
-  return `"event_id":"${newId()}"${more.join('')}`
-}
-
-function refuseLong(bytes: number): void {
-  if (bytes > OBJECT_BYTES_MAX)
-    throw new AnnalsError(
-      'payload_too_large',
-      `Resolutions may have ${OBJECT_BYTES_MAX} bytes together; these have ${bytes}.`,
-    )
 }
 
 interface TakenResolutions {
@@ -454,7 +402,7 @@ interface TakenResolutions {
 }
 
 const takeResolution: TakeBody<Static<typeof ResolveRequestBody>, TakenResolutions> = (body, text, bytes) => {
-  refuseLong(bytes)
+  refuseLong(bytes, 'Resolutions')
   return { resolutions: [{ members: resolutionJson(body, memberTexts(text), '') }], bytes }
 }
 
@@ -463,7 +411,7 @@ const takeResolutions: TakeBody<Static<typeof ResolveRequestsBody>, TakenResolut
   text,
   bytes,
 ) => {
-  refuseLong(bytes)
+  refuseLong(bytes, 'Resolutions')
   const objects = memberObjects(text, 'resolutions')
   const seen = new Set<string>()
   const resolutions = body.resolutions.map((one, index) => {

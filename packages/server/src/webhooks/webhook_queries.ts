@@ -1,6 +1,7 @@
 import { timestampText } from '../lists/resource_json.js'
 import { planned, prepared } from '../postgres/statement.js'
-import { inputJson, isPendingText } from '../runs/inbox_queries.js'
+import { inputJson } from '../runs/inbox_queries.js'
+import { isPendingText } from '../runs/lease_queries.js'
 import { REQUEST_TYPE } from '../runs/request_queries.js'
 
 /** Webhooks: see migrations/0020_webhooks.sql. Parameters of each: $1 project. */

@@ -2,16 +2,19 @@ import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AnnalsError } from '../../errors.js'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../limits.js'
-import type { ListPosition } from '../../lists/listed.js'
 import {
+  BEFORE_ALL,
   type FilteredList,
   filteredList,
   type Listed,
+  type ListPosition,
   PIECE_READ_BYTES,
   pagesOf,
   readList,
 } from '../../lists/listed.js'
 import { jsonList } from '../../lists/resource_json.js'
+import type { Parameter } from '../../postgres/database.js'
+import type { Statement } from '../../postgres/statement.js'
 import { answer, listReadBytes, sendChunks } from './answer.js'
 
 const SEPARATOR = '|'
@@ -80,6 +83,27 @@ export async function answerPage(
     length += json.length
   }
   if (length > JOINED_LENGTH_MAX) return sendChunks(reply, jsonList('{"items":[', [items], end))
+  return answer(reply, `{"items":[${items.join(',')}${end}`)
+}
+
+/** Answers with a page of a scanned list, and tells what is shown. `more`: its parameters from $5 on. */
+export async function answerScannedList(
+  { database, project_id }: FastifyRequest,
+  reply: FastifyReply,
+  cursors: Cursors,
+  { cursor, limit = PAGE_LIMIT_DEFAULT, time_desc = false }: PageQuery,
+  statement: Statement,
+  more: Parameter[],
+  shows: (items: string[]) => void,
+): Promise<FastifyReply> {
+  const { created_at, id } = readListCursor(cursors, cursor) ?? BEFORE_ALL[time_desc ? 'desc' : 'asc']
+  const rows = await database.query(statement, [project_id, created_at, id, limit, ...more])
+  const items = rows.flatMap(({ json }) => json ?? [])
+  const next = rows[items.length]
+  const last = next?.is_passed === 't' ? next : rows[items.length - 1]
+  shows(items)
+  const next_cursor = next ? writeListCursor(cursors, { created_at: last!.created_at!, id: last!.id! }) : ''
+  const end = `],"has_more":${next !== undefined},"next_cursor":"${next_cursor}"}`
   return answer(reply, `{"items":[${items.join(',')}${end}`)
 }
 

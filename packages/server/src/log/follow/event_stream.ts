@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { lacksBytes } from '@annals/messages'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { holdTail } from '../../access/reach.js'
@@ -40,7 +39,7 @@ export async function streamTail(
 ): Promise<void> {
   const subscription = parts.feed.subscribe(tail.project_id, tail.session_id, tail.seen.seq)
   return openStream(parts, request, reply, subscription, () =>
-    follow(reply, parts.database, subscription, tail),
+    follow(request, subscription, entriesOf(reply, parts.database, subscription, tail)),
   )
 }
 
@@ -116,50 +115,69 @@ function renewBefore({ grant }: FastifyRequest, subscription: Subscription) {
   }
 }
 
+/** A tail that meets these has no more to show; its client gets the error when it resumes. */
+const OVER: ReadonlySet<unknown> = new Set(['session_not_found', 'seq_ahead', 'log_diverged'])
+
 /**
- * Reads what is there, waits for more, and so on, until the subscription ends, the session is deleted, or its log is no
- * longer the one of which entries were sent, as after a restore: the client gets the error when it resumes.
+ * Sends what is there, waits for more, and so on, until the subscription ends, the session is deleted, or its log is no
+ * longer the one of which entries were sent, as after a restore. `send` returns in how many ms it has to be called again
+ * even if nothing changes; undefined: never.
  */
-async function follow(
+export async function follow(
+  request: FastifyRequest,
+  subscription: Subscription,
+  send: () => Promise<number | undefined>,
+): Promise<void> {
+  const { memory } = request
+  while (!subscription.ended) {
+    let again_ms: number | undefined
+    try {
+      await memory.hold(logReadBytes(request))
+      again_ms = await send()
+    } catch (error) {
+      const { error: name } = error instanceof AnnalsError ? error : { error: undefined }
+      if (OVER.has(name)) return
+      if (name !== 'unavailable' && name !== 'overloaded') throw error
+      again_ms = RETRY_PAUSE_MS
+    }
+    memory.keep(0)
+    await subscription.changed(again_ms)
+  }
+}
+
+/** Sends the entries that are there beyond those that were sent. */
+function entriesOf(
   reply: FastifyReply,
   database: Queryable,
   subscription: Subscription,
   tail: TailRequest,
-): Promise<void> {
+): () => Promise<undefined> {
   const { raw, request } = reply
-  const { memory } = request
+  const { project_id, session_id, kind, type } = tail
   let { seen } = tail
-  while (!subscription.ended) {
-    try {
-      const { project_id, session_id, kind, type } = tail
-      const session = { project_id, session_id }
-      const log = new LogReader(database, session, seen, () => !subscription.ended)
-      const range = { above_seq: seen.seq, below_seq: UNLIMITED }
-      const page = { kind, type, ...range, time_desc: false, limit: UNLIMITED }
-      await memory.hold(logReadBytes(request))
-      for await (const entries of log.read('item', page)) {
-        request.shows?.([session_id])
-        await write(reply, entries, subscription)
-        if (subscription.ended) return
-        const { seq, created_at } = entries.at(-1)!
-        seen = { seq, created_at }
-        subscription.seen_seq = seq
-      }
-      // Entries that the filter rejected need not be read again. The client notices, too, if a restore takes them away.
-      const is_behind = seen.seq < log.last_seq
-      if (is_behind) seen = await log.positionOf(log.last_seq)
-      subscription.seen_seq = seen.seq
-      memory.keep(0)
-      if (is_behind && !raw.write(`id: ${writePosition(seen)}\n\n`)) await drained(raw, subscription)
-    } catch (error) {
-      const { error: name } = error instanceof AnnalsError ? error : { error: undefined }
-      if (name === 'session_not_found' || name === 'seq_ahead' || name === 'log_diverged') return
-      if (name !== 'unavailable' && name !== 'overloaded') throw error
-      memory.keep(0)
-      await sleep(RETRY_PAUSE_MS)
-      continue
+  return async () => {
+    const log = new LogReader(database, { project_id, session_id }, seen, () => !subscription.ended)
+    const range = { above_seq: seen.seq, below_seq: UNLIMITED }
+    for await (const entries of log.read('item', {
+      kind,
+      type,
+      ...range,
+      time_desc: false,
+      limit: UNLIMITED,
+    })) {
+      request.shows?.([session_id])
+      await write(reply, entries, subscription)
+      if (subscription.ended) return
+      const { seq, created_at } = entries.at(-1)!
+      seen = { seq, created_at }
+      subscription.seen_seq = seq
     }
-    await subscription.changed()
+    // Entries that the filter rejected need not be read again. The client notices, too, if a restore takes them away.
+    const is_behind = seen.seq < log.last_seq
+    if (is_behind) seen = await log.positionOf(log.last_seq)
+    subscription.seen_seq = seen.seq
+    request.memory.keep(0)
+    if (is_behind && !raw.write(`id: ${writePosition(seen)}\n\n`)) await drained(raw, subscription)
   }
 }
 

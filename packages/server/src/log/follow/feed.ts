@@ -134,12 +134,14 @@ export class Subscription {
     private readonly onClose: () => void,
   ) {}
 
-  /** Resolves when the log may have grown since the last call, or when the subscription has ended. */
-  async changed(): Promise<void> {
+  /** Resolves when the log may have grown since the last call, when the subscription has ended, or after `within_ms`. */
+  async changed(within_ms?: number): Promise<void> {
     if (!this.woken && !this.ended) {
+      const timer = within_ms === undefined ? undefined : setTimeout(() => this.wake(), within_ms)
       await new Promise<void>((resolve) => {
         this.resume = resolve
       })
+      clearTimeout(timer)
     }
     this.woken = false
     this.resume = undefined

@@ -1,12 +1,7 @@
 import type { FastifyReply } from 'fastify'
-import type { Feed } from '../log/follow/feed.js'
-import type { UsageDirectory } from '../projects/usage.js'
-import { refuseTail } from '../projects/within_quotas.js'
-
-export interface PollParts {
-  feed: Feed
-  usage: UsageDirectory
-}
+import type { UsageDirectory } from '../../projects/usage.js'
+import { refuseTail } from '../../projects/within_quotas.js'
+import type { Feed } from './feed.js'
 
 /** Between two tries that found what they asked for held by somebody else for a moment. */
 const SHORT_PAUSE_MS = 20
@@ -24,7 +19,7 @@ export interface Tried<T> {
  * the last answer when the client is gone or the service stops.
  */
 export async function longPoll<T>(
-  { feed, usage }: PollParts,
+  { feed, usage }: { feed: Feed; usage: UsageDirectory },
   reply: FastifyReply,
   { name, wait_ms }: { name: string; wait_ms: number },
   attempt: () => Promise<Tried<T>>,
@@ -43,10 +38,7 @@ export async function longPoll<T>(
       const left_ms = deadline - performance.now()
       if (tried.again_ms === undefined || left_ms <= 0 || subscription.ended) return tried.answer
       if (wait_ms === 0 && tried.again_ms !== 0) return tried.answer
-      const pause_ms = Math.min(left_ms, Math.max(tried.again_ms ?? left_ms, SHORT_PAUSE_MS))
-      const timer = setTimeout(() => subscription.wake(), pause_ms)
-      await subscription.changed()
-      clearTimeout(timer)
+      await subscription.changed(Math.min(left_ms, Math.max(tried.again_ms ?? left_ms, SHORT_PAUSE_MS)))
     }
   } finally {
     reply.raw.off('close', onClose)

@@ -1,0 +1,56 @@
+import { PIECE_BYTES_MAX } from '../limits.js'
+import { composedOnce, planned, type Statement } from '../postgres/statement.js'
+import { timestampText } from './resource_json.js'
+
+/** Rows that one page looks at: with a rare filter it may be shorter than asked for, but none takes long. */
+export const SCANNED_MAX = 1_000
+
+/** A list of which any row may be left out, in the order of an index. SQL about a row calls it `t`. */
+export interface ScannedList {
+  table: string
+  /** Which rows are looked at, with parameters from $5 on. */
+  which: string
+  /** The time by which they are ordered, and the id that breaks ties. */
+  at: string
+  id: string
+  /** Whether a row is on the page, with parameters from $5 on. */
+  shows: string
+  json: string
+  /** How large that is, if it may be large. */
+  bytes?: string
+  /** Its parameters name the few rows that are looked at, so it is planned for them. */
+  is_narrow?: boolean
+}
+
+/**
+ * A page of such a list. Parameters: $1 project, $2 time and $3 id to begin after, $4 how many. Rows: json, created_at and
+ * id, by which the list goes on. If there may be more, a row without json follows: the next one of the list, or, if
+ * `is_passed`, the last one that was looked at.
+ */
+export function scannedList(name: string, list: ScannedList, direction: 'asc' | 'desc'): Statement {
+  const { table, which, at, id, shows, json, bytes = '0', is_narrow = false } = list
+  const order = `ORDER BY t.listed_at ${direction}, t.listed_id ${direction}`
+  const rows = `FROM ${table} t
+      WHERE t.project_id = $1 AND ${which} AND (${at}, ${id}) ${direction === 'asc' ? '>' : '<'} ($2::timestamptz, $3::uuid)
+      ORDER BY ${at} ${direction}, ${id} ${direction}`
+  const compose = () => `
+WITH page AS MATERIALIZED (
+  SELECT t.*, row_number() OVER (${order}) AS nth, sum(${bytes}) OVER (${order}) - ${bytes} AS before
+  FROM (
+    SELECT t.* FROM (
+      SELECT t.*, ${at} AS listed_at, ${id} AS listed_id ${rows} LIMIT ${SCANNED_MAX}
+    ) t WHERE ${shows} ${order} LIMIT $4::int + 1
+  ) t
+)
+(SELECT CASE WHEN t.nth <= $4::int AND t.before < ${PIECE_BYTES_MAX} THEN ${json} END AS json,
+  ${timestampText('t.listed_at')} AS created_at, t.listed_id AS id, false AS is_passed
+FROM page t ${order})
+UNION ALL
+SELECT NULL, ${timestampText('t.listed_at')}, t.listed_id, true
+FROM (
+  SELECT ${at} AS listed_at, ${id} AS listed_id ${rows} LIMIT 1 OFFSET ${SCANNED_MAX - 1}
+) t
+WHERE (SELECT count(*) FROM page) <= $4::int`
+  const full_name = `${name}_${direction}`
+  return is_narrow ? planned(full_name, compose()) : composedOnce(full_name, compose)
+}
