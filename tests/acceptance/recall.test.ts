@@ -29,7 +29,7 @@ interface Answer {
 
 const service = useSharedService()
 const searching: Project[] = []
-beforeAll(async () => void searching.push(...(await newSearchingProjects(service, 9))))
+beforeAll(async () => void searching.push(...(await newSearchingProjects(service, 10))))
 
 /** A project with sessions, each a list of what its user and its assistant say in turns. */
 async function projectWith(sessions: Record<string, string[]>, users: Record<string, string> = {}) {
@@ -228,6 +228,35 @@ describe('a question', () => {
       }
     }
     await fc.assert(fc.asyncProperty(anyQuestion, check), { numRuns: 60 })
+  })
+
+  it('that stands word for word in an entry finds it before entries that have the words elsewhere', async () => {
+    const WORDS = ['amber', 'basalt', 'cobalt', 'dune', 'ember', 'fjord']
+    const anyPhrase = fc.uniqueArray(fc.constantFrom(...WORDS), { minLength: 2, maxLength: 4 })
+    const phrases = fc.sample(anyPhrase, 6)
+    const sessions: Record<string, string[]> = {}
+    for (const [at, phrase] of phrases.entries()) {
+      sessions[`said ${at}`] = [
+        `We spoke of ${phrase.join(' ')} for a long while yesterday, and of much else.`,
+      ]
+      // The same words, more often and in less text, but never one after the other.
+      const loose = phrase.toReversed().map((word) => `${word} ${word}`)
+      sessions[`loose ${at}`] = Array(3).fill(loose.join(' '))
+    }
+    const { api, ids } = await projectWith(sessions)
+    for (const [at, phrase] of phrases.entries()) {
+      const q = phrase.join(' ')
+      const isSaid = (text: string) => text.includes(q)
+      const found = (await ask(api, q, { limit: 50 })).items
+      const order = found.map(({ entries }) => isSaid(entries[0]!.snippet.text))
+      expect(order, q).toEqual(order.toSorted((a, b) => Number(b) - Number(a)))
+      expect(found.map(({ session_id }) => session_id)).toContain(ids[`said ${at}`])
+      const query = { limit: 50, group: 'entry' }
+      const entries = (await ask(api, q, query)).items as unknown as Entry[]
+      const ofEntries = entries.map(({ snippet }) => isSaid(snippet.text))
+      expect(ofEntries, q).toEqual(ofEntries.toSorted((a, b) => Number(b) - Number(a)))
+      expect(ofEntries[0], q).toBe(true)
+    }
   })
 
   it('is answered by what an older version indexed once that is written anew, beside searches by words', async () => {

@@ -10,6 +10,8 @@ export interface TextOfEntry {
   snippet: Snippet
   /** How near the words of the question stand to each other, in their order: 1 if each follows the one before it. */
   nearness: number
+  /** Whether all of them, two or more, follow each other as they were asked for. */
+  is_phrase: boolean
 }
 
 /** What a text has of a question; undefined if it has not all that is in quotes, or something that is excluded. */
@@ -40,7 +42,19 @@ export function readText(
       hits.push({ term, start, end })
     }
   }
-  return { snippet: cutSnippet(text, hits), nearness: nearnessOf(places) }
+  const is_phrase = hasPhrase(
+    words.map(({ text }) => text),
+    asked.map(({ word }) => word),
+  )
+  return { snippet: cutSnippet(text, hits), nearness: nearnessOf(places), is_phrase }
+}
+
+/** A question has few words, so each place of the first one costs little. */
+function hasPhrase(words: readonly string[], phrase: readonly string[]): boolean {
+  if (phrase.length < 2) return false
+  for (let at = words.indexOf(phrase[0]!); at >= 0; at = words.indexOf(phrase[0]!, at + 1))
+    if (phrase.every((word, index) => words[at + index] === word)) return true
+  return false
 }
 
 /** `places`: by word of the question, where it stands, ascending. */

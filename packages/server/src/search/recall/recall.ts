@@ -51,6 +51,8 @@ export interface ShownEntry extends ReadEntry, Told {
 
 export interface RecalledEntry extends ShownEntry {
   score: number
+  /** Has the words of the question as they were asked for, one after the other. */
+  is_phrase: boolean
   before?: ShownEntry
   after?: ShownEntry
 }
@@ -173,7 +175,7 @@ function placeOf({ session_id, seq }: { session_id: string; seq: number }): stri
   return `${session_id} ${seq}`
 }
 
-/** Those that are there and have what is in quotes, with their texts; near words first among equals. */
+/** Those that are there and have what is in quotes, with their texts: the question as a phrase first, then near words among equals. */
 async function withTexts(
   { search, question, textsOf }: Asking,
   chosen: readonly Place[],
@@ -196,9 +198,17 @@ async function withTexts(
     if (!text) return []
     const age = newest === oldest ? 0 : (newest - times[index]!) / (newest - oldest)
     const score = scores.get(placeOf(entry))! * (1 + SCORE.near * text.nearness) * (1 - SCORE.old * age)
-    return [{ ...entry, snippet: text.snippet, is_tool_result: text.is_tool_result, score }]
+    return [
+      {
+        ...entry,
+        snippet: text.snippet,
+        is_tool_result: text.is_tool_result,
+        score,
+        is_phrase: text.is_phrase,
+      },
+    ]
   })
-  return entries.sort((a, b) => b.score - a.score)
+  return phrasesFirst(entries, ({ is_phrase }) => is_phrase)
 }
 
 function searched({ type, format, data }: ReadEntry): SearchedEntry {
@@ -217,7 +227,14 @@ function sessionsOf({ sessions }: ScoredRuns, entries: readonly RecalledEntry[])
     const gained = read[0]!.score - before
     return [{ session_id, score: score + gained, entries: read.slice(0, ENTRIES_OF_SESSION) }]
   })
-  return found.sort((a, b) => b.score - a.score)
+  return phrasesFirst(found, ({ entries }) => entries[0]!.is_phrase)
+}
+
+/** Best first. Whoever asks with a phrase that was said means it: it goes before loose matches, however many words these have. */
+function phrasesFirst<One extends { score: number }>(all: One[], isPhrase: (one: One) => boolean): One[] {
+  const loose = Math.max(0, ...all.filter((one) => !isPhrase(one)).map(({ score }) => score))
+  for (const one of all) if (isPhrase(one)) one.score += loose
+  return all.sort((a, b) => b.score - a.score)
 }
 
 /** The entries right before and after, where they are not shown themselves. */
