@@ -30,7 +30,7 @@ export interface paths {
         };
         /**
          * Export a session in the format of another tool
-         * @description The whole session as a file, streamed, without the envelope: `atif`, a trajectory of ATIF 1.6; `openai` or `anthropic`, a line `{ "messages" }` as files for fine-tuning have it; `jsonl`, the session and each item of its timeline on a line each. What a format has no form for is counted by kind at the end of the file: in `omitted`, or of a trajectory in `final_metrics.extra.omitted`. If the connection is closed before the end, the file is not complete.
+         * @description The whole session as a file, streamed, without the envelope: `atif`, a trajectory of ATIF 1.6; `openai` or `anthropic`, a line `{ "messages" }` as files for fine-tuning have it; `jsonl`, the session and each item of its timeline on a line each. The end of the file counts, by kind, what the format cannot express: in `omitted`, or of a trajectory in `final_metrics.extra.omitted`. If the connection is closed before the end, the file is not complete.
          */
         get: operations["exportSession"];
         put?: never;
@@ -185,7 +185,7 @@ export interface paths {
         put: operations["renewLease"];
         /**
          * Take a session's lease
-         * @description One runner at a time: the answer's `fence` is greater than all before it, and every write that carries it as `Annals-Fence` is refused once somebody else has taken the lease. All times are the database's. Whoever asks again under the same `owner` gets the lease anew, with a new fence: a retry after a lost answer, or a process that was restarted, does not wait for itself. A lease that has expired stays with its holder until somebody else takes it.
+         * @description One runner at a time: the answer's `fence` is greater than all before it, and every write that carries it as `Annals-Fence` is refused once somebody else has taken the lease. All times are the database's. Asking again under the same `owner` takes the lease anew, with a new fence: a retry after a lost answer, or a process that was restarted, does not wait for itself. A lease that has expired stays with its holder until somebody else takes it.
          */
         post: operations["takeLease"];
         /**
@@ -227,13 +227,13 @@ export interface paths {
         };
         /**
          * Read a session's inbox, or follow its run
-         * @description Inputs in the order in which they came. With `Accept: text/event-stream` the same path streams what happens in the run: `event: input`, `event: lease` and `event: request`, each with the state that it has when it is sent, and `id: <place>`, after which `Last-Event-ID` goes on.
+         * @description Inputs in the order in which they came. With `Accept: text/event-stream` the same path streams what happens in the run: `event: input`, `event: lease` and `event: request`, each with the state that it has when it is sent, and `id: <place>`, which `Last-Event-ID` resumes after.
          */
         get: operations["readInbox"];
         put?: never;
         /**
          * Send input to a session
-         * @description An entry to be: it is checked now as an append would be, and stored beside the log, so that the runner's `If-Match` and prompt cache hold. The runner stores it with `apply` in `POST …/entries`. With an `id`, a retry adds nothing.
+         * @description An entry to come: it is checked like an append and stored beside the log, so that the runner's `If-Match` and prompt cache hold. The runner stores it with `apply` in `POST …/entries`. With an `id`, a retry adds nothing.
          */
         post: operations["addInput"];
         delete?: never;
@@ -439,7 +439,7 @@ export interface paths {
         put?: never;
         /**
          * Copy a session with its log, or fork it
-         * @description The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. With `up_to_seq` it is a fork: the log up to there. `user` and `configs` give it its own. Where more than 2,000 entries or 4 MiB are copied, this is done in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete. If a message's meta changes meanwhile, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` or a `use_uuid` is finished; one without is dropped.
+         * @description The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. With `up_to_seq` it is a fork: the log up to there. `user` and `configs` replace those of the original. More than 2,000 entries or 4 MiB are copied in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete. If a message's meta changes meanwhile, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` or a `use_uuid` is finished; one without is dropped.
          */
         post: operations["copySession"];
         delete?: never;
@@ -566,7 +566,7 @@ export interface paths {
         };
         /**
          * List a session's messages in a format
-         * @description In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. What another format keeps in messages or items of its own, as OpenAI does tool results, makes several items of one message; `ids` and `metas` repeat accordingly. Items of the Responses API that are one turn of the model become one message in a format that has whole turns, under the id and meta of the first. With `fit=true` the page is a list that can be sent, as a context is. With `with_events=true` each event of the session is on exactly one page of a walk: those behind a page's last message are on that page.
+         * @description In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. One message may become several items, as tool results do in OpenAI's format; `ids` and `metas` then repeat. Items of the Responses API that are one turn of the model become one message in a format that has whole turns, under the id and meta of the first. With `fit=true` the page is a list that can be sent, as a context is. With `with_events=true` each event of the session is on exactly one page of a walk: those after a page's last message are on that page.
          */
         get: operations["listMessages"];
         put?: never;
@@ -590,7 +590,7 @@ export interface paths {
         };
         /**
          * Get the messages to send to a model next
-         * @description The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. Where one turn alone is too long, the user's message stays with the newest steps of the turn. A single step that is longer than `max_tokens` is shown all the same. After a compaction, the context begins with its summary, which is never cut off. The list is fit to be sent: calls and results stand where the provider wants them, and `omitted` and `added` say what of the log is not in it, and what is in it that the log has not.
+         * @description The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. If a single turn is too long, its user's message and its newest steps stay. A single step that is longer than `max_tokens` is shown all the same. After a compaction, the context begins with its summary, which is never cut off. The list is fit to be sent: calls and results stand where the provider wants them, and `omitted` and `added` say what of the log is not in it, and what is in it that the log has not.
          */
         get: operations["getContext"];
         put?: never;
@@ -650,7 +650,7 @@ export interface paths {
         };
         /**
          * Read a session's log, or tail it
-         * @description Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. Behind each entry, and behind those that `kind` or `type` left out, a block with nothing but `id: <seq>@<created_at>` follows, so that what an `EventSource` sends as `Last-Event-ID` also tells whether the log is still the same. A position beyond the last seq is refused (`seq_ahead`), and so is one whose entry is another by now (`log_diverged`): both can happen after a restore from a backup. An open tail then ends.
+         * @description Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. After each entry, and after those that `kind` or `type` left out, a block with nothing but `id: <seq>@<created_at>` follows, so that what an `EventSource` sends as `Last-Event-ID` also tells whether the log is still the same. A position beyond the last seq is refused (`seq_ahead`), and so is one whose entry is another by now (`log_diverged`): both can happen after a restore from a backup. An open tail then ends.
          */
         get: operations["readTimeline"];
         put?: never;
@@ -1018,7 +1018,7 @@ export interface paths {
         };
         /**
          * List the project's skills
-         * @description Written ones, and learnt ones of which a statement is active; in order of `created_at`, without their files.
+         * @description Written skills, and learnt ones with an active statement, in order of `created_at`, without their files.
          */
         get: operations["listSkills"];
         put?: never;
@@ -1106,7 +1106,7 @@ export interface paths {
         };
         /**
          * List the skills of a learning space
-         * @description All that were included, and those that it has learnt and of which a statement is active, in order of their `created_at`.
+         * @description Skills that were included, and learnt ones with an active statement, in order of `created_at`.
          */
         get: operations["listSpaceSkills"];
         put?: never;
@@ -1294,7 +1294,7 @@ export interface paths {
         put?: never;
         /**
          * Invite somebody to the project
-         * @description Whoever first signs in with this address, which the issuer must have verified, becomes the member. Nothing is sent.
+         * @description The first person who signs in with this address, verified by the issuer, becomes the member. Nothing is sent.
          */
         post: operations["inviteMember"];
         delete?: never;
@@ -1377,7 +1377,7 @@ export interface paths {
         };
         /**
          * Read what the API key may do
-         * @description Whatever its scopes are.
+         * @description Any key may ask, whatever its scopes are.
          */
         get: operations["getKey"];
         put?: never;
@@ -1921,7 +1921,7 @@ export interface components {
         /** @description With `group=entry`. */
         FoundPage: {
             items: components["schemas"]["FoundEntry"][];
-            /** @description Whether another page follows. Where little is found, a page may be short, or empty, though more follows. A question is answered with one page. */
+            /** @description Whether another page follows. If matches are rare, a page may be short or empty although more follow. A question is answered with one page. */
             has_more: boolean;
             /** @description The `cursor` of the next page; empty on the last page. */
             next_cursor: string;
@@ -1973,7 +1973,7 @@ export interface components {
         FoundSessions: {
             /** @description With `mode=words`, a session has those of its entries that are on this page. */
             items: components["schemas"]["FoundSession"][];
-            /** @description Whether another page follows. Where little is found, a page may be short, or empty, though more follows. A question is answered with one page. */
+            /** @description Whether another page follows. If matches are rare, a page may be short or empty although more follow. A question is answered with one page. */
             has_more: boolean;
             /** @description The `cursor` of the next page; empty on the last page. */
             next_cursor: string;
@@ -2043,12 +2043,12 @@ export interface components {
              */
             mode: "queue" | "steer" | "interrupt";
             /**
-             * @description What became of it. One that was applied is an entry of the log.
+             * @description Its state. Input that was applied is an entry of the log.
              * @enum {string}
              */
             state: "pending" | "withdrawn" | "expired";
             /**
-             * @description What it becomes.
+             * @description The kind of entry that it becomes.
              * @enum {string}
              */
             kind: "event" | "message";
@@ -2156,7 +2156,7 @@ export interface components {
                 /** @description Its arguments: any JSON. */
                 arguments: unknown;
             };
-            /** @description What to ask, for a person. */
+            /** @description The question, for a person to read. */
             text?: string;
             /** @description Answers to choose from. */
             options?: string[];
@@ -2617,7 +2617,7 @@ export interface components {
              * @example fill-forms
              */
             name: string;
-            /** @description What it does and when to use it, from there as well. */
+            /** @description What it does and when to use it, from the same front matter. */
             description: string;
             /**
              * @description `written` by somebody and uploaded, or `learnt` by a learning space.
@@ -2660,7 +2660,7 @@ export interface components {
              * @example fill-forms
              */
             name: string;
-            /** @description What it does and when to use it, from there as well. */
+            /** @description What it does and when to use it, from the same front matter. */
             description: string;
             /**
              * @description `written` by somebody and uploaded, or `learnt` by a learning space.
@@ -2962,7 +2962,7 @@ export interface components {
                 /** @description From the leaf to the root of the Merkle tree. */
                 path: {
                     /**
-                     * @description Where it stands beside what was hashed so far.
+                     * @description On which side of the hash so far it goes.
                      * @enum {string}
                      */
                     side: "left" | "right";
@@ -3080,7 +3080,7 @@ export interface components {
              */
             project_id: string;
             /**
-             * @description The address, of which capital letters count as small ones.
+             * @description The address; letter case does not matter.
              * @example ada@example.com
              */
             email: string;
@@ -5184,7 +5184,7 @@ export interface operations {
                         /** @description Its arguments: any JSON. */
                         arguments: unknown;
                     };
-                    /** @description What to ask, for a person. */
+                    /** @description The question, for a person to read. */
                     text?: string;
                     /** @description Answers to choose from. */
                     options?: string[];
@@ -6499,7 +6499,7 @@ export interface operations {
                                     expire_at: string;
                                 };
                             };
-                            /** @description What of the messages is not in the list. */
+                            /** @description Parts of the messages that were left out. */
                             omitted?: {
                                 /**
                                  * Format: uuid
@@ -6520,7 +6520,7 @@ export interface operations {
                                 /** @example call_1 */
                                 call_id?: string;
                             }[];
-                            /** @description What is in the list that no message has, or that stands elsewhere. */
+                            /** @description What was added to the list, or moved within it. */
                             added?: {
                                 /**
                                  * Format: uuid
@@ -6669,7 +6669,7 @@ export interface operations {
                 max_tokens?: number;
                 /** @description Down to how many it is cut. By default 60 % of `max_tokens`; at most `max_tokens`. */
                 target_tokens?: number;
-                /** @description So many of the newest tool results stay whole; a short text that names seq and size stands for each older one. None: all stay. */
+                /** @description This many of the newest tool results stay whole; a short text with seq and size replaces each older one. None: all stay. */
                 keep_tool_results?: number;
                 /**
                  * @description Names of tools, separated by commas, whose results always stay whole.
@@ -6724,7 +6724,7 @@ export interface operations {
                             cleared_through_seq: number;
                             /** @description The compaction that the context begins with; 0: none. */
                             compaction_seq: number;
-                            /** @description What of the messages is not in the list. */
+                            /** @description Parts of the messages that were left out. */
                             omitted: {
                                 /**
                                  * Format: uuid
@@ -6745,7 +6745,7 @@ export interface operations {
                                 /** @example call_1 */
                                 call_id?: string;
                             }[];
-                            /** @description What is in the list that no message has, or that stands elsewhere. */
+                            /** @description What was added to the list, or moved within it. */
                             added: {
                                 /**
                                  * Format: uuid
@@ -7439,7 +7439,7 @@ export interface operations {
                      * @example 7
                      */
                     after_seq?: number;
-                    /** @description So many of the newest entries that were not retracted. With `type`, or `kind` event, those among the newest 10,000. */
+                    /** @description This many of the newest entries that were not retracted. With `type`, or `kind` event, those among the newest 10,000. */
                     last?: number;
                     /**
                      * @description With `last`: only entries of this kind.
@@ -9696,7 +9696,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description The address, of which capital letters count as small ones.
+                     * @description The address; letter case does not matter.
                      * @example ada@example.com
                      */
                     email: string;

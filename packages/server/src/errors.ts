@@ -66,7 +66,7 @@ const CATALOGUE = {
 
 export type ErrorName = keyof typeof CATALOGUE
 
-/** What an error says unless whoever throws it knows better. */
+/** The default sentence of an error. */
 const SENTENCES = {
   invalid_cursor:
     'Query parameter cursor is damaged or belongs to a query with another order or filter. Start again without a cursor.',
@@ -90,16 +90,14 @@ const SENTENCES = {
   input_not_found: 'There is no such input in the inbox of this session.',
   request_not_found: 'There is no such request in this project.',
   request_timeout: 'The request took too long to arrive. Send it again, faster.',
-  expectation_failed: 'Header expect may be 100-continue, and nothing else.',
+  expectation_failed: 'Header expect must be 100-continue.',
   session_in_space: 'The learning space already learns from this session.',
   user_mismatch:
-    'The learning space belongs to a user, and learns only from sessions of that user; this session is not one of them. Use a space without a user, or one of the user of the session.',
-  statement_revoked:
-    'The statement was revoked, since what it was learnt from was deleted. It cannot be changed.',
-  skill_is_learnt:
-    'A learning space learnt this skill, and it is in that space only. To take it out, retire its statements.',
+    "The learning space learns only from sessions of its own user, and this session is not one of them. Use a space without a user, or a space of the session's user.",
+  statement_revoked: 'The statement was revoked, because its sources were deleted. It cannot be changed.',
+  skill_is_learnt: 'A learning space learnt this skill. To remove it, retire its statements.',
   search_off:
-    'Search is off for this project. The operator switches it on, which indexes what is there: annals project set <name> --search on, or PATCH /admin/v1/projects/{project_id} with {"search":true}.',
+    'Search is off for this project. The operator can switch it on, which indexes the existing entries: annals project set <name> --search on, or PATCH /admin/v1/projects/{project_id} with {"search":true}.',
   unsupported_media_type: 'The body must be JSON, with Content-Type: application/json.',
   idempotency_key_reused:
     'This Idempotency-Key was used for another request. Use a new key for a new request.',
@@ -110,7 +108,7 @@ const SENTENCES = {
 
 type SaidName = keyof typeof SENTENCES
 
-/** For the documentation: what the other errors say, for example. */
+/** Examples of the other errors, for the documentation. */
 const EXAMPLES: Record<Exclude<ErrorName, SaidName>, string> = {
   invalid_json: 'The body is not JSON: Unexpected end of JSON input.',
   invalid_request: 'Query parameter limit must be an integer from 1 to 200.',
@@ -139,9 +137,9 @@ const EXAMPLES: Record<Exclude<ErrorName, SaidName>, string> = {
   resolved:
     'The request was already resolved: approve, by "ada", at 2026-11-26T09:30:00.000000Z. Nothing was changed.',
   not_chained:
-    'Entry 12 has no proof: it was stored before the project had proof switched on, or was copied. Of a copy, ask the original.',
+    'Entry 12 has no proof: it was stored before proof was switched on, or was copied. Ask the original session for the proof of a copied entry.',
   skill_exists: 'There is another skill "fill-forms" of the same owner. Delete it first.',
-  too_many_webhooks: 'A project may have 10 webhooks. Delete one, or have one take more events.',
+  too_many_webhooks: 'A project may have 10 webhooks. Delete one, or add events to an existing one.',
   project_exists: 'There is already a project named "checkout".',
   payload_too_large: 'The body is larger than 1048576 bytes. Send less per request.',
   range_not_satisfiable: 'The blob has 1048576 bytes. Ask for a range that begins within them.',
@@ -149,7 +147,7 @@ const EXAMPLES: Record<Exclude<ErrorName, SaidName>, string> = {
     'This API key may make 100 requests per second. Nothing was done; retry after the time in Retry-After.',
   headers_too_large: 'The request line and the headers are larger than 16384 bytes together. Send less.',
   being_prepared:
-    'This order is being prepared for the project: it was not asked for before. 120,000 sessions are done; retry shortly.',
+    'Sorting by last activity is being built for this project. 120,000 sessions are done; retry shortly.',
 }
 
 export function exampleOf(name: ErrorName): string {
@@ -194,7 +192,7 @@ type Missing = SaidName extends infer Name
     : never
   : never
 
-/** The answer for a resource that does not exist, and for one that belongs to another project. `place`: who named it. */
+/** The answer for a resource that does not exist, and for one of another project. `place`: the field that named it. */
 export function notFound(resource: Missing, place?: string): AnnalsError {
   const name = `${resource}_not_found` as const
   return new AnnalsError(name, place === undefined ? SENTENCES[name] : `${place}: ${SENTENCES[name]}`)

@@ -93,9 +93,9 @@ class Context(TypedDict):
     compaction_seq: int
     """The compaction that the context begins with; 0: none."""
     omitted: list[ContextOmitted]
-    """What of the messages is not in the list."""
+    """Parts of the messages that were left out."""
     added: list[ContextAdded]
-    """What is in the list that no message has, or that stands elsewhere."""
+    """What was added to the list, or moved within it."""
     names: JsonObject
     """Tools whose names the provider does not take: their own names by those in the list. Declare the tools under the latter, and call them by the former."""
     pin: str
@@ -128,7 +128,7 @@ class ContextQuery(TypedDict):
     target_tokens: NotRequired[int | None]
     """Down to how many it is cut. By default 60 % of `max_tokens`; at most `max_tokens`."""
     keep_tool_results: NotRequired[int | None]
-    """So many of the newest tool results stay whole; a short text that names seq and size stands for each older one. None: all stay."""
+    """This many of the newest tool results stay whole; a short text with seq and size replaces each older one. None: all stay."""
     exclude_tools: NotRequired[str | None]
     """Names of tools, separated by commas, whose results always stay whole."""
     clear_tool_inputs: NotRequired[bool | None]
@@ -323,7 +323,7 @@ class FoundPage(TypedDict):
 
     items: list[FoundEntry]
     has_more: bool
-    """Whether another page follows. Where little is found, a page may be short, or empty, though more follows. A question is answered with one page."""
+    """Whether another page follows. If matches are rare, a page may be short or empty although more follow. A question is answered with one page."""
     next_cursor: str
     """The `cursor` of the next page; empty on the last page."""
     terms: NotRequired[list[str]]
@@ -337,7 +337,7 @@ class FoundPage(TypedDict):
 
 
 class FoundPageIndexing(TypedDict):
-    """How far it is with that; null when it is done."""
+    """Progress of building the index; null when it is done."""
 
     sessions_done: int
     sessions: int
@@ -368,7 +368,7 @@ class FoundSessions(TypedDict):
     items: list[FoundSession]
     """With `mode=words`, a session has those of its entries that are on this page."""
     has_more: bool
-    """Whether another page follows. Where little is found, a page may be short, or empty, though more follows. A question is answered with one page."""
+    """Whether another page follows. If matches are rare, a page may be short or empty although more follow. A question is answered with one page."""
     next_cursor: str
     """The `cursor` of the next page; empty on the last page."""
     terms: NotRequired[list[str]]
@@ -382,7 +382,7 @@ class FoundSessions(TypedDict):
 
 
 class FoundSessionsIndexing(TypedDict):
-    """How far it is with that; null when it is done."""
+    """Progress of building the index; null when it is done."""
 
     sessions_done: int
     sessions: int
@@ -415,9 +415,9 @@ class InboxInput(TypedDict):
     mode: Literal["queue", "steer", "interrupt"]
     """What the runner should do: take it up after its turn, during it, or stop for it. The service treats all alike."""
     state: Literal["pending", "withdrawn", "expired"]
-    """What became of it. One that was applied is an entry of the log."""
+    """Its state. Input that was applied is an entry of the log."""
     kind: Literal["event", "message"]
-    """What it becomes."""
+    """The kind of entry that it becomes."""
     type: NotRequired[str]
     """The kind of event, named by the caller."""
     data: NotRequired[JsonObject]
@@ -519,7 +519,7 @@ class ListedSkill(TypedDict):
     name: str
     """Its name, from the front matter of SKILL.md."""
     description: str
-    """What it does and when to use it, from there as well."""
+    """What it does and when to use it, from the same front matter."""
     source: Literal["written", "learnt"]
     """`written` by somebody and uploaded, or `learnt` by a learning space."""
     meta: JsonObject
@@ -536,7 +536,7 @@ class Member(TypedDict):
     project_id: str
     """The project."""
     email: str
-    """The address, of which capital letters count as small ones."""
+    """The address; letter case does not matter."""
     role: Literal["admin", "member", "viewer"] | None
     is_from_group: bool
     """Whether the role comes only from groups that the issuer names. It ends with these."""
@@ -593,9 +593,9 @@ class MessagePage(TypedDict):
     public_urls: NotRequired[JsonObject]
     """By the SHA-256 of the blobs."""
     omitted: NotRequired[list[MessagePageOmitted]]
-    """What of the messages is not in the list."""
+    """Parts of the messages that were left out."""
     added: NotRequired[list[MessagePageAdded]]
-    """What is in the list that no message has, or that stands elsewhere."""
+    """What was added to the list, or moved within it."""
     names: NotRequired[JsonObject]
     """Tools whose names the provider does not take: their own names by those in the list. Declare the tools under the latter, and call them by the former."""
     events: NotRequired[list[SessionEvent]]
@@ -731,7 +731,7 @@ class NewLease(TypedDict):
 
 class NewMember(TypedDict):
     email: str
-    """The address, of which capital letters count as small ones."""
+    """The address; letter case does not matter."""
     role: Literal["admin", "member", "viewer"]
     """`viewer` reads; `member` also writes, answers requests and approves statements; `admin` also erases, and manages keys and members."""
 
@@ -799,7 +799,7 @@ class NewRequest(TypedDict):
     """An id for the request. It makes a retry safe."""
     call: NotRequired[AskedCall]
     text: NotRequired[str]
-    """What to ask, for a person."""
+    """The question, for a person to read."""
     options: NotRequired[list[str]]
     """Answers to choose from."""
     expires_at: NotRequired[str]
@@ -906,7 +906,7 @@ class ProofAnchorLeaf(TypedDict):
 
 class ProofAnchorPath(TypedDict):
     side: Literal["left", "right"]
-    """Where it stands beside what was hashed so far."""
+    """On which side of the hash so far it goes."""
     hash: str
     """Of the neighbour."""
 
@@ -1018,7 +1018,7 @@ class Retraction(TypedDict):
     after_seq: NotRequired[int]
     """All entries with a greater seq, up to 10,000."""
     last: NotRequired[int]
-    """So many of the newest entries that were not retracted. With `type`, or `kind` event, those among the newest 10,000."""
+    """This many of the newest entries that were not retracted. With `type`, or `kind` event, those among the newest 10,000."""
     kind: NotRequired[Literal["message", "event"]]
     """With `last`: only entries of this kind."""
     type: NotRequired[str]
@@ -1067,7 +1067,7 @@ class RunnerRequest(TypedDict):
     """An approval is answered with yes or no, a question with an answer."""
     call: NotRequired[RunnerRequestCall]
     text: NotRequired[str]
-    """What to ask, for a person."""
+    """The question, for a person to read."""
     options: NotRequired[list[str]]
     """Answers to choose from."""
     call_sha256: NotRequired[str]
@@ -1262,7 +1262,7 @@ class Skill(TypedDict):
     name: str
     """Its name, from the front matter of SKILL.md."""
     description: str
-    """What it does and when to use it, from there as well."""
+    """What it does and when to use it, from the same front matter."""
     source: Literal["written", "learnt"]
     """`written` by somebody and uploaded, or `learnt` by a learning space."""
     meta: JsonObject
@@ -1692,7 +1692,7 @@ class ToolFailuresGroupsExamplesSaid(TypedDict):
 
 
 class ToolFailuresIndexing(TypedDict):
-    """How far the project is being read, which begins with the first request for its tools and goes on by itself; null when it is done."""
+    """Progress of reading the stored sessions, which the first request starts; null when it is done."""
 
     sessions_done: int
     """Sessions that have been read."""
@@ -1712,7 +1712,7 @@ class ToolPage(TypedDict):
 
 
 class ToolPageIndexing(TypedDict):
-    """How far the project is being read, which begins with the first request for its tools and goes on by itself; null when it is done."""
+    """Progress of reading the stored sessions, which the first request starts; null when it is done."""
 
     sessions_done: int
     """Sessions that have been read."""

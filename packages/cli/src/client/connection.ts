@@ -119,10 +119,10 @@ function noToken(url: string, profiles: Map<string, Profile>): AnnalsError {
   const known =
     named.length === 0
       ? ''
-      : ` ${profilesPath()} has ${named.join(', ')}${more}: choose one with --profile NAME, or its service with --url.`
+      : ` Use --profile with one of those in ${profilesPath()}: ${named.join(', ')}${more}.`
   return new AnnalsError(
     'unauthorized',
-    `There is no API key for ${url}.${known} On the service's machine, set its PORT and ANNALS_DATA_DIR; elsewhere, set ANNALS_URL and ANNALS_API_KEY, or store both with \`annals login\`. \`annals key\` creates a key.`,
+    `No API key for ${url}.${known} Set ANNALS_URL and ANNALS_API_KEY, or store both with \`annals login\`. On the service's machine, set its PORT and ANNALS_DATA_DIR; there, \`annals key\` creates a key.`,
   )
 }
 

@@ -55,7 +55,9 @@ export async function openRedaction(
 ): Promise<Redaction> {
   const { rules: stored } = await annals.redaction.get({ signal })
   if (((await annals.key({ signal })) as { masked?: boolean }).masked)
-    throw new StartError('This API key is masked: it does not read what is stored. Use one that is not.')
+    throw new StartError(
+      'This API key is masked: it cannot read what is stored. Use a key that is not masked.',
+    )
   const all = (stored as unknown as readonly Rule[] | null) ?? (is_dry ? DEFAULT_RULES : [])
   const rules = all.filter(({ when }) => when === 'write')
   if (rules.length === 0)

@@ -96,12 +96,11 @@ export async function refuseSession(
     throw new AnnalsError('insufficient_scope', sentence)
   }
   // A session that has the id already would be found out.
-  if (use_uuid) refuse('Send no use_uuid: a token does not choose the ids of sessions.')
-  if ('session_id' in reach) refuse('This token is for one session, and creates no other.')
+  if (use_uuid) refuse('Leave out use_uuid: a token cannot choose the ids of sessions.')
+  if ('session_id' in reach) refuse('This token is for one session and cannot create another.')
   if ('user' in reach && user !== reach.user)
-    refuse('Name the user of the token: it creates sessions of no other.')
-  if ('parent' in reach && user)
-    refuse('Name no user: this token creates sessions below another, of no user.')
+    refuse("Pass the token's user: it cannot create sessions of another user.")
+  if ('parent' in reach && user) refuse('Leave out user: this token creates sub-sessions without a user.')
   if (
     'parent' in reach &&
     parent?.toLowerCase() !== reach.parent &&

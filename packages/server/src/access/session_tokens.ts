@@ -90,7 +90,7 @@ export class SessionTokens implements NarrowTokens {
     const { reach, absent } = request.routeOptions.config
     // Before a body is read, which may be large.
     return grant && reach === undefined && absent === undefined
-      ? new AnnalsError('insufficient_scope', 'This token reaches sessions, and nothing else.')
+      ? new AnnalsError('insufficient_scope', 'This token reaches only sessions.')
       : undefined
   }
 

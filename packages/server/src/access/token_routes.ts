@@ -78,7 +78,7 @@ export const tokenRoutes = (tokens: SessionTokens): ModuleRoutes => ({
     json: async (request, _reply, body) => {
       const { grant, database, project_id } = request
       if (grant!.narrow)
-        throw new AnnalsError('insufficient_scope', 'A token makes no other tokens. Use a key.')
+        throw new AnnalsError('insufficient_scope', 'A token cannot create other tokens. Use an API key.')
       const lacking = body.scopes.find((scope) => !allows(grant!, scope))
       if (lacking)
         throw new AnnalsError(

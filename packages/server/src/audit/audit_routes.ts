@@ -90,7 +90,7 @@ const auditRoute = ({ database }: Pick<Kits, 'database'>) =>
         const of = { project_id: reads_of.toLowerCase(), session_id: session_id?.toLowerCase() }
         return listReads(database.of('operator'), 'asc', { ...of, limit, cursor })
       }
-      if (session_id !== undefined) throw invalidRequest('Query parameter session_id goes with reads_of.')
+      if (session_id !== undefined) throw invalidRequest('Query parameter session_id needs reads_of.')
       const cursors = new Cursors('audit')
       const seen = readPosition(cursor === undefined ? '0' : cursors.read(cursor))
       const acts = await listActs(database.of('operator'), seen, limit + 1)

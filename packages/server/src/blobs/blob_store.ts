@@ -249,7 +249,7 @@ function wrongHash(given: string, found: string): AnnalsError {
 function givenUp(): AnnalsError {
   return new AnnalsError(
     'request_timeout',
-    'The upload took so long that it was given up. Nothing was stored: send it again, faster.',
+    'The upload took too long. Nothing was stored; send it again, faster.',
   )
 }
 

@@ -217,6 +217,6 @@ function keyOf(project_id: string, consumer: string): string {
 function beingPrepared(sessions: number): AnnalsError {
   return new AnnalsError(
     'being_prepared',
-    `This order is being prepared for the project: it was not asked for before. ${sessions.toLocaleString('en')} sessions are done; retry shortly.`,
+    `Sorting by last activity is being built for this project. ${sessions.toLocaleString('en')} sessions are done; retry shortly.`,
   )
 }

@@ -16,7 +16,7 @@ export const ContextQuery = Strict(
     keep_tool_results: Between(
       0,
       1_000,
-      'So many of the newest tool results stay whole; a short text that names seq and size stands for each older one. None: all stay.',
+      'This many of the newest tool results stay whole; a short text with seq and size replaces each older one. None: all stay.',
     ),
     exclude_tools: Type.String({
       minLength: 1,

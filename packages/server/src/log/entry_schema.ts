@@ -195,7 +195,7 @@ export const RetractEntriesBody = Strict(
       minimum: 1,
       maximum: RETRACTED_LAST_MAX,
       description:
-        'So many of the newest entries that were not retracted. With `type`, or `kind` event, those among the newest 10,000.',
+        'This many of the newest entries that were not retracted. With `type`, or `kind` event, those among the newest 10,000.',
     }),
     kind: { ...Kind, description: 'With `last`: only entries of this kind.' },
     type: { ...EventType, description: 'With `last`: only events of this type.' },

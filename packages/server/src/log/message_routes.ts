@@ -69,7 +69,7 @@ export const messageRoutes = (parts: LogParts) =>
       id: 'listMessages',
       summary: "List a session's messages in a format",
       description:
-        "In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. What another format keeps in messages or items of its own, as OpenAI does tool results, makes several items of one message; `ids` and `metas` repeat accordingly. Items of the Responses API that are one turn of the model become one message in a format that has whole turns, under the id and meta of the first. With `fit=true` the page is a list that can be sent, as a context is. With `with_events=true` each event of the session is on exactly one page of a walk: those behind a page's last message are on that page.",
+        "In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. One message may become several items, as tool results do in OpenAI's format; `ids` and `metas` then repeat. Items of the Responses API that are one turn of the model become one message in a format that has whole turns, under the id and meta of the first. With `fit=true` the page is a list that can be sent, as a context is. With `with_events=true` each event of the session is on exactly one page of a walk: those after a page's last message are on that page.",
       querystring: ListMessagesQuery,
       returns: 'A page of messages, or all of them.',
       data: MessagePage,

@@ -105,7 +105,7 @@ export const Omitted = Type.Array(
     what: Type.Optional(Type.String({ description: 'The kind of part.', examples: ['thinking'] })),
     call_id: Type.Optional(Type.String({ examples: ['call_1'] })),
   }),
-  { description: 'What of the messages is not in the list.' },
+  { description: 'Parts of the messages that were left out.' },
 )
 
 export const Added = Type.Array(
@@ -117,7 +117,7 @@ export const Added = Type.Array(
     }),
     call_id: Type.Optional(Type.String({ examples: ['call_1'] })),
   }),
-  { description: 'What is in the list that no message has, or that stands elsewhere.' },
+  { description: 'What was added to the list, or moved within it.' },
 )
 
 export const Names = Type.Record(Type.String(), Type.String(), {

@@ -40,7 +40,7 @@ export const timelineRoutes = (parts: LogParts) =>
       id: 'readTimeline',
       summary: "Read a session's log, or tail it",
       description:
-        'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. Behind each entry, and behind those that `kind` or `type` left out, a block with nothing but `id: <seq>@<created_at>` follows, so that what an `EventSource` sends as `Last-Event-ID` also tells whether the log is still the same. A position beyond the last seq is refused (`seq_ahead`), and so is one whose entry is another by now (`log_diverged`): both can happen after a restore from a backup. An open tail then ends.',
+        'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. After each entry, and after those that `kind` or `type` left out, a block with nothing but `id: <seq>@<created_at>` follows, so that what an `EventSource` sends as `Last-Event-ID` also tells whether the log is still the same. A position beyond the last seq is refused (`seq_ahead`), and so is one whose entry is another by now (`log_diverged`): both can happen after a restore from a backup. An open tail then ends.',
       querystring: TimelineQuery,
       headers: TailHeaders,
       returns: 'A page of entries.',

@@ -39,7 +39,7 @@ const memberRoutes = ({ database }: Pick<Kits, 'database'>) => {
       body: PEOPLE_BODIES.inviteMember,
       summary: 'Invite somebody to the project',
       description:
-        'Whoever first signs in with this address, which the issuer must have verified, becomes the member. Nothing is sent.',
+        'The first person who signs in with this address, verified by the issuer, becomes the member. Nothing is sent.',
       status: 201,
       returns: 'The member.',
       data: Type.Ref('Member'),
@@ -112,7 +112,7 @@ const personalTokenRoutes = ({ database }: Pick<Kits, 'database'>) =>
         if (!is_in_console)
           throw new AnnalsError(
             'insufficient_scope',
-            'A personal token makes no other tokens. Sign in to the console.',
+            'A personal token cannot create other tokens. Sign in to the console.',
           )
         const isDefault = scopes === SCOPES
         const lacking = isDefault ? undefined : scopes.find((scope) => !allows(request.grant!, scope))

@@ -9,7 +9,7 @@ const Email = Type.String({
   pattern: '^[^\\s@]+@[^\\s@]+$',
   minLength: 3,
   maxLength: 254,
-  description: 'The address, of which capital letters count as small ones.',
+  description: 'The address; letter case does not matter.',
   examples: ['ada@example.com'],
 })
 

@@ -90,7 +90,7 @@ async function checkWritable(client: pg.Client): Promise<void> {
     )
   if (schema === null)
     throw new StartError(
-      `No schema in search_path (${path || 'it is empty'}) is there for this user. Create one, or name one that is: ALTER ROLE … SET search_path = public.`,
+      `No schema in search_path (${path || 'it is empty'}) exists for this user. Create one, or name an existing one: ALTER ROLE … SET search_path = public.`,
     )
 }
 

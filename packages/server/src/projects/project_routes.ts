@@ -178,7 +178,7 @@ const ownRoutes = (parts: ProjectParts) =>
       scope: 'any',
       reach: 'any',
       summary: 'Read what the API key may do',
-      description: 'Whatever its scopes are.',
+      description: 'Any key may ask, whatever its scopes are.',
       returns: 'The key with which this was asked.',
       data: Type.Ref('OwnKey'),
       json: async ({ grant, project_id }) => {

@@ -57,14 +57,14 @@ function quota(description: string) {
 const Search = Nullable(
   Type.Boolean({
     description:
-      'Whether the entries of its sessions are indexed and can be searched, those included that are there already; null: they are not.',
+      'Whether the entries of its sessions, existing ones included, are indexed and can be searched; null: they are not.',
   }),
 )
 
 const Proof = Nullable(
   Type.Boolean({
     description:
-      'Whether what is stored from now on is chained, so that changes of it are found: see the page on proof. A session that has a chain keeps it, also if this is switched off.',
+      'Whether entries are chained from now on, so that later changes of them are found: see the page on proof. A session that has a chain keeps it when this is switched off.',
   }),
 )
 

@@ -182,6 +182,6 @@ export async function readKey(path: string): Promise<KeyObject> {
     return createPrivateKey(await readFile(path))
   }
   throw new StartError(
-    `The key in ${path} is not Ed25519. Name another file, which is made if it is not there.`,
+    `The key in ${path} is not Ed25519. Name another file; it is created if it does not exist.`,
   )
 }

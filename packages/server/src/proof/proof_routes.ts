@@ -57,7 +57,7 @@ function missing(seq: number, last_seq: number): AnnalsError {
 function unchained(seq: number): AnnalsError {
   return new AnnalsError(
     'not_chained',
-    `Entry ${seq} has no proof: it was stored before the project had proof switched on, or was copied. Of a copy, ask the original.`,
+    `Entry ${seq} has no proof: it was stored before proof was switched on, or was copied. Ask the original session for the proof of a copied entry.`,
   )
 }
 

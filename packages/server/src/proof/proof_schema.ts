@@ -29,7 +29,7 @@ const Anchored = Type.Object({
   ),
   path: Type.Array(
     Type.Object({
-      side: OneOf(['left', 'right'] as const, 'Where it stands beside what was hashed so far.'),
+      side: OneOf(['left', 'right'] as const, 'On which side of the hash so far it goes.'),
       hash: Hash('Of the neighbour.'),
     }),
     { description: 'From the leaf to the root of the Merkle tree.' },

@@ -67,7 +67,7 @@ export function maskAnswers(app: AppServer, thread: WorkThread): void {
 function unreadable(): AnnalsError {
   return new AnnalsError(
     'insufficient_scope',
-    'This API key is masked: it reads no attachments, files and proofs, and makes no webhooks and members. Use a key that is not.',
+    'This API key is masked: it cannot read attachments, files or proofs, or create webhooks or members. Use a key that is not masked.',
   )
 }
 

@@ -30,7 +30,7 @@ export const inboxRoutes = (parts: RunParts) =>
       body: RUN_BODIES.addInput,
       summary: 'Send input to a session',
       description:
-        "An entry to be: it is checked now as an append would be, and stored beside the log, so that the runner's `If-Match` and prompt cache hold. The runner stores it with `apply` in `POST …/entries`. With an `id`, a retry adds nothing.",
+        "An entry to come: it is checked like an append and stored beside the log, so that the runner's `If-Match` and prompt cache hold. The runner stores it with `apply` in `POST …/entries`. With an `id`, a retry adds nothing.",
       headers: FenceHeaders,
       status: 201,
       returns: 'It was added, or it was known.',
@@ -67,7 +67,7 @@ export const inboxRoutes = (parts: RunParts) =>
       id: 'readInbox',
       summary: "Read a session's inbox, or follow its run",
       description:
-        'Inputs in the order in which they came. With `Accept: text/event-stream` the same path streams what happens in the run: `event: input`, `event: lease` and `event: request`, each with the state that it has when it is sent, and `id: <place>`, after which `Last-Event-ID` goes on.',
+        'Inputs in the order in which they came. With `Accept: text/event-stream` the same path streams what happens in the run: `event: input`, `event: lease` and `event: request`, each with the state that it has when it is sent, and `id: <place>`, which `Last-Event-ID` resumes after.',
       querystring: InboxQuery,
       headers: TailHeaders,
       returns: 'A page of inputs.',

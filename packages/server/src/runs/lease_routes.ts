@@ -25,7 +25,7 @@ export const leaseRoutes = (parts: RunParts) =>
       body: RUN_BODIES.takeLease,
       summary: "Take a session's lease",
       description:
-        "One runner at a time: the answer's `fence` is greater than all before it, and every write that carries it as `Annals-Fence` is refused once somebody else has taken the lease. All times are the database's. Whoever asks again under the same `owner` gets the lease anew, with a new fence: a retry after a lost answer, or a process that was restarted, does not wait for itself. A lease that has expired stays with its holder until somebody else takes it.",
+        "One runner at a time: the answer's `fence` is greater than all before it, and every write that carries it as `Annals-Fence` is refused once somebody else has taken the lease. All times are the database's. Asking again under the same `owner` takes the lease anew, with a new fence: a retry after a lost answer, or a process that was restarted, does not wait for itself. A lease that has expired stays with its holder until somebody else takes it.",
       returns: 'The lease.',
       data: Type.Ref('Lease'),
       errors: ['leased', 'quota_exceeded'],

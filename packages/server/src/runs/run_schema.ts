@@ -118,9 +118,9 @@ export const InboxInput = Type.Object(
     mode: Mode,
     state: OneOf(
       ['pending', 'withdrawn', 'expired'] as const,
-      'What became of it. One that was applied is an entry of the log.',
+      'Its state. Input that was applied is an entry of the log.',
     ),
-    kind: OneOf(['event', 'message'] as const, 'What it becomes.'),
+    kind: OneOf(['event', 'message'] as const, 'The kind of entry that it becomes.'),
     ...optional({
       type: EventType,
       data: EventData,
@@ -205,7 +205,7 @@ const CallDigest = Type.String({
 const By = Type.String({ minLength: 1, maxLength: 256, description: 'Who decided.', examples: ['ada'] })
 const asked = {
   call: Call,
-  text: Type.String({ maxLength: 16_384, description: 'What to ask, for a person.' }),
+  text: Type.String({ maxLength: 16_384, description: 'The question, for a person to read.' }),
   options: Type.Array(Type.String({ maxLength: 1_024 }), {
     maxItems: 50,
     description: 'Answers to choose from.',
@@ -389,7 +389,7 @@ function resolutionJson(
   place: string,
 ): string {
   if ((decision === 'answer') !== (answer !== undefined))
-    throw invalidRequest(`${place}/answer goes with the decision "answer", and with no other.`)
+    throw invalidRequest(`${place}/answer is only for the decision "answer".`)
   return [`"event_id":"${newId()}"`, ...membersOf(members, 'decision', 'answer', 'by', 'call_sha256')].join(
     ',',
   )

@@ -88,10 +88,10 @@ async function narrowedSearch(request: FastifyRequest<{ Querystring: SearchQuery
   if (mode !== 'words' || order !== 'newest')
     throw new AnnalsError(
       'insufficient_scope',
-      'A token finds words, the newest first. Use a key for the rest.',
+      'A token searches only by words, newest first. Use an API key for other searches.',
     )
   if (parent !== undefined && narrowed.session_id === undefined)
-    throw new AnnalsError('insufficient_scope', 'Name the session: this token searches one at a time.')
+    throw new AnnalsError('insufficient_scope', 'Pass session_id: this token searches one session at a time.')
   return narrowed
 }
 

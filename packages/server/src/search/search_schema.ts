@@ -123,7 +123,7 @@ export const FoundEntry = Type.Object(
 const PAGE_OF_ANY = {
   has_more: Type.Boolean({
     description:
-      'Whether another page follows. Where little is found, a page may be short, or empty, though more follows. A question is answered with one page.',
+      'Whether another page follows. If matches are rare, a page may be short or empty although more follow. A question is answered with one page.',
   }),
   next_cursor: Type.String({ description: 'The `cursor` of the next page; empty on the last page.' }),
   ...ASKED,
@@ -138,7 +138,7 @@ const PAGE_OF_ANY = {
         sessions_done: Type.Integer({ minimum: 0 }),
         sessions: Type.Integer({ minimum: 0 }),
       },
-      { description: 'How far it is with that; null when it is done.' },
+      { description: 'Progress of building the index; null when it is done.' },
     ),
   ),
   refilling: Type.Optional(

@@ -160,7 +160,7 @@ const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: Session
       body: SESSION_BODIES.copySession,
       summary: 'Copy a session with its log, or fork it',
       description:
-        "The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. With `up_to_seq` it is a fork: the log up to there. `user` and `configs` give it its own. Where more than 2,000 entries or 4 MiB are copied, this is done in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete. If a message's meta changes meanwhile, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` or a `use_uuid` is finished; one without is dropped.",
+        "The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. With `up_to_seq` it is a fork: the log up to there. `user` and `configs` replace those of the original. More than 2,000 entries or 4 MiB are copied in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete. If a message's meta changes meanwhile, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` or a `use_uuid` is finished; one without is dropped.",
       headers: IdempotencyHeaders,
       returns: 'It was copied.',
       data: CopiedSession,

@@ -67,7 +67,7 @@ const CreateSessionBody = Strict(
     expires_in_s: ExpiresIn,
     parent: Nullable(
       Uuid(
-        'A session of this project, below which the new one stands: when that one is deleted, or its user is erased, this one goes as well, whosever it is. A session keeps its parent.',
+        'A session of this project, the parent of the new one. When the parent is deleted, or its user is erased, this one goes as well, whichever user it has. A session keeps its parent.',
       ),
     ),
     use_uuid: Nullable(

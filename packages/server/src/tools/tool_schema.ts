@@ -62,7 +62,7 @@ const HOW_MUCH = {
       { sessions_done: Count('Sessions that have been read.'), sessions: Count('Sessions of the project.') },
       {
         description:
-          'How far the project is being read, which begins with the first request for its tools and goes on by itself; null when it is done.',
+          'Progress of reading the stored sessions, which the first request starts; null when it is done.',
       },
     ),
   ),
@@ -104,7 +104,7 @@ export const ToolFailures = Type.Object(
         message: Nullable(
           Type.String({
             description:
-              'What the failures have in common: the first line of what the tool returned, without what differs, such as numbers and quoted texts. null for those that say nothing.',
+              'The first line of what the tool returned, without what differs between the failures, such as numbers and quoted texts; null for those that say nothing.',
             examples: ['payment method … not found'],
           }),
         ),

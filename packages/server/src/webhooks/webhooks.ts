@@ -46,13 +46,13 @@ export async function createWebhook(
     if (!kept)
       throw new AnnalsError(
         'unavailable',
-        "What the project's last webhook left is being removed; retry shortly.",
+        "The project's last webhook is still being removed; retry shortly.",
       )
     const [row] = await connection.query(COUNT_WEBHOOKS, [project_id])
     if (Number(row!.webhooks) >= WEBHOOKS_MAX)
       throw new AnnalsError(
         'too_many_webhooks',
-        `A project may have ${WEBHOOKS_MAX} webhooks. Delete one, or have one take more events.`,
+        `A project may have ${WEBHOOKS_MAX} webhooks. Delete one, or add events to an existing one.`,
       )
     const id = newId()
     await connection.query(CREATE_WEBHOOK, [project_id, id, parsed, events, secret])

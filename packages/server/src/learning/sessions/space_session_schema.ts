@@ -10,7 +10,9 @@ export const SpaceSession = Type.Object(
       ['pending', 'distilling', 'queued', 'skill_writing', 'completed', 'failed'],
       '`pending`: rules have not read it to its end. `queued`: it waits for its turn with the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is learnt from, too. `failed`: see `error`; if the model is away, it is still tried again now and then. Without a model it is `completed` once rules have read it.',
     ),
-    error: Nullable(Type.String({ description: 'What keeps it from being learnt from, if anything does.' })),
+    error: Nullable(
+      Type.String({ description: 'The reason why it cannot be learnt from, if there is one.' }),
+    ),
     learnt_seq: Count('Up to where the log was read by rules.'),
     created_at: Timestamp('When the session was given to the space.'),
     updated_at: Timestamp('When this record last changed.'),

@@ -122,7 +122,7 @@ export const skillRoutes = (parts: SkillParts) =>
       id: 'listSkills',
       summary: "List the project's skills",
       description:
-        'Written ones, and learnt ones of which a statement is active; in order of `created_at`, without their files.',
+        'Written skills, and learnt ones with an active statement, in order of `created_at`, without their files.',
       querystring: ListSkillsQuery,
       returns: 'A page of skills.',
       data: PageOf(Type.Ref('ListedSkill')),
@@ -219,7 +219,7 @@ export const skillRoutes = (parts: SkillParts) =>
       id: 'listSpaceSkills',
       summary: 'List the skills of a learning space',
       description:
-        'All that were included, and those that it has learnt and of which a statement is active, in order of their `created_at`.',
+        'Skills that were included, and learnt ones with an active statement, in order of `created_at`.',
       returns: 'The skills.',
       data: Type.Array(Type.Ref('Skill')),
       handle: async (request, reply) =>

@@ -19,9 +19,9 @@ export const SKILL_FIELD_BYTES_MAX = 256 * 1024
 const SkillFile = Type.Object({
   path: Type.String({ description: 'Its path within the skill.', examples: ['scripts/extract.py'] }),
   mime: Type.String({ description: 'Its media type, by its extension.', examples: ['text/x-python'] }),
-  bytes: Nullable(Count('How many it has; null where it is made when it is read.')),
+  bytes: Nullable(Count('Its size; null for a file that is made when it is read.')),
   sha256: Nullable(
-    Type.String({ description: 'The blob with its bytes; null where it is made when it is read.' }),
+    Type.String({ description: 'The blob with its bytes; null for a file that is made when it is read.' }),
   ),
 })
 
@@ -33,7 +33,7 @@ const LISTED = {
     description: 'Its name, from the front matter of SKILL.md.',
     examples: ['fill-forms'],
   }),
-  description: Type.String({ description: 'What it does and when to use it, from there as well.' }),
+  description: Type.String({ description: 'What it does and when to use it, from the same front matter.' }),
   source: OneOf(
     ['written', 'learnt'],
     '`written` by somebody and uploaded, or `learnt` by a learning space.',
