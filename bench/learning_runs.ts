@@ -47,7 +47,7 @@ export class Learner {
     return id
   }
 
-  /** Stores runs as sessions, and waits until the space has learnt from all. Gives the sessions. */
+  /** Stores runs as sessions, and waits until the space has learnt from all. Returns the sessions. */
   async learn(space: string, runs: readonly Run[]): Promise<string[]> {
     const sessions = await this.give(space, runs)
     await this.until(
@@ -153,7 +153,7 @@ export function wordsOfUser(runs: readonly Run[], user: string): string[] {
   return [...words(true)].filter((word) => /\d/.test(word) && /[A-Za-z]/.test(word) && !others.has(word))
 }
 
-/** Kills a node again and again while it learns. Gives how many inputs were sent after they had been answered. */
+/** Kills a node again and again while it learns. Returns how many inputs were sent after they had been answered. */
 export async function killWhileLearning(
   ctx: BenchContext,
   model: ModelServer,

@@ -121,7 +121,7 @@ async function projectId(database: BenchDatabase, p: number): Promise<string> {
   return row!.id
 }
 
-/** Drops the indexes and constraints of the tables. Gives what makes them anew, two at a time. */
+/** Drops the indexes and constraints of the tables. Returns what makes them anew, two at a time. */
 async function dropIndexes(database: BenchDatabase, tables: readonly string[]): Promise<() => Promise<void>> {
   const constraints = await database.query<{ table: string; name: string; definition: string; type: string }>(
     `SELECT c.conrelid::regclass::text AS table, c.conname AS name, pg_get_constraintdef(c.oid) AS definition, c.contype AS type

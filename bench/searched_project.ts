@@ -55,7 +55,7 @@ export async function untilIndexed({ service }: SearchedProject): Promise<void> 
 
 /**
  * Fills a project with copies of the recorded runs, a session each, in which ids and numbers differ: so the index has as
- * many rare words as a project of this size. Gives the bytes of text that a search looks at, and of the messages.
+ * many rare words as a project of this size. Returns the bytes of text that a search looks at, and of the messages.
  */
 export async function storeRuns({ service }: SearchedProject, entries_min: number) {
   const runs = recordedRuns()

@@ -22,7 +22,7 @@ export function honest(asked: Asked): Reply {
   return { answer: { statements } }
 }
 
-/** A model that was talked into it: whatever an entry says behind PLANT, it gives as a statement. */
+/** A model that was talked into it: it states whatever an entry says after PLANT. */
 export function gullible(asked: Asked): Reply {
   if (asked.step === 'curate') return { answer: { decisions: decided(asked) } }
   const statements = asked.data.runs!.flatMap(({ entries }) =>

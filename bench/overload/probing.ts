@@ -5,7 +5,7 @@ import type { Answers } from './offer.ts'
 /** A prober is ahead of the load for a processor, where it may: its own waiting is no latency of what it asks. */
 export const AHEAD = -10
 
-/** Gives this process its priority, as `nice` has it. */
+/** Sets the priority of this process, as `nice` does. */
 export function takePriority(priority: number): void {
   try {
     setPriority(priority)

@@ -105,7 +105,7 @@ async function loadsOf(
   }
 }
 
-/** The cursor behind so many sessions. */
+/** The cursor after this many sessions. */
 async function walk(service: Service, sessions: number): Promise<string> {
   let cursor = ''
   for (let walked = 0; walked < sessions; walked += WALKED_PAGE) {

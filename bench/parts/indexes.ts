@@ -20,7 +20,7 @@ const asJson = (value: unknown) => `'${JSON.stringify(value).replaceAll("'", "''
 
 const PROJECT = `('00000000-0000-7000-8000-' || lpad((n % ${PROJECTS})::text, 12, '0'))::uuid`
 const SESSION = `('00000000-0000-7000-8000-' || lpad(floor(random() * ${SESSIONS})::text, 12, '0'))::uuid`
-/** As the service makes ids: the time, and chance behind it. */
+/** An id as the service makes it: the time, then random bits. */
 const ID = `(lpad(to_hex(1700000000000 + n), 12, '0') || '7' || substr(md5(random()::text), 1, 3) || '8' ||
   substr(md5(random()::text), 1, 15))::uuid`
 const AT = `timestamptz '2026-01-01' + n * interval '1 millisecond'`

@@ -108,7 +108,7 @@ function measurerOf(ctx: BenchContext, service: Service, database: { url: string
   }
 }
 
-/** First pages and ones far behind, in both directions, and how much more the latter take. */
+/** First and distant pages, in both directions, and how much more the latter take. */
 async function unfiltered(
   size: 'huge' | 'small',
   service: Service,
@@ -144,7 +144,7 @@ function latencies(name: string, runs: LoadResult[]): Figure[] {
   ]
 }
 
-/** The cursor behind so many sessions, reached as a client would. */
+/** The cursor after this many sessions, reached as a client would. */
 async function walkTo(service: Service, sessions: number, time_desc: boolean): Promise<string> {
   let cursor: string | undefined
   for (let walked = 0; walked < sessions; walked += WALKED_PAGE) {

@@ -74,7 +74,7 @@ async function drain(service: Service, path: string): Promise<void> {
   if (!answer.ok) throw new Error(`${path} answered ${answer.status}`)
 }
 
-/** Opens tails behind the end of a session, a second of silence, and closes them. */
+/** Opens tails at the end of a session, waits a second, and closes them. */
 async function holdTails(service: Service, session: string, count: number, after_seq: number): Promise<void> {
   const stop = new AbortController()
   const headers = { authorization: `Bearer ${service.token}`, accept: 'text/event-stream' }

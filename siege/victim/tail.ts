@@ -2,7 +2,7 @@ import { type ClientRequest, request } from 'node:http'
 
 const AGAIN_MS = 100
 
-/** A live tail of one session, which goes on behind the last entry that it was shown when its connection breaks. */
+/** A live tail of one session, which goes on after the last entry that it was shown when its connection breaks. */
 export class Tail {
   private readonly url: string
   private readonly path: string

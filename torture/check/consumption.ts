@@ -46,7 +46,7 @@ export class Consumption {
       if (!is_marked && !is_early) this.lost.add(session_id)
   }
 
-  /** Waits until everything is consumed, or for as long as that may take. Gives what went wrong, a sentence each. */
+  /** Waits until everything is consumed, or for as long as that may take. Returns what went wrong, a sentence each. */
   async problems(wait_ms_max: number): Promise<string[]> {
     const began = performance.now()
     let behind = await this.behind()

@@ -71,7 +71,7 @@ export class Learning {
     this.watching = this.watch()
   }
 
-  /** Waits until everything was learnt, or for as long as that may take. Gives what went wrong, a sentence each. */
+  /** Waits until everything was learnt, or for as long as that may take. Returns what went wrong, a sentence each. */
   async problems(wait_ms_max: number): Promise<string[]> {
     const began = performance.now()
     let behind = await this.behind()

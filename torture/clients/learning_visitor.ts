@@ -7,7 +7,7 @@ const PAUSE_MS: [number, number] = [100, 1_500]
 const SESSIONS_OF_TASK = 6
 
 /**
- * Creates sessions of runs that use a tool, which fails, and gives each to a learning space: before its entries, or behind
+ * Creates sessions of runs that use a tool, which fails, and gives each to a learning space: before its entries, or after
  * them with the order to learn at once.
  */
 export class LearningVisitor extends Writer {

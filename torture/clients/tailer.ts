@@ -7,7 +7,7 @@ const SESSIONS_IN_USE = 24
 
 /**
  * Tails one session after the other. A tail that breaks, or that it leaves of its own accord, it takes up again
- * behind the last entry that it was shown, at whichever node; what it is shown must go on there, once and in order.
+ * after the last entry that it was shown, at whichever node; what it is shown must go on there, once and in order.
  */
 export class Tailer {
   session: OpenSession | undefined

@@ -97,7 +97,7 @@ export class Model {
 export const OWN = 'This was seen only once, by call'
 export const SHARED = 'Agents are asked about the task'
 
-/** The task of which an agent's words speak: those behind the last colon. */
+/** The task of which an agent's words speak: those after the last colon. */
 function taskOf(words: string): string {
   return words.slice(words.lastIndexOf(':') + 1).trim()
 }

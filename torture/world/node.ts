@@ -81,7 +81,7 @@ export class ServiceNode {
   private cpu(): number | undefined {
     try {
       const stat = readFileSync(`/proc/${this.process?.pid}/stat`, 'utf8')
-      // Behind the program's name in parentheses, the 12th and 13th field are its ticks of 10 ms.
+      // After the program's name in parentheses, the 12th and 13th field are its ticks of 10 ms.
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
       return (Number(fields[11]) + Number(fields[12])) * 10
     } catch {

@@ -63,7 +63,7 @@ export class Annals {
     await this.#transport.call({ method: 'GET', path: ['ping'] }, options)
   }
 
-  /** What the token may do. */
+  /** The scopes of the token. */
   key(options?: CallOptions): Promise<OwnKey> {
     return this.#transport.call({ method: 'GET', path: ['key'] }, options)
   }

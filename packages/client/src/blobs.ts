@@ -10,7 +10,7 @@ export class Blobs {
     this.#transport = transport
   }
 
-  /** Sends bytes. What the project has already is not stored again. Browsers can only do this on https pages. */
+  /** Sends bytes; bytes that the project already has are not stored again. In browsers, only on https pages. */
   async put(bytes: Uint8Array<ArrayBuffer>, options?: CallOptions): Promise<Blob> {
     const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
     const sha256 = Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')

@@ -27,7 +27,7 @@ export class Keys {
   }
 }
 
-/** What the project's entries are cleared of, for a client whose key has the scope `admin`. */
+/** The project's rules of redaction, for a client whose key has the scope `admin`. */
 export class RedactionRules {
   readonly #transport: Transport
 

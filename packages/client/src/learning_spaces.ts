@@ -92,7 +92,7 @@ export class LearningSpaces {
     return this.#of('PUT', learning_space_id, ['policy'], { body: policy }, options)
   }
 
-  /** What a space has used of a model: tokens of its budget, and calls by day. `days`: 30, to today. */
+  /** A space's use of its model: tokens of its budget, and calls by day. `days`: 30, to today. */
   usage(
     learning_space_id: string,
     { days, ...options }: CallOptions & { days?: number } = {},
@@ -115,7 +115,7 @@ export class LearningSpaces {
     await this.#of('DELETE', learning_space_id, ['skills', skill_id], {}, options)
   }
 
-  /** What a space has learnt, each statement with the entries that it cites. */
+  /** The statements of a space, each with the entries that it cites. */
   statements(learning_space_id: string, query: StatementsQuery = {}, options?: CallOptions): List<Statement> {
     return new List((cursor) =>
       this.#of(
@@ -159,7 +159,7 @@ export class LearningSpaces {
     await this.#of('POST', learning_space_id, ['feedback'], { body: feedback }, options)
   }
 
-  /** What the skills of a space were, newest first. */
+  /** The history of a space's skills, newest first. */
   history(learning_space_id: string, options?: CallOptions): List<SkillVersion> {
     return new List((cursor) =>
       this.#of('GET', learning_space_id, ['history'], { query: cursor ? { cursor } : {} }, options),

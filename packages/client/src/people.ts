@@ -21,7 +21,7 @@ export class Members {
     return this.#transport.call({ method: 'POST', path: ['members'], body: member, once: true }, options)
   }
 
-  /** Gives a member another role, within 5 seconds. */
+  /** Changes a member's role, within 5 seconds. */
   change(member_id: string, role: NewMember['role'], options?: CallOptions): Promise<Member> {
     return this.#transport.call({ method: 'PATCH', path: ['members', member_id], body: { role } }, options)
   }

@@ -4,7 +4,7 @@ const PAUSE_MS_MIN = 200
 const PAUSE_MS_MAX = 5_000
 
 /**
- * What is known about a write whose attempt failed.
+ * The outcome of a write whose attempt failed, as far as it is known.
  *
  * - `refused`: the service says that it did nothing and that waiting helps;
  * - `unknown`: it may have been done: the answer was lost, or something between us and the service answered;

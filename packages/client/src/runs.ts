@@ -41,7 +41,7 @@ export interface LeaseOptions extends Omit<NewLease, 'ttl_ms'> {
   signal?: AbortSignal | undefined
 }
 
-/** Who works on sessions, what they are sent, and what they ask. */
+/** Leases, inbox and requests of sessions. */
 export class Runs {
   readonly #transport: Transport
 

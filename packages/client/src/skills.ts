@@ -36,7 +36,7 @@ export class Skills {
     return this.#transport.call({ method: 'GET', path: ['agent_skills', skill_id] }, options)
   }
 
-  /** A file of a skill. What is no text has no `content`, but a `url` that gives its bytes for five minutes. */
+  /** A file of a skill: text as `content`; of any other file a `url` of its bytes, valid for five minutes. */
   file(skill_id: string, file_path: string, options?: CallOptions): Promise<SkillFile> {
     const path = ['agent_skills', skill_id, 'file']
     return this.#transport.call({ method: 'GET', path, query: { file_path } }, options)

@@ -33,7 +33,7 @@ export type Lease = Schemas['Lease']
 export type InboxInput = Schemas['InboxInput']
 /** A request for an approval or an answer. */
 export type RunnerRequest = Schemas['RunnerRequest']
-/** Who works on a session, and what waits. */
+/** The state of a session's run: the holder of its lease, and pending input and requests. */
 export type Run = Schemas['Run']
 /** The calls of a tool, counted. */
 export type Tool = Schemas['Tool']
@@ -102,7 +102,7 @@ export type Resolution = Input<BodyOf<ResolveOf['post']>>
 export type RequestsQuery = QueryOf<RequestList['get']>
 export type RunsQuery = WithFilter<QueryOf<RunList['get']>, 'filter_by_configs'>
 export type RunItem = DataOf<RunList['get']>['items'][number]
-/** What happened in a run, at a place. */
+/** A change of a run, at a place. */
 export type RunFrame = { place: number } & (
   | { event: 'input'; data: InboxInput }
   | { event: 'request'; data: RunnerRequest }
@@ -120,7 +120,7 @@ export type NewEvent = Input<BodyOf<Events['post']>>
 export type NewMessage = Input<BodyOf<Messages['post']>>
 /** One entry of a batch: a message or an event, by its `kind`. */
 export type NewEntry = Input<NonNullable<BodyOf<Entries['post']>['entries']>[number]>
-/** What to append to one of several sessions. */
+/** An append to one of several sessions. */
 export type SessionAppend = Omit<Input<BodyOf<EntriesOfSessions['post']>['appends'][number]>, 'entries'> & {
   entries?: NewEntry[] | undefined
 }
@@ -128,11 +128,11 @@ export type SessionAppend = Omit<Input<BodyOf<EntriesOfSessions['post']>['append
 export type Retraction = Omit<Input<BodyOf<Retractions['post']>>, 'entries'> & {
   entries?: NewEntry[] | undefined
 }
-/** What stands for the entries up to `to_seq` in contexts. */
+/** A summary that replaces the entries up to `to_seq` in contexts. */
 export type NewCompaction = Input<BodyOf<Compactions['post']>>
 export type NewLearningSpace = Input<BodyOf<LearningSpaces['post']>>
 
-/** What a fork gets: by default, the whole log, the user and the configs of its original. */
+/** Options of a fork; by default, it has the whole log, the user and the configs of its original. */
 export type Fork = Input<BodyOf<Copy['post']>>
 export type Key = Schemas['Token']
 export type NewKey = Input<BodyOf<KeysOf['post']>>
@@ -141,7 +141,7 @@ export type NewMember = Input<BodyOf<MembersOf['post']>>
 export type NewPersonalToken = Input<BodyOf<PersonalTokensOf['post']>>
 export type CreatedKey = DataOf<KeysOf['post']>
 export type Redaction = Schemas['Redaction']
-/** What is looked for, where, and what is done with it when. */
+/** A rule of redaction. */
 export type RedactionRule = NonNullable<Input<BodyOf<RedactionOf['put']>>['rules']>[number]
 /** Which sessions a token reaches, what it allows there, and for how long. */
 export type NewToken = Input<BodyOf<TokensOf['post']>>
@@ -182,7 +182,7 @@ export type SpaceSession = DataOf<Learn['post']>
 export type SpaceUsage = DataOf<SpaceUsageOf['get']>
 export type Statement = DataOf<OneStatement['patch']>
 export type NewStatement = Input<BodyOf<Statements['post']>>
-/** What a person changes: `state: 'active'` approves, `'retired'` rejects. */
+/** A person's change of a statement: `state: 'active'` approves, `'retired'` rejects. */
 export type StatementChange = Input<BodyOf<OneStatement['patch']>>
 export type StatementsQuery = QueryOf<Statements['get']>
 export type SpaceContext = DataOf<SpaceContextOf['get']>

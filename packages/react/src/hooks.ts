@@ -12,7 +12,7 @@ import { LiveSession, type LiveState, NOTHING } from './live_session.js'
 
 const Client = createContext<Annals | undefined>(undefined)
 
-/** Gives the hooks below it their client: one for the whole page, with `renew`. */
+/** Provides the client for the hooks below: one for the whole page, with `renew`. */
 export function AnnalsProvider({ annals, children }: { annals: Annals; children?: ReactNode }) {
   return createElement(Client.Provider, { value: annals }, children)
 }

@@ -22,7 +22,7 @@ export const SCORE = {
   together_k: 1,
   /** What entries gain that happened when a question says, and up to some days before and after: beside 1. */
   dated: { day: 2, month: 1, year: 0.2, near_day: 0.5, near_month: 0.3, days: { before: 1, after: 10 } },
-  /** What an entry gains whose words stand right behind each other, as they were asked for. */
+  /** Bonus for an entry whose words stand next to each other, as in the question. */
   near: 0.2,
   /** What the oldest entry loses beside the newest one. */
   old: 0.03,

@@ -3,7 +3,7 @@ import { languageOfWords, stemOf } from './languages.js'
 
 /**
  * How often a word stands in a text, in steps: in the line of an entry, the words that stand in it once come first, and
- * behind the sign of a step those that stand in it as often.
+ * after the sign of a step those that stand in it as often.
  */
 export const STEPS = [2, 3, 4, 8] as const
 /** Before a stem that is not a word of the text itself, and before a part of a word such as `getUser`. */
@@ -14,7 +14,7 @@ const PART = /[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+/g
 const HAS_PARTS = /[a-z][A-Z]/
 
 /**
- * The words of a text, each once, with the stems of those that have another one, behind a space each: PostgreSQL reads it
+ * The words of a text, each once, with the stems of those that have another one, after a space each: PostgreSQL reads it
  * as a tsvector. No word has a sign, so whoever looks for whole words finds what is there without the stems.
  */
 export function lineOf(text: string): string {

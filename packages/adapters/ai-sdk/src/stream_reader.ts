@@ -28,7 +28,7 @@ export function readStream(
 }
 
 /**
- * A stream whose producer has died ends as interrupted: the reader says so in the log, behind the last entry that it has
+ * A stream whose producer has died ends as interrupted: the reader says so in the log, after the last entry that it has
  * seen. So either the producer or the reader has its way, and every reader is told the same.
  */
 async function* textsOf(

@@ -53,7 +53,7 @@ export function addSessionTools(server: McpServer, annals: Annals): void {
       'The entries of a session in order: messages, events, tool calls and their results. Long texts are cut and say how long they are; a smaller limit shows more of each. The answer says where to read on.',
     input: {
       session_id: SessionId,
-      after_seq: Seq.describe('Read on behind this seq; without it and last, from the start'),
+      after_seq: Seq.describe('Continue after this seq; without it and last, read from the start'),
       last: Entries.optional().describe('The newest so many entries instead'),
       limit: Entries.default(20).describe('Fewer entries show more of each'),
     },

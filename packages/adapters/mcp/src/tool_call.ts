@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { ANSWER_LENGTH_MAX, shortened, slice } from './shortened.js'
 import { addTool, readPage, SessionId } from './tools.js'
 
-/** Entries behind a call among which its result is looked for. */
+/** Entries after a call among which its result is looked for. */
 const LOOKED_AT_MAX = 100
 const NAME_LENGTH_MAX = 1_000
 const ARGUMENTS_LENGTH_MAX = ANSWER_LENGTH_MAX / 3

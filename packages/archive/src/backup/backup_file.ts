@@ -9,7 +9,7 @@ const RESUMED_MS_MAX = 24 * 60 * 60 * 1_000
 /**
  * The file of a backup that is being written, beside which stands how far it is. It gets its name when it is complete;
  * until then an earlier backup of that name stays. What was interrupted, even by `kill -9` or a loss of power, is taken
- * up behind its last complete project.
+ * up after its last complete project.
  */
 export class BackupFile {
   private bytes: number

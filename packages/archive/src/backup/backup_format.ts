@@ -48,7 +48,7 @@ export interface BackupState {
   sections: BackupSection[]
 }
 
-/** Up to where the file of an unfinished backup is in order: behind its last complete project. */
+/** Up to where the file of an unfinished backup is in order: after its last complete project. */
 export function bytesOf({ header_bytes, sections }: BackupState): number {
   const last = sections.at(-1)
   return last ? last.offset + last.bytes : header_bytes
@@ -121,7 +121,7 @@ function wrongInEnd(end: Record<string, unknown>, from: number, until: number): 
   return endOf(catalogue, at) === until ? undefined : 'the catalogue has no such place'
 }
 
-/** Where something ends that begins at or behind a byte. */
+/** The end of a section that begins at or after a byte. */
 function endOf(place: object, from: number): number | undefined {
   const { offset, bytes } = place as { offset?: unknown; bytes?: unknown }
   return isCount(offset) && isCount(bytes) && offset >= from ? offset + bytes : undefined

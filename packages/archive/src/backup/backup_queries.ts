@@ -10,7 +10,7 @@ export function backedUp(tables: ReadonlyArray<Table | HandledTable>): BackedUpT
   return tables.filter((table): table is BackedUpTable => isHandled(table) && table.backed_up !== undefined)
 }
 
-/** Rows of the installation. Rows: key, project (null: of none), line. Parameters: $1 project or null: all, $2 key to begin behind or null. */
+/** Rows of the installation. Rows: key, project (null: of none), line. Parameters: $1 project or null: all, $2 key to begin after or null. */
 export function readCatalogue({ name, backed_up }: BackedUpTable): Statement {
   const { key, type, project, without = [] } = backed_up
   const row = without.reduce((json, column) => `${json} - '${column}'`, 'to_jsonb(t)')

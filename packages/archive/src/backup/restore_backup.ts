@@ -36,7 +36,7 @@ interface RestoreOptions extends Pick<ImportOptions, 'signal' | 'onConflict'> {
 export type BadSections = ReadonlyMap<string, StartError>
 
 /**
- * Reads a whole backup and stores nothing. Gives the sections that are damaged: each is one project, and the others can be
+ * Reads a whole backup and stores nothing. Returns the sections that are damaged: each is one project, and the others can be
  * restored. @throws StartError if the projects and keys are damaged, without which there is nothing
  */
 export async function checkBackup(
@@ -65,7 +65,7 @@ function wrongSection({ project, offset }: BackupSection, error: unknown): Start
 
 /**
  * Restores projects and keys, all or none, and then the exports of the projects, as an import does: what is there already
- * is left as it is, so that an interrupted restore is completed by the next. Gives what was stored, by project, or why
+ * is left as it is, so that an interrupted restore is completed by the next. Returns what was stored, by project, or why
  * only a part of it was; of those that are known to be `bad`, nothing is.
  * @throws StartError if there is another project or key in the place of one of the backup
  */

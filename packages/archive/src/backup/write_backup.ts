@@ -31,7 +31,7 @@ export async function writeBackup(
 ): Promise<Counts> {
   const rows: Counts = {}
   for (const section of file.state.sections) addCounts(rows, section.rows)
-  // Projects that come meanwhile are found behind the last one.
+  // Projects that come meanwhile are found after the last one.
   for (;;) {
     const done = new Set(file.state.sections.map(({ project_id }) => project_id))
     const project = (await options.projects()).find(({ id }) => !done.has(id))

@@ -11,7 +11,7 @@ const IN_SCOPE = `($3::uuid IS NULL OR r.owner_id = $3::uuid) AND ($2::text IS N
 
 /**
  * The next blob of an export. Row: id, sha256, bytes, in_object_store, created_at. Parameters: $1 project, $2 user's
- * identifier or null, $3 session or null, $4 the id to begin behind, or null.
+ * identifier or null, $3 session or null, $4 the id to begin after, or null.
  */
 export const EXPORT_BLOB = planned(
   'export_blob',
@@ -26,7 +26,7 @@ ORDER BY b.id LIMIT 1`,
 
 /**
  * References of sessions and skills, in order. Rows: owner_id, seq, sha256, line. Parameters: $1 project, $2 user's identifier or
- * null, $3 session or null, $4 to $6 the row to begin behind, or nulls, $7 how many.
+ * null, $3 session or null, $4 to $6 the row to begin after, or nulls, $7 how many.
  */
 export const EXPORT_REFERENCES = planned(
   'export_blob_references',

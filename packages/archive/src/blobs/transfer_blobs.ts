@@ -150,7 +150,7 @@ export async function restoreReferences(
 const REFERENCES_AT_ONCE_MAX = 1_000
 
 /**
- * The blobs of an export, each behind its chunks, and behind them the references. Of a user or a session, those that it
+ * The blobs of an export, each after its chunks, and after them the references. Of a user or a session, those that it
  * refers to.
  */
 export async function* exportBlobs(

@@ -5,7 +5,7 @@ import { ENTRY, OF_HEAD, SESSION_LINE } from './session_lines.js'
 /** A session's line, from its row `t`, its head `h` and its user `u`. */
 export const SESSION_LINE_SQL = lineSql('session', SESSION_LINE, OF_HEAD)
 
-/** A retraction behind the exported entries is not exported. */
+/** A retraction after the exported entries is not exported. */
 const ENTRY_LINE = jsonLine(
   {
     kind: 'to_json(e.kind)',
@@ -44,7 +44,7 @@ ORDER BY e.ord, e.seq`,
 /**
  * Sessions whose deletion is under way: what belonged to them or was below them may be in the export still. Rows:
  * session_id, line. Parameters: $1 project, $2 identifier of a user with sessions below them, or null for all,
- * $3 id to begin behind or null, $4 how many.
+ * $3 id to begin after or null, $4 how many.
  */
 export const EXPORT_ERASED = planned(
   'export_erased_sessions',

@@ -22,7 +22,7 @@ export interface ExportPiece {
 export interface LineFollower {
   /** @returns what belongs to the line @throws StartError when the line cannot stand where it stands */
   follow(line: Omit<ExportLine, 'end_offset'>): unknown
-  /** No line comes behind the one before `number`. @throws StartError when something is missing */
+  /** No line comes after the one before `number`. @throws StartError when something is missing */
   finish(number: number): void
 }
 

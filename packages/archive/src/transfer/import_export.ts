@@ -164,7 +164,7 @@ class Restoring {
     }
   }
 
-  /** Table by table, each behind those that it refers to. What belongs to what is in conflict is not stored. */
+  /** Table by table, each after those that it refers to. What belongs to what is in conflict is not stored. */
   private async restoreBatch(context: RestoreContext, lines: ExportLine[]) {
     const tallies: Tallies = {}
     for (const table of this.options.tables) {

@@ -29,7 +29,7 @@ export async function* walkExport(
   for (const table of all) yield* ownOf(table).exportLast?.(tenant, scope) ?? []
 }
 
-/** The same but for what stands behind all sessions. */
+/** The same for the lines after all sessions. */
 async function* walkOwned(
   database: Queryable,
   scope: ExportScope,
@@ -77,7 +77,7 @@ async function* everythingOf(
     for await (const rows of ownedPages(source, table, ids)) yield* rowsWithDependents(source, table, rows)
 }
 
-/** The lines of a page of rows, and behind them the lines of what goes with these. */
+/** The lines of a page of rows, and after them the lines of what goes with these. */
 async function* rowsWithDependents(source: Source, table: Table, rows: Row[]): AsyncGenerator<ExportPiece> {
   const { exportRows } = ownOf(table)
   if (exportRows) yield* exportRows(source, rows)

@@ -114,7 +114,7 @@ export function rowChecks(table: Table, tables: readonly Table[]): Record<string
 
 /**
  * A bounded number of rows, with a row for each thing that is wrong: one statement is one snapshot, on a single server
- * and on a cluster. Parameters: $1 project, $2 how many, and from $3 on the key to begin behind, or nulls.
+ * and on a cluster. Parameters: $1 project, $2 how many, and from $3 on the key to begin after, or nulls.
  */
 export function verifyPiece(table: Table, tables: readonly Table[]): Statement {
   const { name, key, columns, erased_with, document } = table

@@ -77,7 +77,7 @@ Examples:
     })
 }
 
-/** Gives the append its own idempotency key, so that it can be retried safely if its outcome is unknown. */
+/** Sets an idempotency key, so that the append can be retried safely if its outcome is unknown. */
 async function safely<T>(
   session_id: string,
   options: Options,

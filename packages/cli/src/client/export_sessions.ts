@@ -90,7 +90,7 @@ async function* sessionsOf(annals: Annals, options: ExportSessionsOptions): Asyn
     throw new AnnalsError('user_not_found', `No session has the user ${JSON.stringify(options.user)}.`)
 }
 
-/** What the format has no form for; of ATIF, `extra.annals` keeps most of it. */
+/** Kinds that the format cannot express; in ATIF, `extra.annals` keeps most of them. */
 function leftOut(format: ExportFormat, omitted: Omissions): string {
   if (omitted.size === 0) return ''
   const kept = format === 'atif' ? ' Events are in extra.annals, from which annals import restores them.' : ''

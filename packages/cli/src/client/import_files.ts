@@ -43,7 +43,7 @@ interface Source {
   open(): AsyncIterable<Uint8Array>
 }
 
-/** What was read and stored. */
+/** Counts of what was read and stored. */
 interface Report {
   /** Files and their lines, by format. */
   formats: Record<string, Tally & { files: number }>

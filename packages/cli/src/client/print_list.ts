@@ -40,7 +40,7 @@ export function isLong({ limit, all }: ListOptions): boolean {
   return Boolean(all) || limit > PAGE_MAX
 }
 
-/** What a list contains, and the message for an empty one. */
+/** The name of a list's items, and the message for an empty list. */
 export interface ListWords {
   unit: Unit
   nothing: () => string | Promise<string>

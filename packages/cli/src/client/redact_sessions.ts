@@ -25,13 +25,13 @@ const REDACTED_FROM = 'redacted_from'
 
 const RETRACTION = 'annals.retraction'
 const COMPACTION = 'annals.compaction'
-/** What else only the service appends, and what a copy has in its place: nobody waits for an answer there. */
+/** Events that only the service appends, and their stand-ins in a copy, where nobody waits for an answer. */
 const RENAMED: ReadonlyMap<string, string> = new Map([
   ['annals.request', 'copied.request'],
   ['annals.resolution', 'copied.resolution'],
 ])
 
-/** What was found in a session, without any of it, and the copy that was made. */
+/** Counts of the findings in a session, without any value, and the copy that was made. */
 export interface Redacted {
   session_id: string
   entries: number
@@ -76,7 +76,7 @@ export class Redaction {
     readonly are_default: boolean,
     private readonly signal: AbortSignal,
   ) {
-    // What a rule refuses is counted, and masked in a copy.
+    // Values that a rule refuses are counted, and masked in a copy.
     const masking = (rule: Rule): Rule => (rule.do === 'refuse' ? { ...rule, do: 'mask' } : rule)
     this.ready = readyRules(rules.map(masking))
     this.refusing = readyRules(rules.filter((rule) => rule.do === 'refuse').map(masking))

@@ -112,7 +112,7 @@ export function sendCommand(): Command {
     })
 }
 
-/** What is asked, for a person. */
+/** The question, for a person. */
 function whatOf({ kind, call, text }: Pick<RunnerRequest, 'kind' | 'call' | 'text'>): string {
   const what = call ? `${call.name} ${JSON.stringify(call.arguments)}` : undefined
   return visibleLine([text, what].filter((part) => part !== undefined).join(': ')) || kind

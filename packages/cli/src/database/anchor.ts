@@ -20,7 +20,7 @@ export function anchorCommand(): Command {
       'after',
       `
 A service does the same every minute with ANNALS_PROOF_ANCHOR. Keep the place and the key where whoever administers the
-database cannot write. What was anchored cannot be rewritten without being found: see docs/proof.md.
+database cannot write. Changes of anchored entries are found: see docs/proof.md.
 
 Examples:
   annals anchor /mnt/anchors/annals.ndjson --key /etc/annals/anchor.pem

@@ -31,7 +31,7 @@ import { describe } from './import_run.js'
 import { runVerify } from './verify.js'
 import { operatorName, tellProgress } from './with_database.js'
 
-/** What the command line says of a backup. */
+/** Prints the result of a backup. */
 export interface BackupCommandOptions {
   project?: string
 }

@@ -26,7 +26,7 @@ Examples:
     .action(runDoctor)
 }
 
-/** What the command line says of a diagnosis. */
+/** Prints a diagnosis. */
 interface DoctorOptions {
   json?: boolean
   workers?: number
@@ -36,7 +36,7 @@ interface DoctorOptions {
 async function runDoctor(options: DoctorOptions): Promise<void> {
   const { diagnose } = await import('@annals/archive')
   const { workOnDatabase } = await import('annals/dist/service/prepare_database.js')
-  // What the service has as well; a diagnosis must end even if a catalogue is large.
+  // The service's own limit; a diagnosis must end even if a catalogue is large.
   const limits = { schema: 'any', wait_ms_max: 10_000, statement_ms_max: 60_000 } as const
   const open: OpenDatabase = (config, work) => workOnDatabase(config, tellProgress, work, limits)
   const checks = await diagnose(process.env, open, options.workers)

@@ -60,7 +60,7 @@ Examples:
     })
 }
 
-/** What the command line says of an export. */
+/** Prints the result of an export. */
 type ExportOptions = Omit<ExportSessionsOptions, 'format'> & {
   project?: string
   format: 'annals' | ExportSessionsOptions['format']

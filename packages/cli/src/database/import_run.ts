@@ -11,7 +11,7 @@ import { EXIT_CODES } from '../exit_codes.js'
 import { countsOf } from '../terminal/count.js'
 import { withProgress } from '../terminal/progress.js'
 
-/** What the command line says of an import. */
+/** Prints the result of an import. */
 export interface ImportOptions {
   project?: string
   dryRun?: boolean

@@ -54,7 +54,7 @@ function parseAge(text: string): number {
   return seconds
 }
 
-/** What the command line says of pruning. */
+/** Prints the result of pruning. */
 interface PruneOptions {
   /** In seconds. */
   olderThan: number

@@ -26,7 +26,7 @@ interface CreateOptions extends Options {
   masked?: boolean
 }
 
-/** What the command line shows of a new token. */
+/** Prints a new token. */
 interface NewToken {
   id: string
   token: string

@@ -33,7 +33,7 @@ Examples:
     })
 }
 
-/** What the command line says of a verification. */
+/** Prints the result of a verification. */
 export interface VerifyOptions {
   project?: string
   proof?: boolean
@@ -84,7 +84,7 @@ function asJson({ projects, findings, found }: Verification, findings_total: num
   return `${JSON.stringify({ sound: findings_total === 0, findings_total, found, findings: explained, projects: projects.map(flat) })}\n`
 }
 
-/** What the table for people leaves out: it follows from the rest, or says little. */
+/** Checks that the table for people leaves out: they follow from the rest, or say little. */
 const FIELDS_LEFT_OUT = ['id', 'name', 'entries', 'tokens', 'bytes', 'idempotency_keys']
 
 function flat({ counts, findings, ...project }: VerifiedProject) {

@@ -18,7 +18,7 @@ export interface DemoSession {
   entries: (NewEntry & { id: string })[]
 }
 
-/** What loading the demo stored, and what already existed. */
+/** How much of the demo was stored, and how much already existed. */
 export interface DemoTotals {
   sessions: { stored: number; known: number }
   entries: number

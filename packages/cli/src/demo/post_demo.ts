@@ -38,7 +38,7 @@ async function postSession(annals: Annals, demo: DemoSession, signal: AbortSigna
   const [first] = is_new
     ? []
     : (await annals.sessions.timeline(session.use_uuid, { limit: 1 }, { signal }).page()).items
-  // What is stored already keeps its times, if it has any.
+  // Sessions that are stored already keep their times.
   const begun = first ? beginOf(first.occurred_at, at_ms) : startOf(hours_ago, Date.now())
   const dated = entries.map((entry, index) =>
     begun === undefined ? entry : { ...entry, occurred_at: timeOf(begun + (at_ms[index] ?? 0)) },

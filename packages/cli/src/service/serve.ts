@@ -55,7 +55,7 @@ export function serveCommand(): Command {
       if (!running) return
       if (config.database_url === undefined) keepAddress(config.data_dir, running.url)
       process.stdout.write(banner(running))
-      // Whoever presses Ctrl-C waits for no load balancer.
+      // On Ctrl-C, no load balancer has to notice.
       const delay_ms = (await stopping) === 'SIGTERM' ? config.shutdown_delay_ms : 0
       if (config.database_url === undefined) forgetAddress(config.data_dir, running.url)
       await running.stop(delay_ms)
@@ -80,7 +80,7 @@ export function parseWorkers(text: string): number {
   return count
 }
 
-/** What a person needs to go on: short, so that nothing of it scrolls away. */
+/** The next steps for a person, short enough not to scroll away. */
 function banner({ url, database, api_key, sign_in_code, ready_after_ms, workers }: Running): string {
   const lines = ['', `Annals is ready at ${url}`, '']
   if (api_key !== undefined) lines.push(`API key: ${api_key}`)

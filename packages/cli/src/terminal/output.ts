@@ -35,7 +35,7 @@ export interface Output {
   paged<Result>(work: () => Promise<Result>): Promise<Result>
   /** Resolves once more lines are wanted. */
   taking(): Promise<void>
-  /** What a command did: the value for programs, the sentence for people. */
+  /** A command's result: the value for programs, the sentence for people. */
   outcome(value: unknown, sentence: string): void
 }
 

@@ -70,7 +70,7 @@ export class PagedLines {
 
 function startPager(program: string): ChildProcess {
   const env = { ...process.env, LESS: process.env.LESS ?? LESS }
-  // By a shell, since the variable may have options. What it says of itself goes where it is seen.
+  // Through a shell, since the variable may have options. The pager's own messages go to stderr.
   const child = spawn(program, { shell: true, env, stdio: ['pipe', 'inherit', 'inherit'] })
   const stdin = child.stdin!
   stdin.on('error', () => {})

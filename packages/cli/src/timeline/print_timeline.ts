@@ -47,7 +47,7 @@ export async function printEntries(
   for await (const item of items) {
     const read = reader.read(item)
     at = item.occurred_at ?? at
-    // What a stream goes on with is printed where it began, however many entries there are.
+    // A stream is printed whole where it began, however many entries it has.
     const is_told = read.blocks.every((block) => block.kind === 'streamed' && block.is_repeat)
     if (!is_told || read.blocks.length === 0)
       waiting.splice(waiting.findLastIndex((earlier) => earlier.at <= at) + 1, 0, { read, at })

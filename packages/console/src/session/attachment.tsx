@@ -37,7 +37,7 @@ export function Attachment({ part }: { part: Medium }) {
   if (sha256) return <StoredBlob {...{ sha256, media_type, filename }} />
   if (own !== undefined) {
     const source = own.startsWith('data:') ? own : `data:${media_type};base64,${own}`
-    // What stands behind the type in a data: URL could be another one.
+    // What stands after the type in a data: URL could be another one.
     if (DATA_URL.exec(source)?.[1] === media_type) {
       if (media_type === PDF) return <InlinePdf {...{ source, filename }} />
       if (isShown(media_type)) return <Shown {...{ source, media_type, filename }} />

@@ -3,7 +3,7 @@ import 'pdfjs-dist/build/pdf.worker.mjs'
 /*
  * The worker that reads a PDF: the library's own, which unpacks whatever it is given. 16 MB may unpack to 16 GB, in one
  * piece of work that nothing interrupts, so it gets them in pieces, and no more once they are too much. All that it unpacks
- * by itself, through whatever filters one behind another, goes into buffers that the build makes it count as they grow.
+ * by itself, through whatever filters one after another, goes into buffers that the build makes it count as they grow.
  */
 
 /** Of one PDF, as long as it is open. */

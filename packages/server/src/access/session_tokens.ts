@@ -24,7 +24,7 @@ export interface TokenRequest {
   origin: string | undefined
 }
 
-/** What a token says, beside when it expires. */
+/** The claims of a token, besides its expiry. */
 interface Claims extends JWTPayload {
   jti: string
   exp: number
@@ -35,7 +35,7 @@ interface Claims extends JWTPayload {
   origin?: string
 }
 
-/** A token that was verified. What may change is looked up again at every use. */
+/** A verified token. Whatever may change is looked up again at every use. */
 interface Verified {
   claims: Claims
   generation: string
@@ -171,7 +171,7 @@ function idOf(token: string): string {
   return hashToken(token).toString('latin1')
 }
 
-/** What is left of a token's scopes: its parent may be a person's, whose role has changed since. */
+/** The scopes that a token still has: the role of the person who made it may have changed. */
 function narrowed({ jti, exp, for: reach, scopes }: Claims, parent: Grant): Pick<Grant, 'scopes' | 'narrow'> {
   const narrow: NarrowGrant = {
     id: jti,

@@ -6,7 +6,7 @@ import { plainArray, textArray } from '../postgres/statement.js'
 import { keyActorOf } from '../projects/project_routes.js'
 import { ADD_READS, FIND_READS, LAST_READ } from './read_queries.js'
 
-/** What somebody got of a session: what it contains, or no more than its place in a list with its configs and figures. */
+/** `content`: the reader got something of the log; `listed`: only the session's place in a list, with configs and figures. */
 export type Shown = 'content' | 'listed'
 
 declare module 'fastify' {
@@ -53,7 +53,7 @@ const SHOWN_BY_WRITES: ReadonlySet<string> = new Set([
  *
  *   noted ──content: with the next write; listed: when its minute is over──▶ written ──two minutes old──▶ forgotten here
  *
- * What is noted and not yet written is lost with the process.
+ * Notes that are not yet written are lost with the process.
  */
 export class NotedReads {
   private readonly reads = new Map<string, Read>()

@@ -19,7 +19,7 @@ export interface Asset {
 }
 
 /**
- * Signs URLs that give one asset to whoever has them, for some minutes. What is asked for and until when is in the URL, with
+ * Signs URLs that serve one asset to whoever has them, for some minutes. What is asked for and until when is in the URL, with
  * a MAC whose key all nodes share: a guess costs nobody a look-up.
  */
 export class AssetUrls {

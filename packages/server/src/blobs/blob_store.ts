@@ -88,7 +88,7 @@ export async function storeBlob(
     if (!answer) throw givenUp()
     return { bytes, known: answer === 'known' }
   } catch (error) {
-    // What cannot be deleted now is deleted by housekeeping.
+    // Housekeeping deletes the rest later.
     if (upload.chunks > 0) await call(database, DISCARD_UPLOAD, project_id, upload.id).catch(() => {})
     throw isForeignKeyViolation(error) ? givenUp() : error
   }
@@ -256,7 +256,7 @@ function givenUp(): AnnalsError {
 /** Of longer PDFs only the number of bytes is known. */
 const PDF_BYTES_MAX = 32 * 1024 * 1024
 
-/** What the bytes of blobs say of themselves; those that the project does not have are left out. */
+/** Facts read from the bytes of blobs; blobs that the project does not have are left out. */
 export async function readBlobFacts(
   tenant: Tenant,
   hashes: readonly string[],

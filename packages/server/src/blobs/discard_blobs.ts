@@ -56,7 +56,7 @@ export function keyOf(project_id: string, blob_id: string): string {
 }
 
 /**
- * Deletes the objects of a project's blobs that are gone. Gives how many are left. A note goes only when its object is known
+ * Deletes the objects of a project's blobs that are gone. Returns how many are left. A note goes only when its object is known
  * to have gone, so whatever breaks off is done again.
  */
 export async function discardObjects({ database, project_id }: Tenant): Promise<number> {

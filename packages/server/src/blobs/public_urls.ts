@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Config } from '../configuration/config.js'
 import type { Asset, AssetUrls } from './asset_urls.js'
 
-/** What signed URLs are made with. */
+/** Dependencies of signed URLs. */
 export interface PublicUrlMaker {
   config: Pick<Config, 'behind_tls'>
   assets: Pick<AssetUrls, 'sign'>
@@ -15,7 +15,7 @@ export const ASSETS_PATH = '/assets'
 const HASH_BYTES = 256
 const AT_ONCE = 1_000
 
-/** A URL that gives an asset without a key: as the caller, who alone reads it, reached the service. */
+/** A URL that serves an asset without a key; it begins with the address at which the caller reached the service. */
 export async function publicUrl(
   { config, assets }: PublicUrlMaker,
   { headers: { host } }: FastifyRequest,

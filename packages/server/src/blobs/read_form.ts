@@ -11,7 +11,7 @@ const FILES_MAX = 64
 const HEAD_BYTES_MAX = 16_384
 /** Whatever else a Content-Type has: the parser gets the boundary by which the parts were counted. */
 const BOUNDARY = /;[ \t]*boundary=(?:"(?<quoted>[^"\\]{1,70})"|(?<plain>[^\s";]{1,70}))/i
-/** What stands for an invalid sequence of bytes where UTF-8 is read. */
+/** The replacement character of UTF-8 decoding. */
 const REPLACEMENT = '\ufffd'
 
 interface UploadedFile extends TakenBytes {
@@ -69,7 +69,7 @@ export async function readForm(content_type: string, body: Buffer) {
   return { texts, files }
 }
 
-/** What is wrong with the number of parts, or with what stands before each, seen before any is read. */
+/** Checks the number of parts and their headers, before any part is read. */
 function wrongParts(boundary: string, body: Buffer): AnnalsError | undefined {
   const delimiter = `--${boundary}`
   let parts = -1

@@ -13,7 +13,7 @@ import type { ChangedEntry, ChangedSession, ChangedSessions, Consumer } from './
 
 /** How long a session is one process's: many times what a piece of work may take. */
 const LEASE_S = 60
-/** What is read of logs at once, over all sessions, and of one: a long log does not keep others waiting. */
+/** Limits of one read, over all sessions and for one: a long log must not keep others waiting. */
 const PIECE = { entries: 2_000, bytes: 2 * 1024 * 1024, entries_of_session: 500 }
 
 export interface Job {
@@ -34,7 +34,7 @@ export interface Round {
 }
 
 /**
- * Takes up sessions that are due, and gives them to the consumer. A session is the process's that leased it, until the
+ * Takes up sessions that are due, and passes them to the consumer. A session is the process's that leased it, until the
  * lease ends by the database's clock: a process that was killed leaves its work to the others.
  */
 export async function carryOut(job: Job): Promise<Round> {
@@ -71,7 +71,7 @@ export async function carryOut(job: Job): Promise<Round> {
   return { sessions: leased.length, left, is_cut }
 }
 
-/** Gives how many sessions are left; adds to the groups those that have to be done anew. */
+/** Returns how many sessions are left; adds to the groups those that have to be done anew. */
 async function carryOutSome(
   job: Job,
   work: ReadSessions,
@@ -93,7 +93,7 @@ async function carryOutSome(
   return 0
 }
 
-/** Moves the cursors, and clears the marks of sessions that were read to the head. Gives how many are left. */
+/** Moves the cursors, and clears the marks of sessions that were read to the head. Returns how many are left. */
 async function finish(
   connection: Queryable,
   job: Job,
@@ -151,7 +151,7 @@ async function readChanged(job: Job, session_ids: string[]): Promise<ReadSession
   }
 }
 
-/** Reads a piece of the logs of sessions, from one session to the next. Gives whether anything is left. */
+/** Reads a piece of the logs of sessions, from one session to the next. Returns whether anything is left. */
 async function readEntries(
   database: Database,
   project_id: string,

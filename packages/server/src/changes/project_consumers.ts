@@ -16,7 +16,7 @@ const SESSIONS_AT_ONCE = 1_000
 /** When, as a rule, every node has heard that a consumer was switched on: keys are looked up anew within 4.5 s. */
 export const HEARD_S = 6
 const ROWS_AT_ONCE = 100
-/** What no mark tells of, such as what a node of an older version wrote during an upgrade, is found within a day. */
+/** Changes without a mark, such as those of a node of an older version, are found within a day. */
 const SCAN_EVERY_S = 86_400
 
 /**
@@ -44,7 +44,7 @@ export async function useConsumer(
 }
 
 /**
- * Marks the next sessions of a project that its consumer has not seen, where it is time for that. Gives in how many ms to
+ * Marks the next sessions of a project that its consumer has not seen, where it is time for that. Returns in how many ms to
  * go on, infinitely many where that is long. `settle_s`: seconds until every statement that a node sent in ignorance is
  * done.
  */

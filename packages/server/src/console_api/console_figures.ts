@@ -51,7 +51,7 @@ export async function countOverTime(
 
 const TITLE_LENGTH_MAX = 160
 
-/** What the console shows of a session, beyond the API's fields. */
+/** Figures of a session that the console shows, beyond the API's fields. */
 interface SessionFigures {
   session_id: string
   /** configs.title, or what a user said first. */

@@ -14,14 +14,14 @@ const SESSION = /^(__Secure-)?annals_([\w-]{1,64})$/
 /** The API as the console reaches it. */
 const API_BELOW_CONSOLE = /^\/console(?=\/(?:api|admin)\/v1\/)/
 
-/** Gives a request below /console/ the header that its session stands for, and the path that the API has. */
+/** Rewrites a request below /console/: adds the header of its session, and sets the API's path. */
 export function admitConsoleRequest(request: IncomingMessage): void {
   const { headers } = request
   if (headers.authorization === undefined && isOwnRequest(headers)) {
     const token = sessionsIn(headers).get(headers[OPENS] as string)
     if (token !== undefined) {
       headers.authorization = `Bearer ${token}`
-      // Who counts headers, to find what is there twice, counts this one too.
+      // Checks for repeated headers count this one, too.
       request.rawHeaders.push('authorization', headers.authorization)
     }
   }

@@ -9,11 +9,11 @@ import { type BodyParts, type TakeBody, takeBody } from './request/read_body.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What the operation answers: only its description needs that. */
+    /** The answer's schema, which only the description needs. */
     documented?: () => Record<string, unknown>
     /** Its body is checked and taken, on the second thread if it is large. */
     takes_body?: boolean
-    /** What a key or a token must allow. */
+    /** The scope that a key or a token needs. */
     scope?: OperationScope
     /** See OperationParts. */
     reach?: Reach | undefined
@@ -64,15 +64,15 @@ interface OperationParts<
   body_bytes_max?: number
   querystring?: Query
   headers?: Headers
-  /** What a success means. */
+  /** Description of a success. */
   returns: string
-  /** What a success has; by default nothing. */
+  /** Schema of a success's data; by default none. */
   data?: TSchema
   /** Beside those that follow from what it takes: `<what the first id in the path names>_not_found`, `invalid_cursor`. */
   errors?: ErrorName[]
   /** The path names one thing; list its 404 in `errors`. */
   is_found_as_whole?: true
-  /** What else it may answer, by what is documented so far. */
+  /** Its other answers, as documented so far. */
   extend?: (documented: Record<string, unknown>) => Record<string, unknown>
   /** Returns `data` as JSON, or undefined. */
   json?: Handle<C, Body, Query, Headers, Promise<string> | Promise<void>>
@@ -182,7 +182,7 @@ function impliedErrors(
 /** Errors of parameters that are no ids. */
 const ABSENT: Record<string, ErrorName> = { identifier: 'user_not_found', sha256: 'blob_not_found' }
 
-/** Who may ask for an operation, as its route says it. */
+/** The callers that a route admits. */
 function accessOf(
   { scope, config, reach }: { scope?: OperationScope; config?: FastifyContextConfig; reach?: Reach },
   method: Method,

@@ -27,7 +27,7 @@ export function schemaVersion(): number {
   return migrations().at(-1)?.version ?? 0
 }
 
-/** What may contain a semicolon without ending a statement: comments, strings, and dollar-quoted texts. */
+/** Parts of SQL in which a semicolon ends no statement: comments, strings, and dollar-quoted texts. */
 // recheck: it reads our own migrations, which are short and not a caller's.
 const WHOLE = /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|(\$\w*\$)[\s\S]*?\1|;/g
 

@@ -23,7 +23,7 @@ export interface ObjectStore {
   get(key: string, from: number, to: number, bytes: number): AsyncGenerator<Buffer>
   /** Deletes an object, if there is one, and makes sure that it has gone. */
   delete(key: string): Promise<void>
-  /** A URL that gives the object as a file to save, for a minute. */
+  /** A URL of the object as a file to save, valid for a minute. */
   sign(key: string, filename: string): Promise<string>
   /** @throws unless the bucket is there and may be used */
   check(): Promise<void>

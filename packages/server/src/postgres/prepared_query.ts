@@ -2,7 +2,7 @@ import { Socket, type SocketConstructorOpts } from 'node:net'
 import pg from 'pg'
 import { brokeConnection } from './database_errors.js'
 
-/** What is read from a connection at once. */
+/** Bytes read from a connection at once. */
 const READ_BYTES = 64 * 1024
 /** A message begins with its type and its length, which counts itself but not the type. */
 const HEAD_BYTES = 5
@@ -101,7 +101,7 @@ export type Parameter = string | number | boolean | null | Buffer | ReadonlyArra
 /** Rows come as text and null only: numbers and JSON that pass through must not become JavaScript numbers. */
 export type Row = Record<string, string | null>
 
-/** What is used of the driver's connection. */
+/** The part of the driver's connection that we use. */
 interface Connection {
   stream: { writable: boolean; write(bytes: Buffer): void; cork(): void; uncork(): void }
   /** The texts of the statements that the server has prepared, by name. */

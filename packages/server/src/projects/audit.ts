@@ -5,7 +5,7 @@ import { ADD_ACT, LIST_ACTS } from './project_queries.js'
 
 const ATTEMPTS_MAX = 50
 
-/** What an operator did. `details` has no secret. */
+/** An operator's act. `details` has no secret. */
 export interface Act {
   action:
     | 'project.create'

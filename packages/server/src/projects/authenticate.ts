@@ -18,7 +18,7 @@ declare module 'fastify' {
 /** A header of the console: the project whose session the request stands for. */
 export const OPENS = 'x-annals-console'
 
-/** What tells who a request is from, and whether it is served. */
+/** Identifies the caller of a request and decides whether it is served. */
 export interface Authenticator {
   tokens: TokenDirectory
   narrow?: NarrowTokens | undefined
@@ -64,7 +64,7 @@ export function authenticate(
     const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD')
     route.config = { scope: isRead ? 'read' : 'write', ...route.config }
   })
-  // Whoever signs out of the console is out at once, on every node.
+  // Signing out of the console takes effect at once, on every node.
   const findGrant = (request: FastifyRequest, token: string) => {
     if (request.headers[OPENS] !== undefined) return tokens.findNow(token, request)
     if (narrow && token.startsWith(narrow.beginning)) return narrow.find(token)
@@ -114,7 +114,7 @@ function admit(request: FastifyRequest, grant: Grant | undefined): AnnalsError |
   request.project_id = grant.project_id
   request.grant = grant
   const scope = request.routeOptions.config.scope!
-  // What it does not reach is absent before it is forbidden.
+  // Things out of its reach are absent rather than forbidden.
   if (grant.narrow !== undefined || allows(grant, scope)) return undefined
   const { person } = grant
   const lacking = nameOfScope(scope, person !== undefined)

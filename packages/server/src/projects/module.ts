@@ -14,7 +14,7 @@ const USED = {
 const USAGE_MS = 10_000
 
 export interface Projects extends OpenModule {
-  /** Who has an API key, and what it allows. */
+  /** API keys, their owners and scopes. */
   tokens: TokenDirectory
   /** If there is an admin token. */
   adminSessions: AdminSessions | undefined

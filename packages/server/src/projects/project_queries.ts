@@ -2,7 +2,7 @@ import { CONSOLE_IDLE_HOURS_MAX, CONSOLE_SESSION_DAYS_MAX } from '../limits.js'
 import { timestampText } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
 
-/** What an operator may set for a project, with its types. */
+/** A project's settings, with their types. */
 const SETTINGS = [
   ['retention_days', 'int'],
   ['rate_limit_per_second', 'int'],
@@ -149,7 +149,7 @@ export function roleText(member: string): string {
 export const KEYS_AND_OWNERS = `api_keys k JOIN projects p ON p.id = k.project_id
 LEFT JOIN members m ON m.id = k.member_id AND m.project_id = k.project_id`
 
-/** What a grant is made of, of KEYS_AND_OWNERS. */
+/** The columns of a grant, of KEYS_AND_OWNERS. */
 export const API_KEY_COLUMNS = `k.id, k.project_id, encode(k.token_hash, 'hex') AS token_hash,
   array_to_string(k.scopes, ' ') AS scopes, floor(extract(epoch FROM k.expires_at) * 1000)::bigint AS expires_at_ms,
   p.rate_limit_per_second, p.max_sessions, p.max_bytes, p.max_blob_bytes, p.max_tails, p.consumers <> '{}' AS has_consumers, p.proof,

@@ -227,7 +227,7 @@ const keyRoutes = ({ database }: ProjectParts) =>
         issueToken(database.of('operator'), keyActorOf(request), request.project_id, {
           name,
           scopes,
-          // Whoever reads masks makes no key that reads what is behind them.
+          // A masked caller must not make a key that reads the values.
           masked: masked || request.grant!.masked,
           expires_at: expires_at == null ? undefined : timeInUtc('/expires_at', expires_at),
         }),

@@ -178,7 +178,7 @@ export const OwnKey = Type.Object(
   { $id: 'OwnKey' },
 )
 
-/** What an operator may set of a project. */
+/** A project's settings. */
 const ProjectSettings = {
   ...Type.Partial(Type.Object(SETTINGS)).properties,
   model: Type.Optional(

@@ -22,7 +22,7 @@ import {
 import { numberOf, type Quotas, quotasOf } from './quotas.js'
 import { ALL_SCOPES, hashToken, mintToken, type Scope } from './tokens/token.js'
 
-/** What an operator sets for a project. Null means the default: see the contract. */
+/** A project's settings. Null means the default: see the contract. */
 export interface ProjectSettings {
   retention_days?: number | null
   rate_limit_per_second?: number | null
@@ -57,7 +57,7 @@ export interface NewProject {
   token: string
 }
 
-/** Who created a token: an operator, or the service at its own first start. */
+/** The creator of a token: an operator, or the service at its first start. */
 export type Origin = 'issued' | 'first_start' | 'environment' | 'sign_in_code' | 'console' | 'personal'
 
 export interface TokenRequest {

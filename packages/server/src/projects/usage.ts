@@ -138,9 +138,9 @@ class ProjectUsage {
   is_exact = true
   private counted_at_ms = 0
   private count_ms = 0
-  /** What this node stored since the last count began. */
+  /** Stored by this node since the last count began. */
   private readonly added = { sessions: 0, bytes: 0, blob_bytes: 0 }
-  /** What this node is storing. */
+  /** Being stored by this node. */
   private readonly reserved = { sessions: 0, bytes: 0, blob_bytes: 0 }
 
   constructor(private readonly tenant: Tenant) {}
@@ -179,7 +179,7 @@ class ProjectUsage {
     const is_storing = COUNTED.some((what) => this.reserved[what] > 0)
     const counted = await countUsage(this.tenant)
     this.counted = { ...counted, counted_at: new Date().toISOString().replace('Z', '000Z') }
-    // What was stored before the count began is in it.
+    // The count includes what was stored before it began.
     for (const what of COUNTED) this.added[what] -= before[what]
     this.is_exact = !is_storing && COUNTED.every((what) => this.added[what] === 0)
     this.counted_at_ms = performance.now()
@@ -196,7 +196,7 @@ const NO_USE = { ...NOTHING, statements: 0, model_tokens: 0 }
 /** `day`: such as 2026-11-21, in UTC. */
 export type UsageDay = typeof NO_USE & { day: string }
 
-/** What was stored. */
+/** Amounts stored. */
 export type Stored = Partial<Record<(typeof KINDS)[number], number>>
 
 type Imported = Readonly<Record<string, { stored: number; bytes?: number } | undefined>>
@@ -304,7 +304,7 @@ export async function readModelTokens(
 /** Most sessions that one statement adds up: some ten milliseconds of work. */
 const SESSIONS_AT_ONCE = 20_000
 
-/** What a project has. */
+/** A project's totals. */
 export interface Counts {
   sessions: number
   entries: number
@@ -356,7 +356,7 @@ export async function countUsage(tenant: Tenant, at_once = SESSIONS_AT_ONCE): Pr
   return { ...usage, statement_days }
 }
 
-/** What a statement counts, in slices of so many rows: each row has how many it found, and the last of them. */
+/** Counts in slices of this many rows: each row has how many it found, and the last of them. */
 async function* slicesOf(
   { database, project_id }: Tenant,
   statement: Statement,

@@ -18,7 +18,7 @@ export interface Leaf {
   state: 'live' | 'erased'
 }
 
-/** What an anchor's signature is for. */
+/** The statement that an anchor's signature covers. */
 export interface Statement {
   nth: number
   project: string
@@ -97,7 +97,7 @@ function statementText(anchor: Statement): string {
   return `annals-anchor-1\n${[nth, project, made_at, size, root, previous, public_key].join('\n')}\n`
 }
 
-/** What the anchor after this one names. */
+/** The hash that the next anchor names. */
 export function after(anchor: Statement): Before {
   return { nth: anchor.nth, previous: hashOf(statementText(anchor)).toString('hex') }
 }
@@ -127,7 +127,7 @@ export function signAnchor(
   return { ...stated, signature, leaves }
 }
 
-/** What is wrong with an anchor that follows another one; undefined: nothing. */
+/** Returns what is wrong with an anchor that follows another one, or undefined. */
 function wrongWith(anchor: Anchor, before: Before): string | undefined {
   if (anchor.nth !== before.nth + 1 || anchor.previous !== before.previous)
     return 'it does not follow the anchor before it'

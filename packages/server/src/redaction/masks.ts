@@ -5,7 +5,7 @@ import type { Database, Queryable, Tenant } from '../postgres/database.js'
 import { plainArray, textArray } from '../postgres/statement.js'
 import { ADD_MASKS, FIND_MASKS, HOLD_SESSION, LAST_MASKS } from './mask_queries.js'
 
-/** What was found, by a digest in place of its value. */
+/** Findings, by a digest in place of the value. */
 export interface FoundMark {
   name: string
   digest: string

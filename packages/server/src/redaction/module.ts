@@ -1,6 +1,6 @@
 import type { Module } from '../module.js'
 
-/** What entries are cleared of, and what masked readers do not see. */
+/** Rules of redaction: for entries before they are stored, and for masked readers. */
 export const REDACTION_MODULE: Module = {
   name: 'redaction',
   open: (kits) => ({

@@ -100,7 +100,7 @@ export function rewriteTaken(
   return outcome && masked(json.text, outcome, rewriting as Rewriting)
 }
 
-/** What rules find in a small body. */
+/** Applies rules to a small body. */
 export function findInJson(
   operation: string,
   json: { text: string; value: unknown },

@@ -12,7 +12,7 @@ import { FIND_ENTRIES } from './find_entries_queries.js'
 import { FIND_SESSIONS, READ_FOUND } from './search_queries.js'
 import type { SearchState } from './search_state.js'
 
-/** What a search is for. Times are RFC 3339. */
+/** A search's words and filters. Times are RFC 3339. */
 export interface Search {
   project_id: string
   terms: SearchTerm[]
@@ -55,7 +55,7 @@ export type MatchesOf = (
   entries: SearchedEntry[],
 ) => Promise<Array<(Match & Told) | null>>
 
-/** What a page is made with. */
+/** Dependencies of a page. */
 export interface Finding {
   database: Queryable
   search: Search
@@ -66,10 +66,10 @@ export interface Finding {
 
 /** How long a statement of a search may take, about. */
 const STATEMENT_MS = 150
-/** What is read of logs at once. */
+/** Limits of one read of logs. */
 const PIECE_BYTES = 1024 * 1024
 
-/** What narrows a search inside the index; undefined if nothing can match. */
+/** The part of a search that the index answers; undefined if nothing can match. */
 export async function scopesOf(
   database: Queryable,
   { project_id, user, configs, session_id }: Omit<Search, 'terms'>,

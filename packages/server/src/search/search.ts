@@ -71,7 +71,7 @@ export async function findRelevant(
   let rest: FoundPlace | undefined
   search: for await (const { candidates, next } of findCandidates(finding, newest, [RANKED.entries])) {
     const [first] = candidates
-    // Behind the place right after the first one, which is so part of it again.
+    // The place right after the first one becomes part of it again.
     newest ??= first && { ...first, seq: first.seq + 1 }
     rest = next
     for await (const { found, last, bytes: read } of readFound(finding, candidates)) {

@@ -111,7 +111,7 @@ function countBySegment(entries: readonly Run[]): Map<number, Counted> {
 
 /** Entries of a run: the more, the smaller the index, and the more lines are looked at for one that matches. */
 const RUN_ENTRIES = 16
-/** Behind so many entries, what was written of a session one by one is put together for the time being. */
+/** After this many entries, the rows of a session that were written one by one are joined for now. */
 const PART_ENTRIES = 4
 /** Characters of words in a run: what is looked at for one entry is bounded, and so is what PostgreSQL reads as a tsvector. */
 const RUN_LENGTH_MAX = 32 * 1024

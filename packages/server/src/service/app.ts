@@ -39,7 +39,7 @@ const notOurs = () => (): never => {
   throw new Error('a schema was compiled before validateRequests, or for an answer')
 }
 
-/** What admission and authentication ask of modules. */
+/** The functions of modules that admission and authentication use. */
 export type AppModules = Pick<Projects, 'tokens' | 'adminSessions'> &
   Pick<Access, 'sessionTokens'> &
   Pick<Audit, 'notedReads'> &
@@ -131,7 +131,7 @@ function newServer({ config, logger }: Kits): AppServer {
   return app
 }
 
-/** What modules answer, each below its path and for those who may ask. */
+/** The modules' routes, each below its path and for its callers. */
 async function addModules(
   app: AppServer,
   kits: Kits,

@@ -48,7 +48,7 @@ const DETOUR = 'a worker cannot be reached directly: its projects are served thr
  */
 const LONG_WORK_MAX = 4
 
-/** What a service is opened from. */
+/** The inputs of a service. */
 export interface Opening {
   config: Config
   modules: readonly Module[]

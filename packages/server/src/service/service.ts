@@ -167,7 +167,7 @@ export async function undoAll(undo: Undo, logger: Logger): Promise<void> {
   }
 }
 
-/** What answers the modules' requests; those opened last first, as a reader of the API meets them. */
+/** The modules' routes; those opened last come first, in the order of the API's description. */
 export function loadRoutes(modules: readonly OpenModule[]): Promise<ModuleRoutes[]> {
   return Promise.all(modules.toReversed().map(async ({ routes }) => (await routes?.()) ?? {}))
 }

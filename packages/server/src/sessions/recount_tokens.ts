@@ -5,7 +5,7 @@ import type { Background, Loop } from '../lifecycle/background.js'
 import { prepared } from '../postgres/statement.js'
 import { call, storedFunctionIn } from '../postgres/stored_function.js'
 
-/** What is read at once: sessions, entries of one of them, and bytes. */
+/** Limits of one read: sessions, entries of one of them, and bytes. */
 const PIECE = { sessions: 100, entries: 500, bytes: 512 * 1024 }
 
 /** A stored message whose tokens are counted anew. */
@@ -18,7 +18,7 @@ export interface RecountedMessage {
 export interface TokenRecountOptions extends Background {
   /** It takes the work elsewhere: messages are of any size. */
   tokensOf(project_id: string, messages: RecountedMessage[], facts: Facts): Promise<number[]>
-  /** What the bytes of blobs, by their hashes, say. */
+  /** Facts read from the bytes of blobs, by their hashes. */
   factsOf(project_id: string, hashes: readonly string[]): Promise<Facts>
 }
 

@@ -25,7 +25,7 @@ import { createSession, mergeConfigs, readSession, replaceConfigs, setExpiry } f
 
 const operation = operationsOf('Sessions')
 
-/** What the operations on sessions work with. */
+/** Dependencies of the operations on sessions. */
 interface SessionParts extends Pick<Kits, 'changes' | 'erasure' | 'longWork' | 'isServing'> {
   usage: UsageDirectory
 }
@@ -240,7 +240,7 @@ const Flushed = Type.Object({ status: None, errmsg: Type.Literal('') })
 
 const NO_TASKS = 'This service extracts no tasks from sessions: there are none, and none are under way.'
 
-/** What existing clients ask of a service that extracts tasks from sessions: true answers of one that does not. */
+/** Operations of existing clients on tasks, with true answers of a service that extracts none. */
 const taskRoutes = allOf(
   operation({
     call: 'GET /session/:session_id/observing_status',

@@ -232,7 +232,7 @@ class NoPlace extends Error {
 
 /** From the look-up of the name to the receiver's status. */
 const ANSWER_MS_MAX = 10_000
-/** What is read of an answer, so that its sender sees it taken; nothing is made of it. */
+/** Bytes read of an answer's body, which is then ignored. */
 const ANSWER_BYTES_MAX = 16 * 1024
 
 /** An attempt that failed. The message is shown to the project. */

@@ -130,7 +130,7 @@ interface Exchange {
   caller?: { name: string | undefined }
 }
 
-/** What admission asks of those who know the callers. */
+/** What admission needs to know about callers. */
 export interface Admission {
   logger: Logger
   memory: MemoryBudget

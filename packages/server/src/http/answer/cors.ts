@@ -5,7 +5,7 @@ import type { AppServer } from '../app_server.js'
 /** How long a browser may cache the answer to a preflight request. */
 const REMEMBERED_S = 600
 
-/** What pages may call: neither the operator's API nor the console's data. */
+/** Paths that pages may call: neither the operator's API nor the console's data. */
 const API = ['/api/v1/', '/mcp']
 /** Where tokens name the origins of the pages that use them. */
 const TOKENS = '/api/v1/'

@@ -71,7 +71,7 @@ const DOCUMENT: NonNullable<FastifyDynamicSwaggerOptions['openapi']> = {
   },
 }
 
-/** What the description says beyond the operations. */
+/** The parts of the description besides the operations. */
 export interface Described {
   /** Schemas that answers refer to by their `$id`. */
   schemas?: readonly TSchema[]

@@ -25,7 +25,7 @@ export interface SchemaView {
 
 const PLACE_LENGTH_MAX = 200
 
-/** What strings of a pattern are called. */
+/** Names for strings of known patterns. */
 const FORMS: Record<string, string> = {
   '^(0|[1-9][0-9]{0,15})$': 'a whole number',
   '^https?://([a-z0-9.-]+|\\[[0-9a-f:.]+\\])(:[0-9]{1,5})?$':

@@ -28,7 +28,7 @@ export interface BodyReader {
   config: { body_bytes_max: number; blob_bytes_max: number }
   /** For bodies that would hold the event loop too long. */
   thread: WorkThread
-  /** What rewrites bodies before they are taken, if anything does. */
+  /** Rewrites bodies before they are taken; undefined: nothing does. */
   rewrites?: RewritesBodies
 }
 type Done = (error: Error | null, value?: unknown) => void
@@ -284,7 +284,7 @@ export interface AttachmentLimits {
   blob_bytes_max: number
 }
 
-/** What a body is rewritten by, before anything is made of it. `Rewriting`: how, as another thread takes it. */
+/** Rewrites a body before it is taken. `Rewriting`: the rules, in a form that another thread takes. */
 export interface RewritesBodies<Rewriting = unknown> {
   /**
    * Looks through what was sent. Undefined, or a promise of it: nothing is to be rewritten.

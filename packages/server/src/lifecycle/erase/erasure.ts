@@ -108,7 +108,7 @@ export class Erasure {
     )
   }
 
-  /** Erases rows of a kind by their ids, those that exist. Gives what went, by the names of a receipt. */
+  /** Erases rows of a kind by their ids, those that exist. Returns what went, by the names of a receipt. */
   async erase(
     tenant: Tenant<Database>,
     kind: string,

@@ -11,7 +11,7 @@ export type Scope = (typeof SCOPES)[number]
 export const ROLES = ['admin', 'member', 'viewer'] as const
 export type Role = (typeof ROLES)[number]
 
-/** What a role allows of scopes. */
+/** The scopes that a role allows. */
 export const SCOPES_OF: Readonly<Record<Role, readonly Scope[]>> = {
   admin: SCOPES,
   member: ['read', 'write', 'append', 'ingest'],

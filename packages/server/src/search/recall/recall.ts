@@ -15,7 +15,7 @@ const READ_ENTRIES = { usual: 48, least: 16, exact: 200 }
 const READ_LENGTH_MAX = 4 * 1024 * 1024
 const ENTRIES_OF_SESSION = 3
 
-/** What a question is asked with. */
+/** A question and its filters. */
 export interface Asking extends Omit<Finding, 'search' | 'matchesOf'> {
   search: Omit<Search, 'terms'>
   question: Question

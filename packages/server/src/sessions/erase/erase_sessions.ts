@@ -37,7 +37,7 @@ export async function eraseSomeSessions(
   )
   const heads = locked
     .map((row) => ({ id: row.id!, last_seq: Number(row.last_seq) }))
-    // What is not touched is deleted for its own sake alone: a parent stays as long as it has children.
+    // Pruning never deletes a session that has children.
     .filter(({ id }) => untouched_since === undefined || !parents.has(id))
   const long = heads.filter(({ last_seq }) => last_seq > ROWS_AT_ONCE_MAX)
   const short: typeof heads = []

@@ -18,7 +18,7 @@ const EXPIRY_MS = 30_000
 /** Between two looks for idempotency keys of all projects that nobody needs any longer. */
 const KEYS_MS = 60 * 60 * 1_000
 
-/** What else is deleted in each round. */
+/** Further deletions of each round. */
 export type Sweep = (database: Database, signal: AbortSignal) => Promise<void>
 
 /**
