@@ -6,7 +6,7 @@ import { skillZip } from '../harness/skills.ts'
 const service = useSharedService()
 
 describe('the client’s learning spaces', () => {
-  it('learn from a session, and give back what a person approved', async () => {
+  it('learn from a session, and return what a person approved', async () => {
     const { token } = await service.newProject()
     const annals = new Annals({ url: service.node.url, token })
     const spaces = annals.learningSpaces

@@ -57,7 +57,7 @@ describe('annals project', () => {
 })
 
 describe('annals token', () => {
-  it('create, list and revoke give, show and take a token', async () => {
+  it('create, list and revoke tokens', async () => {
     const args = [
       '--project',
       name,

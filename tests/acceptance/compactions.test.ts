@@ -62,7 +62,7 @@ async function logOf(...entries: object[]): Promise<{ log: SessionLog; items: Ti
 }
 
 describe('a compaction', () => {
-  it('is an event whose summary contexts begin with, behind the instructions and ahead of what follows', async () => {
+  it('is an event whose summary contexts begin with, after the instructions and ahead of what follows', async () => {
     const { log, items } = await logOf(
       message({ role: 'system', content: 'Be brief.' }),
       ...said('a', 'b', 'c', 'd'),
@@ -198,7 +198,7 @@ describe('a retraction', () => {
     expect((await contextOf(log)).compaction_seq).toBe(0)
   })
 
-  it('behind what it covers leaves it, and one before the newest leaves those that do not cover it', async () => {
+  it('after what it covers leaves it, and one before the newest leaves those that do not cover it', async () => {
     const { log, items } = await logOf(...said('a', 'b', 'c', 'd'))
     const first = expectOk(await compact(log, { to_seq: 1, summary: summary('s1') }), 201)
     const second = expectOk(await compact(log, { to_seq: 3, summary: summary('s2') }), 201)

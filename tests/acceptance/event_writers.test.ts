@@ -46,7 +46,7 @@ describe('8 writers at 2 nodes on one session', () => {
     }
   })
 
-  it('never show a reader an entry behind one that it has already passed', async () => {
+  it('never show a reader an entry after one that it has already passed', async () => {
     const { id } = expectOk(await nodes[0]!.createSession({}), 201)
     let writing = true
     const writers = Promise.all(

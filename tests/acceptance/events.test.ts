@@ -139,7 +139,7 @@ describe('listing events', () => {
     }
   })
 
-  it('finds what was appended behind the cursor', async () => {
+  it('finds what was appended after the cursor', async () => {
     await append(3)
     const { next_cursor } = expectOk(await api.listEvents(session.id, { limit: 2 }))
     await append(2)

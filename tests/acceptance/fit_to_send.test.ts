@@ -146,7 +146,7 @@ describe('a list that can be sent', () => {
     expect(own.items).toHaveLength(3)
   })
 
-  it('has results directly behind their calls, media after them, then what was said meanwhile', async () => {
+  it('has results directly after their calls, media after them, then what was said meanwhile', async () => {
     const image = { type: 'input_image', detail: 'auto', image_url: 'data:image/png;base64,iVBORw0KGgo=' }
     const session = await sessionOf(
       'responses',

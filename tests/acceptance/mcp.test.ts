@@ -188,7 +188,7 @@ it('a session is read in bounded answers that together have every entry once, ho
   ])
 })
 
-it('a search that is off says so, and one that is on finds entries by their words, also behind a page that is empty', async () => {
+it('a search that is off says so, and one that is on finds entries by their words, also after a page that is empty', async () => {
   const { id, token } = await service.newProject()
   const { call, value } = await connectMcp(service.node.url, token)
   for (const tool of ['search', 'ask'])

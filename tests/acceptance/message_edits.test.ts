@@ -100,7 +100,7 @@ describe('edit_strategies', () => {
     expect(contents(nothing)).toEqual(['Be brief.', 'answer 5'])
   })
 
-  it('end at the pin: what is behind it is as it was, and so is the prefix while the log grows', async () => {
+  it('end at the pin: what is after it is as it was, and so is the prefix while the log grows', async () => {
     const log = await conversation(4)
     const whole = await page(log)
     const pin_editing_strategies_at_message = whole.ids[8]!

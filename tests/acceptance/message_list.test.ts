@@ -66,7 +66,7 @@ describe('a list of messages', () => {
     }
   })
 
-  it('goes on behind its cursor while messages are appended', async () => {
+  it('continues after its cursor while messages are appended', async () => {
     const log = await sessionOf(...names(4))
     const first = expectOk(await log.list({ limit: 2 }))
     expectOk(await log.batch([say('m4'), say('m5')]), 201)
@@ -118,7 +118,7 @@ describe('a list with events', () => {
   const types = (events: Array<{ type: string }> = []) => events.map((event) => event.type)
   const story = ['e1', 'e2', 'm3', 'e4', 'e5', 'm6', 'm7', 'e8', 'e9']
 
-  it('holds those ahead of the first message, between messages and behind the last', async () => {
+  it('holds those ahead of the first message, between messages and after the last', async () => {
     const log = await sessionOf(...story)
     const page = expectOk(await log.list({ with_events: true }))
     expect(types(page.events)).toEqual(['e1', 'e2', 'e4', 'e5', 'e8', 'e9'])

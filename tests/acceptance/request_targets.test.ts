@@ -117,7 +117,7 @@ describe('a header that is sent twice', () => {
     expect([twice.status, JSON.parse(twice.body).error]).toEqual([400, 'invalid_request'])
   })
 
-  it('is found, or refused, behind however many others', async () => {
+  it('is found, or refused, after however many others', async () => {
     const others = Array.from({ length: 1_100 }, () => 'a:')
     const answer = await send(['GET /health HTTP/1.1', 'Host: annals', ...others, 'Host: elsewhere'])
     expect([answer.status, JSON.parse(answer.body).error]).toEqual([431, 'headers_too_large'])

@@ -63,7 +63,7 @@ async function store(api: ApiClient, sessions: Sent[]): Promise<Stored[]> {
 }
 
 describe('the session list', () => {
-  it('returns what a model in memory gives, for random sessions, users, filters and page sizes', async () => {
+  it('returns what a model in memory returns, for random sessions, users, filters and page sizes', async () => {
     const property = fc.asyncProperty(
       fc.array(sent, { maxLength: 14 }),
       fc.array(query, { minLength: 6, maxLength: 12 }),

@@ -174,7 +174,7 @@ describe('a cursor of the session list', () => {
     return next_cursor
   }
 
-  it('continues behind the last item, also with another limit', async () => {
+  it('continues after the last item, also with another limit', async () => {
     const cursor = await cursorOf({})
     expect(expectOk(await api.listSessions({ cursor, limit: 5 })).items).toEqual(created.slice(2, 7))
     expect(expectOk(await api.listSessions({ cursor })).items).toEqual(created.slice(2, 22))

@@ -88,7 +88,7 @@ describe('an append that finds the mark there while a consumer is about to clear
 })
 
 describe('a project that a consumer is switched on for', () => {
-  it('has every session seen: those before, and one that a node in ignorance wrote to behind the first look', async () => {
+  it('scans old sessions, and those written by nodes that do not know the consumer yet', async () => {
     const project = await log.newProject()
     const [early, late] = [await log.newSession(project), await log.newSession(project)]
     await appender.append(eventRequest(project, early))

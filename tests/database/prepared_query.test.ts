@@ -113,7 +113,7 @@ it('a read sees what was committed before it was asked for, also beside one that
     }
   }))
 
-it('reads whose connection is cut are away, those behind them too, and the next ones have another', () =>
+it('reads whose connection is cut are away, those after them too, and the next ones have another', () =>
   withPool(async (wide) => {
     const sleep = prepared('sleep', 'SELECT pg_sleep(60) WHERE $1::text IS NOT NULL', 'one row')
     const cut = Promise.allSettled([wide.query(PID, ['a']), wide.query(sleep, ['a']), wide.query(PID, ['a'])])

@@ -39,7 +39,7 @@ const page = fc.record({
 })
 
 describe.skipIf(NO_PLANS)('reading a log', () => {
-  it('returns what a model in memory gives, for random logs, filters, ranges, limits and directions, and no statement of it looks at more than a bounded number of entries', async () => {
+  it('returns what a model in memory returns, for random logs, filters, ranges, limits and directions, and no statement of it looks at more than a bounded number of entries', async () => {
     const project_id = await log.newProject()
     const property = fc.asyncProperty(
       fc.array(run, { maxLength: 9 }),

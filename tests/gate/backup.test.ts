@@ -106,7 +106,7 @@ describe.skipIf(inject('testServer').mode === 'shared')('a backup', () => {
     })
   })
 
-  it('restored shows nobody its log as the one that had more: a cursor and a tail behind its end are refused when it has grown again', async () => {
+  it('restored shows nobody its log as the one that had more: a cursor and a tail after its end are refused when it has grown again', async () => {
     const { project, session_id } = await filledProject()
     const events = async (url: string, count: number) => {
       const api = apiClient(url, project.token)

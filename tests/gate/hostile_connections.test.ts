@@ -85,7 +85,7 @@ describe('what is no HTTP', () => {
     expect(old.status).toBe(200)
   })
 
-  it('does not become a second request behind the first', async () => {
+  it('does not become a second request after the first', async () => {
     const smuggled = 'GET /api/v1/smuggled HTTP/1.1\r\nHost: a\r\n\r\n'
     const text = await sendRaw(
       service.node.url,

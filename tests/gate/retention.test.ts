@@ -45,7 +45,7 @@ describe("a project's retention", () => {
     for (const id of others) expectOk(await otherApi.getSession(id))
   })
 
-  it('keeps a session as long as others stand below it, and takes it behind the last of them', async () => {
+  it('keeps a session as long as others stand below it, and takes it after the last of them', async () => {
     const [parent, child, kept] = (await oldSessions(3, 31)) as [string, string, string]
     await execute(
       service.databaseUrl,

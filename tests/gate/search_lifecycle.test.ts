@@ -58,7 +58,7 @@ describe('the index of words', () => {
     expect(await found()).toEqual([])
   })
 
-  it('is divided right behind what a segment has, however far it is behind the log', async () => {
+  it('is divided right after what a segment has, however far it lags behind the log', async () => {
     const segments = (statement: string) => queryRows(service.databaseUrl, statement, [project.id])
     await segments('UPDATE search_segments SET entries = 16384 WHERE project_id = $1')
     const { created_at } = expectOk(await api.appendEvent(session, { type: 'n', data: { text: 'four' } }))

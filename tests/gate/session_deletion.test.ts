@@ -76,7 +76,7 @@ describe('a session with more entries than are deleted at once', () => {
     expect(expectOk(await log.addEvent()).seq).toBe(1)
   })
 
-  it('is gone for everybody before its entries are, and its id is free only behind them', async () => {
+  it('is gone for everybody before its entries are, and its id is free only after them', async () => {
     const use_uuid = randomUUID()
     const log = await newLongSession({ use_uuid, user: 'long' })
     const tail = await openTail(service.node.url, project.token, log.id, { query: { after_seq: ENTRIES } })

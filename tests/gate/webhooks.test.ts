@@ -79,7 +79,7 @@ describe('a webhook', () => {
     }
   })
 
-  it('gets what failed again, and what is behind it in the session only then, while other sessions go on', async () => {
+  it('retries what failed before it sends the next entry of the session, while other sessions go on', async () => {
     let failures = 2
     const { receiver, seqs, id } = await receive(['event'], ({ data }) =>
       data.session_id === log.id && data.seq === 1 && failures-- > 0 ? 500 : 200,
@@ -95,7 +95,7 @@ describe('a webhook', () => {
     expect(await list()).toEqual([])
   }, 60_000)
 
-  it('gives up and counts an entry that could not be delivered within a day, and goes on behind it', async () => {
+  it('gives up and counts an entry that could not be delivered within a day, and continues after it', async () => {
     let isAway = true
     const { seqs, id } = await receive(['event'], () => (isAway ? 503 : 200))
     expectOk(await log.addEvent())

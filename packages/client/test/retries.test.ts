@@ -79,7 +79,7 @@ describe('a call that failed for now', () => {
     expect(waits_ms[0]! + waits_ms[1]!).toBeLessThanOrEqual(9_500)
   })
 
-  it('throws at once when the wait would end behind its deadline', async () => {
+  it('throws at once when the wait would end after its deadline', async () => {
     const away = refused(503, 'unavailable', { 'retry-after': '60' })
     const began = Date.now()
     const { error, sent } = await run([away], append)

@@ -32,7 +32,7 @@ async function tail(handlers: Handler[], last: number, options: TailOptions = {}
 }
 
 describe('a tail', () => {
-  it('begins behind the seq that it is given, and names the filters', async () => {
+  it('begins after the seq that it is given, and names the filters', async () => {
     const { requests, seqs } = await tail([stream([entry(5), entry(6)], 'stays')], 6, {
       after: 4,
       kind: 'event',
@@ -44,7 +44,7 @@ describe('a tail', () => {
     expect(requests[0]!.headers).not.toHaveProperty('last-event-id')
   })
 
-  it('goes on behind the last entry when the stream ends or breaks, however often', async () => {
+  it('continues after the last entry when the stream ends or breaks, however often', async () => {
     const { seqs, requests, lost } = await tail(
       [
         stream([], 'breaks'),
@@ -122,7 +122,7 @@ describe('a tail', () => {
     expect(error).toMatchObject({ status: 200, error: 'unexpected_answer' })
   })
 
-  it('gives a service up that does not answer at first, after as many retries as any call', async () => {
+  it('gives up on a service that does not answer at first, after as many retries as any call', async () => {
     const { error, requests } = await tail([(_request, response) => response.destroy()], 1)
     expect(error).toMatchObject({ status: 0, error: 'connection_failed' })
     expect(requests).toHaveLength(2)

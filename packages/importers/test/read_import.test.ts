@@ -18,7 +18,7 @@ function stored(records: ImportRecord[]): ImportRecord[] {
 }
 
 describe('reading', () => {
-  it.each(FIXTURES)('gives the same for %s, however its bytes arrive', async (name) => {
+  it.each(FIXTURES)('reads %s in the same way, however its bytes arrive', async (name) => {
     const whole = stored(await recordsOf(name))
     expect(whole.length).toBeGreaterThan(2)
     for (const chunk of [1, 7, 1_000])

@@ -78,7 +78,7 @@ describe('errors found in a log', () => {
     ])
   })
 
-  it('are those behind what was read before, with calls that were made before', () => {
+  it('are those after what was read before, with calls that were made before', () => {
     expect(findErrors(log, 6)).toEqual({ errors: [], tools: {}, outcome: undefined })
     expect(findErrors(log, 5).errors).toMatchObject([{ is_repaired: false, cites: [{ seq: 6 }] }])
   })

@@ -159,7 +159,7 @@ const PAIRS = MESSAGE_FORMATS.flatMap((from) =>
 )
 
 describe.each(PAIRS)('a conversation stored as %s and read as %s', (from, to) => {
-  it('has each result right behind the calls, under the id of its own, and every id once', () => {
+  it('has each result right after the calls, under the id of its own, and every id once', () => {
     fc.assert(
       fc.property(conversation, (exchanges) => {
         const messages = rendered(storedAs(from, TOLD[from](exchanges)), to)

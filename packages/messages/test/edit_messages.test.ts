@@ -38,7 +38,7 @@ const shownOf = (log: ContextMessage[], { dropped }: EditedMessages) =>
   log.filter(({ seq }) => !dropped.has(seq))
 
 describe('editing messages', () => {
-  it('keeps instructions, the last message and all behind the pin as they are, and calls beside their results', () => {
+  it('keeps instructions, the last message and all after the pin as they are, and calls beside their results', () => {
     const property = fc.property(
       arbitraryLog,
       fc.array(arbitraryStrategy, { maxLength: 4 }),

@@ -39,7 +39,7 @@ async function interruptedBackup(begun_ms = Date.now() - DAY_MS / 2) {
 }
 
 describe('a backup that was interrupted', () => {
-  it('goes on behind what its state knows, and gets its name, over an earlier one, when it is complete', async () => {
+  it('continues after what its state knows, and replaces an earlier file when it is complete', async () => {
     const { path, begun_at, end } = await interruptedBackup()
     await writeFile(path, 'an earlier backup')
     const file = await BackupFile.open(path, headerOf(Date.now()), () => true)

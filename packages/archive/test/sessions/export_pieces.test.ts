@@ -41,7 +41,7 @@ async function linesOf(database: Queryable, sessions: Record<string, number>): P
 }
 
 describe('sessions are exported', () => {
-  it.each([1, 2, 3, 100])('each with its entries behind it, in pieces of %i', async (rows_max) => {
+  it.each([1, 2, 3, 100])('each with its entries after it, in pieces of %i', async (rows_max) => {
     const logs = { a: 2, b: 0, c: 3, d: 0, e: 1 }
     expect(await linesOf(new Logs(logs, rows_max), logs)).toBe('a a1 a2 b c c1 c2 c3 d e e1')
   })

@@ -205,7 +205,7 @@ describe('the depth of nesting', () => {
     expect(refusalOf(nested(1_001, ''))).toMatchObject({ refused: 'unstorable' })
   })
 
-  it('does not count brackets in strings, nor a quote behind a backslash as a string’s end', () => {
+  it('does not count brackets in strings, nor a quote after a backslash as a string’s end', () => {
     for (const inside of ['"[[[{{{"', '"\\"[["', '"\\\\"', '"]]]"', '"\\u005b["'])
       expect(refusalOf(nested(999, `[${inside},${inside}]`))).toBeUndefined()
     expect(refusalOf(`["${'['.repeat(5_000)}"]`)).toBeUndefined()

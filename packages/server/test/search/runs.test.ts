@@ -68,7 +68,7 @@ it('a log that comes in any pieces becomes few runs that have each entry once, i
   )
 })
 
-it('entries that come one by one end up in runs of 16, and behind these of 4', () => {
+it('entries that come one by one end up in runs of 16, and after these of 4', () => {
   let table: Run[] = []
   for (let seq = 1; seq <= 42; seq++) {
     const from = rebuiltFrom(seq - 1, seq)

@@ -78,7 +78,7 @@ describe('a cursor', () => {
     }
   })
 
-  it('is refused with anything cut off, put in or put behind', () => {
+  it('is refused with anything cut off, put in or put after', () => {
     fc.assert(
       fc.property(query, position, fc.nat(), anyCharacter, (parts, text, at, character) => {
         const cursors = new Cursors(...parts)

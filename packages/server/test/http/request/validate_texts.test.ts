@@ -82,7 +82,7 @@ describe('query parameters', () => {
 describe('path parameters', () => {
   const schema = strict({ session_id: Type.String({ format: 'uuid' }) })
 
-  it('take a UUID in either case and give it in lower case', () => {
+  it('take a UUID in either case and return it in lower case', () => {
     const session_id = '01931B0E-7D3C-7A52-9D3F-8A4C1F0E2B6D'
     expect(validatorOf(schema, 'params')({ session_id })).toEqual({
       value: { session_id: session_id.toLowerCase() },

@@ -145,7 +145,7 @@ describe('the cut of a flush from a queue', () => {
     })
   })
 
-  it('lets only repetitions of the same request follow, and only behind it', () => {
+  it('lets only repetitions of the same request follow, and only after it', () => {
     property((waiting, { taken }) => {
       for (const leader of taken) {
         for (const follower of leader.followers) {

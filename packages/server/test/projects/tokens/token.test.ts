@@ -30,7 +30,7 @@ describe('a minted token', () => {
       expect(new Set(tokens.map((token) => token[at])).size).toBe(ALPHABET.length)
   })
 
-  it('is seen to be mistyped with any one character behind its prefix changed', () => {
+  it('is seen to be mistyped with any one character after its prefix changed', () => {
     fc.assert(
       fc.property(minted, fc.nat(), fc.constantFrom(...ALPHABET), (token, at, character) => {
         const index = PREFIX.length + (at % (token.length - PREFIX.length))
