@@ -4,7 +4,7 @@ import type { Part } from './parts.js'
 
 /**
  * A blob in place of its bytes. `encoding`: the place holds bare base64, where it might hold a `data:` URL instead.
- * `annals_inline`: it was sent as base64 behind this text, and is read as that; `encoding` then says if in the URL-safe
+ * `annals_inline`: it was sent as base64 after this text, and is shown so again; `encoding` then says if in the URL-safe
  * alphabet, with its padding or without.
  */
 export interface BlobReference extends JsonObject {

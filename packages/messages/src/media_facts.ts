@@ -16,7 +16,7 @@ export type FactsOf = (sha256: string) => MediaFacts | undefined
 
 export type Medium = 'image' | 'audio' | 'video' | 'file'
 
-/** The header of an image says its size; a photo's may stand behind as much of other data. */
+/** The header of an image says its size; a photo's may come after this much other data. */
 const HEADER_BYTES = 128 * 1024
 
 /** Reads what the bytes themselves say: the size of PNG, GIF, JPEG and WebP, the pages of a PDF. One look at each byte. */

@@ -12,7 +12,7 @@ const SYMBOL = 6
 
 /** Tokens of a run of so many characters of one kind, for each kind, as o200k_base counts on average. */
 const TOKENS_OF_RUN: readonly ((length: number) => number)[] = [
-  // A single space belongs to the word behind it.
+  // A single space belongs to the word after it.
   (length) => (length === 1 ? 0 : 1 + length / 100),
   (length) => (length <= 7 ? 1 : length / 7),
   (length) => Math.ceil(length / 3),

@@ -44,7 +44,7 @@ export class CallSpans {
   }
 
   /**
-   * undefined if no call up to a seq has a result behind it; otherwise where that is so. One walk over the spans for each
+   * undefined if no call up to a seq has a result after it; otherwise where that is so. One walk over the spans for each
    * direction, which are in order of their ends: a span that does not reach the place so far never does.
    */
   partedAt(seq: number): NearestPlaces | undefined {

@@ -42,7 +42,7 @@ export class EditedMessages {
   private readonly units: number[]
   private readonly kept = new Set<number>()
 
-  /** @param editable the first so many messages are edited; those behind them are shown as they are */
+  /** @param editable how many messages from the first on are edited; the others are shown as they are */
   constructor(
     private readonly messages: readonly ContextMessage[],
     private readonly editable: number,

@@ -11,7 +11,7 @@ export const MESSAGE_PART_TYPE = 'adapter.part'
 /** As many parts hold 25 MiB. */
 export const MESSAGE_PARTS_MAX = 160
 
-/** What an adapter writes behind a text that it shortened: see `packages/adapters/kit/src/large_messages.ts`. */
+/** The note that an adapter adds to a text that it shortened: see `packages/adapters/kit/src/large_messages.ts`. */
 const SHORTENED = /… \[\d+ characters in all\]/
 
 /** Whether long texts of a stored message may be in parts. */

@@ -180,7 +180,7 @@ function findCut(
 }
 
 /**
- * Whether no result at a message or behind it belongs to a call ahead of it. A call that is not in the window may be
+ * Whether no result at a message or after it belongs to a call ahead of it. A call that is not in the window may be
  * ahead of it, unless there is nothing.
  */
 function wholeFrom(length: number, links: ResultLink[], may_grow: boolean): boolean[] {

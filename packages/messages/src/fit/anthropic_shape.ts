@@ -51,7 +51,7 @@ export const ANTHROPIC_SHAPE: Shape = {
     return runs
   },
 
-  // The API refuses a turn in which something stands behind a call.
+  // The API refuses a turn in which anything follows a call.
   turn: (_, given) => {
     const isCall = ({ piece }: SourcePiece) => piece.kind === 'call'
     const pieces = [...given.filter((one) => !isCall(one)), ...given.filter(isCall)]

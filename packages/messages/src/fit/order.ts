@@ -40,7 +40,7 @@ interface PutInOrder {
   sent_seqs: number[]
 }
 
-/** Puts a list in the order that its format wants: turns of the model, directly behind each its results, and what is said. */
+/** Puts a list in the order that its format wants: turns of the model, directly after each its results, and what is said. */
 export function putInOrder(
   runs: SourceRun[],
   format: MessageFormat,

@@ -118,7 +118,7 @@ function objectAt(text: string, from: number): ObjectSlice {
   return { from, to, members }
 }
 
-/** Visits the values of an array at their positions. A visit gives the position behind its value, as the whole does. */
+/** Visits the values of an array at their positions. A visit returns the position after its value, as the whole does. */
 function walkElements(text: string, from: number, visit: (from: number) => number): number {
   let at = skipSpace(text, text.indexOf('[', from) + 1)
   if (text[at] === ']') return at + 1

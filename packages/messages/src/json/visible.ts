@@ -18,7 +18,7 @@ export function visibleJson(json: string): string {
 }
 
 /**
- * As adapters write what JSON in PostgreSQL cannot hold: U+0000, a lone surrogate, and U+FDD0 itself, each behind a U+FDD0.
+ * As adapters write what JSON in PostgreSQL cannot hold: U+0000, a lone surrogate, and U+FDD0 itself, each after a U+FDD0.
  * They undo it (`packages/adapters/kit/src/escape.ts`); all other readers are shown what it stands for.
  */
 const ADAPTER_ESCAPE = /\uFDD0(0|d[89a-f][0-9a-f]{2}|\uFDD0)/g

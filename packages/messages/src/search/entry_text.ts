@@ -5,7 +5,7 @@ import { readMessage } from '../message_format.js'
 import type { Part } from '../parts.js'
 import { parseStored } from '../stored_renderer.js'
 
-/** Characters of an entry that are searched; what lies behind them is not found. */
+/** Characters of an entry that are searched; the rest is not found. */
 export const SEARCHED_LENGTH_MAX = 64 * 1024
 
 /** An entry of a log as it is stored; `data` is an event's data or a message's blob, as JSON text. */
@@ -60,7 +60,7 @@ function addMessage(text: LimitedText, format: MessageFormat, blob: unknown): bo
   return parts.length > 0 && parts.every(({ type }) => type === 'tool-result')
 }
 
-/** Lines up to a length; what comes behind is dropped. */
+/** Lines up to a length; the rest is dropped. */
 class LimitedText {
   readonly lines: string[] = []
   private room = SEARCHED_LENGTH_MAX

@@ -4,7 +4,7 @@ import { wordsOf } from './words.js'
 /** Characters of a label that count: it narrows a search, which looks at the entry itself. */
 const LABEL_LENGTH_MAX = 64
 
-/** The words of a text, each once, behind a space each: PostgreSQL reads it as a tsvector. */
+/** The words of a text, each once, after a space each: PostgreSQL reads it as a tsvector. */
 export function indexedWords(text: string): string {
   const words = new Set<string>()
   for (const word of wordsOf(text)) words.add(word.text)
@@ -17,11 +17,11 @@ export function indexedLabel(type: string | null, role: string | null): string {
   return sign + name.slice(0, LABEL_LENGTH_MAX).replaceAll(/\W/g, '_')
 }
 
-/** Conditions on words: where words must stand behind each other, more than the query finds (`isExact`). */
+/** Conditions on words: where words must stand after each other, more than the query finds (`isExact`). */
 export interface SearchCondition {
   /** What some entries together must have, as PostgreSQL's tsquery: all but what must not be there. */
   together: string
-  /** What the line of each entry, and a space behind it, must be LIKE, and must not be. */
+  /** What the line of each entry, and a space after it, must be LIKE, and must not be. */
   alike: string[]
   unlike: string[]
   /** The longest word of those that must be there, or begin a word. */

@@ -46,7 +46,7 @@ function placesIn(lower: string, { words, is_prefix }: SearchTerm, most: number)
   return { places, count }
 }
 
-/** Where the last of the words ends, or goes on, if they stand behind each other from a place on. */
+/** Where the last of the words ends, or goes on, if they stand after each other from a place on. */
 function endOfTerm(lower: string, start: number, words: readonly string[]): number | undefined {
   let at = start
   for (const [index, word] of words.entries()) {

@@ -3,7 +3,7 @@ import { wordsOf } from './words.js'
 /** Words of a query that are looked for, those to be without included. */
 export const QUERY_WORDS_MAX = 32
 
-/** What an entry must have, or not have: a word, or several directly behind each other. */
+/** What an entry must have, or not have: a word, or several directly after each other. */
 export interface SearchTerm {
   words: string[]
   /** The last word may go on. */
@@ -11,7 +11,7 @@ export interface SearchTerm {
   is_excluded: boolean
 }
 
-/** A query that cannot be carried out; `message` says what is wrong with it, behind the name of the parameter. */
+/** A query that cannot be carried out; `message` says what is wrong with it, after the name of the parameter. */
 export class InvalidQuery extends Error {
   override readonly name = 'InvalidQuery'
 }

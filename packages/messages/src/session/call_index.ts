@@ -54,7 +54,7 @@ export interface IndexedPiece extends Omit<IndexState, 'last_seq'> {
   retracted: number[]
 }
 
-/** Reads the next entries of a session. Returns the calls that are new or have changed, and the state behind them. */
+/** Reads the next entries of a session. Returns the calls that are new or have changed, and the state after them. */
 export function indexCalls(state: IndexState, entries: Iterable<LogEntry>): IndexedPiece {
   const index = new CallIndex(state)
   for (const entry of entries) index.read(entry)

@@ -35,7 +35,7 @@ export class SessionReader {
 
   constructor(private readonly joiner = new CallJoiner()) {}
 
-  /** Goes on where another reader of the session was: behind an entry, with the calls and the stream that it knew. */
+  /** Goes on where another reader of the session was: after an entry, with the calls and the stream that it knew. */
   resume(last_seq: number, calls: readonly TrackedCall[], stream: string): void {
     this.last_seq = last_seq
     this.joiner.resume(calls)

@@ -64,7 +64,7 @@ const STEPS = {
   SELECT r.owner, r.ttl_ms, r.progress, r.expires_at, r.wake_at INTO lease
   FROM session_runs r WHERE r.project_id = p_project AND r.session_id = p_session;
   ends_at := ${leaseEndText('lease', 'head')};`,
-  /** Gives the lease to `p_owner`, with the next fence. */
+  /** Grants the lease to `p_owner`, with the next fence. */
   take_run: `
   head.fence := greatest(head.fence + 1, floor(extract(epoch FROM at) * 1000)::bigint);
   lease.owner := p_owner;

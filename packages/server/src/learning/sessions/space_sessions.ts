@@ -25,7 +25,7 @@ const REFUSALS: Readonly<Record<string, () => AnnalsError>> = {
 }
 
 /**
- * Has a space learn from a session. Gives the record as JSON.
+ * Has a space learn from a session. Returns the record as JSON.
  * @throws AnnalsError learning_space_not_found, session_not_found, user_mismatch, session_in_space
  */
 export async function attachSession(

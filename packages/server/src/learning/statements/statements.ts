@@ -60,7 +60,7 @@ export async function findVersions(
   return versions
 }
 
-/** Adds a person's own statement. Gives it as JSON. @throws AnnalsError learning_space_not_found, quota_exceeded */
+/** Adds a person's own statement. Returns it as JSON. @throws AnnalsError learning_space_not_found, quota_exceeded */
 export async function addStatement(
   { database, project_id }: Tenant<Database>,
   space_id: string,
@@ -82,7 +82,7 @@ export async function addStatement(
   return readStatement({ database, project_id }, id)
 }
 
-/** A person's change of a statement. Gives it as JSON. @throws AnnalsError statement_not_found, statement_revoked */
+/** A person's change of a statement. Returns it as JSON. @throws AnnalsError statement_not_found, statement_revoked */
 export async function changeStatement(
   { database, project_id }: Tenant<Database>,
   id: string,

@@ -132,7 +132,7 @@ export type MachineOf = (project_id: string) => string
 export interface Turn {
   /** Its database could not be reached. Returns whether it may keep the slot for another attempt. */
   foundAway(): boolean
-  /** Gives the slot back after so many ms. */
+  /** Frees the slot after this many ms. */
   end(ms: number): void
 }
 
