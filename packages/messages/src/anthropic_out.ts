@@ -1,11 +1,9 @@
 import { isMarked, textMark } from './attachments.js'
 import { textOfBase64 } from './base64.js'
-import { bytesOf, fileBytes, fileName, mediaTypeOf, publicUrl } from './media.js'
+import { bytesOf, fileBytes, fileName, type ImageType, imageType, mediaTypeOf, publicUrl } from './media.js'
 import type { CacheControl, FilePart, ImagePart, NeutralMessage, Part, ToolResultPart } from './parts.js'
 import { argumentsAsObject } from './tool_arguments.js'
-import { NO_CONTENT, type Omit, omitPart, turnsOf } from './turns.js'
-
-const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'] as const
+import { NO_CONTENT, type Omit, omitPart, type Turn, turnsOf } from './turns.js'
 
 interface Cached {
   cache_control?: CacheControl
@@ -17,7 +15,7 @@ interface TextBlock extends Cached {
 interface ImageBlock extends Cached {
   type: 'image'
   source:
-    | { type: 'base64'; media_type: (typeof IMAGE_TYPES)[number]; data: string }
+    | { type: 'base64'; media_type: ImageType; data: string }
     | { type: 'url'; url: string }
     | { type: 'file'; file_id: string }
 }
@@ -64,13 +62,13 @@ export interface AnthropicMessage {
  * first one, older models take none at all, and a label inside the text is one that any user can write too.
  *
  * Left out: blank text, which the API refuses; thinking that Anthropic did not sign, which it refuses as well;
- * `data`; audio (its transcript is kept) and video; images other than JPEG, PNG, GIF and WebP; files other than
+ * images and files in a reply, which it refuses, too; `data`; audio (its transcript is kept) and video; images other than JPEG, PNG, GIF and WebP; files other than
  * PDF and text, and text that is in a blob; files in another provider's store; names; refusals are kept as plain text.
  */
 export function writeAnthropic(message: NeutralMessage, omit: Omit): AnthropicMessage[] {
   const messages: AnthropicMessage[] = []
   for (const turn of turnsOf(message)) {
-    const content = writeBlocks(turn.parts, omit)
+    const content = writeBlocks(turn, omit)
     if (content.length > 0) messages.push({ role: turn.role, content })
   }
   return messages
@@ -81,7 +79,9 @@ export function emptyAnthropic({ role }: NeutralMessage): AnthropicMessage {
   return { role, content: [{ type: 'text', text: NO_CONTENT }] }
 }
 
-function writeBlocks(parts: Part[], omit: Omit): Block[] {
+const MEDIA: ReadonlySet<string> = new Set(['image', 'document'])
+
+function writeBlocks({ role, parts }: Turn, omit: Omit): Block[] {
   const blocks: Block[] = []
   const results = new Map<string, ToolResultBlock>()
   for (const part of parts) {
@@ -92,7 +92,8 @@ function writeBlocks(parts: Part[], omit: Omit): Block[] {
       continue
     }
     const block = writeBlock(part)
-    if (block === null) {
+    // The API takes neither images nor documents from the assistant.
+    if (block === null || (role === 'assistant' && MEDIA.has(block.type))) {
       omitPart(part, omit)
       continue
     }
@@ -161,8 +162,7 @@ function writeImage({ meta }: ImagePart): ImageBlock | null {
     const url = publicUrl(meta)
     return url === null ? null : { type: 'image', source: { type: 'url', url }, ...cached(meta) }
   }
-  const given = bytes.media_type.toLowerCase()
-  const media_type = IMAGE_TYPES.find((known) => known === (given === 'image/jpg' ? 'image/jpeg' : given))
+  const media_type = imageType(bytes.media_type)
   if (media_type === undefined) return null
   return { type: 'image', source: { type: 'base64', media_type, data: bytes.data }, ...cached(meta) }
 }

@@ -51,6 +51,16 @@ export function parseDataUrl(url: string): MediaBytes | null {
   }
 }
 
+/** What Anthropic and OpenAI take. */
+const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'] as const
+export type ImageType = (typeof IMAGE_TYPES)[number]
+
+/** The media type of an image as Anthropic and OpenAI take it; undefined for an image that they do not take. */
+export function imageType(media_type: string): ImageType | undefined {
+  const given = media_type.toLowerCase()
+  return IMAGE_TYPES.find((known) => known === (given === 'image/jpg' ? 'image/jpeg' : given))
+}
+
 export function dataUrl(bytes: MediaBytes): string {
   return `data:${bytes.media_type};base64,${bytes.data}`
 }
@@ -62,6 +72,14 @@ const PRIVATE_STORE = /^https:\/\/generativelanguage\.googleapis\.com\//i
 export function publicUrl(meta: MediaMeta): string | null {
   const { url } = meta
   return url !== undefined && /^https?:\/\//i.test(url) && !PRIVATE_STORE.test(url) ? url : null
+}
+
+/** An image as OpenAI takes it; null for one that it does not take. */
+export function imageUrl(meta: MediaMeta): string | null {
+  const bytes = bytesOf(meta, 'image/png')
+  if (bytes === null) return publicUrl(meta)
+  const media_type = imageType(bytes.media_type)
+  return media_type === undefined ? null : dataUrl({ ...bytes, media_type })
 }
 
 /** The bytes of a part, or null if it only refers to them. `fallback` is their type if the part has none. */

@@ -1,4 +1,4 @@
-import { audioFormat, bytesOf, dataUrl, openAiFile, publicUrl } from './media.js'
+import { audioFormat, imageUrl, openAiFile } from './media.js'
 import type { AudioMeta, ImageMeta, NeutralMessage, Part, ToolCallMeta } from './parts.js'
 import { textSaysFailed } from './session/failures.js'
 import { parseObject } from './tool_arguments.js'
@@ -159,8 +159,7 @@ function writeContent(part: Part): UserContent | null {
 }
 
 function writeImage(meta: ImageMeta): UserContent | null {
-  const bytes = bytesOf(meta, 'image/png')
-  const url = bytes === null ? publicUrl(meta) : dataUrl(bytes)
+  const url = imageUrl(meta)
   if (url === null) return null
   const { detail } = meta
   if (detail !== 'auto' && detail !== 'low' && detail !== 'high')

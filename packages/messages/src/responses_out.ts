@@ -1,4 +1,4 @@
-import { bytesOf, dataUrl, openAiFile, publicUrl } from './media.js'
+import { imageUrl, openAiFile, publicUrl } from './media.js'
 import type { FilePart, ImageMeta, NeutralMessage, Part, ThinkingPart } from './parts.js'
 import { instructionRole, type Omit, omitPart, type Turn, turnsOf } from './turns.js'
 
@@ -165,8 +165,7 @@ function writeImage(meta: ImageMeta): InputImage | null {
   const detail = IMAGE_DETAILS.find((known) => known === meta.detail) ?? 'auto'
   const { file_id } = meta
   if (file_id !== undefined) return meta.type === 'file' ? null : { type: 'input_image', detail, file_id }
-  const bytes = bytesOf(meta, 'image/png')
-  const image_url = bytes === null ? publicUrl(meta) : dataUrl(bytes)
+  const image_url = imageUrl(meta)
   return image_url === null ? null : { type: 'input_image', detail, image_url }
 }
 

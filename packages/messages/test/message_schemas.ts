@@ -123,8 +123,6 @@ const anthropic = Type.Union([
     content: some(
       Type.Union([
         textBlock,
-        imageBlock,
-        documentBlock,
         record({ type: is('tool_use'), id: text, name: text, input: anyObject, cache_control: cacheControl }),
         record({ type: is('thinking'), thinking: text, signature: someText }),
         record({ type: is('redacted_thinking'), data: text }),

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
+import { imageType } from '../media.js'
 import { argumentsAsObject, argumentsAsText } from '../tool_arguments.js'
 import { NO_CONTENT } from '../turns.js'
 import {
@@ -41,7 +42,7 @@ export const ANTHROPIC_SHAPE: Shape = {
         continue
       }
       const side = item.role === 'assistant' ? 'model' : 'user'
-      for (const piece of piecesOf(item.content, ids, omit)) {
+      for (const piece of piecesOf(item.content, side, ids, omit)) {
         const speaker = sideOf(piece, side)
         const last = runs.at(-1)
         if (last?.side === speaker && last.head.role !== 'system') last.pieces.push(piece)
@@ -55,6 +56,7 @@ export const ANTHROPIC_SHAPE: Shape = {
   turn: (_, given) => {
     const isCall = ({ piece }: SourcePiece) => piece.kind === 'call'
     const pieces = [...given.filter((one) => !isCall(one)), ...given.filter(isCall)]
+    pieces.push(...pieces.splice(-1).map(withoutTrailingSpace))
     const [{ source, piece }] = pieces as [(typeof pieces)[number]]
     const content =
       pieces.length === 1 && piece.is_bare ? piece.block.text : pieces.map(({ piece }) => piece.block)
@@ -101,6 +103,16 @@ export const ANTHROPIC_SHAPE: Shape = {
   }),
 }
 
+/** What the API refuses in a turn of the assistant's. */
+const OF_USERS = new Set(['image', 'document', 'search_result', 'container_upload'])
+
+/** A turn that a list ends with is one that the model goes on with, and the API refuses white space before that. */
+function withoutTrailingSpace({ source, piece }: SourcePiece): SourcePiece {
+  const { text } = piece.block
+  if (piece.kind !== 'content' || typeof text !== 'string') return { source, piece }
+  return { source, piece: { ...piece, block: { ...piece.block, text: text.trimEnd() } } }
+}
+
 function blocksOf(content: unknown): JsonObject[] {
   return Array.isArray(content) ? content.filter(isObject) : []
 }
@@ -116,7 +128,12 @@ function systemRun(item: JsonObject): Run {
   return { side: 'user', head, pieces: is_sent ? [{ kind: 'content', block: {} }] : [] }
 }
 
-function piecesOf(content: unknown, { calls, results }: PieceIds, omit: OmitBlock): Piece[] {
+function piecesOf(
+  content: unknown,
+  side: Run['side'],
+  { calls, results }: PieceIds,
+  omit: OmitBlock,
+): Piece[] {
   if (typeof content === 'string')
     return isBlank(content)
       ? []
@@ -126,7 +143,7 @@ function piecesOf(content: unknown, { calls, results }: PieceIds, omit: OmitBloc
     if (!isObject(given)) continue
     const call = given.type === 'tool_use' ? calls.shift() : undefined
     const result = given.type === 'tool_result' ? results.shift() : undefined
-    const block = cleaned(given)
+    const block = side === 'model' && OF_USERS.has(String(given.type)) ? undefined : cleaned(given)
     if (block === undefined) {
       if (given.type !== 'text') omit(String(given.type), given)
       continue
@@ -175,9 +192,22 @@ function cleaned(block: unknown): JsonObject | undefined {
         : { ...kept, input: argumentsAsObject(argumentsAsText(block.input)) }
     case 'tool_result':
       return cleanedResult(kept)
+    case 'mcp_tool_result':
+      return Array.isArray(kept.content)
+        ? { ...kept, content: kept.content.flatMap((inner) => cleaned(inner) ?? []) }
+        : kept
+    case 'image':
+      return withImageType(kept)
     default:
       return kept
   }
+}
+
+/** `image/jpg`, which programs write, is no type that the API knows. */
+function withImageType(block: JsonObject): JsonObject {
+  const { source } = block
+  if (!isObject(source) || typeof source.media_type !== 'string') return block
+  return { ...block, source: { ...source, media_type: imageType(source.media_type) ?? source.media_type } }
 }
 
 function cleanedResult(block: JsonObject): JsonObject {

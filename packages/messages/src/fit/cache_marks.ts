@@ -12,7 +12,7 @@ const MARKS_MAX = 4
 export function limitCacheMarks(items: readonly Item[], begun_seq: number): Omitted[] {
   const marked = items.flatMap(({ item, source }) =>
     blocksOf(item.content).flatMap((block) =>
-      [block, ...blocksOf(block.content)]
+      [block, ...blocksOf(block.content), ...blocksOf(isObject(block.source) ? block.source.content : [])]
         .filter(({ cache_control }) => cache_control != null)
         .map((holder) => ({ holder, source })),
     ),

@@ -17,6 +17,7 @@ import { OPENAI_SHAPE, REASONING_FIELDS } from './openai_shape.js'
 import { putInOrder } from './order.js'
 import type { Added, Omitted, PieceIds, Run, Shape, Source, SourcePiece, SourceRun } from './pieces.js'
 import { isOfConversations, RESPONSES_SHAPE, withoutReasoningIds } from './responses_shape.js'
+import { UniqueItems } from './unique_items.js'
 
 const SHAPES: Readonly<Record<MessageFormat, Shape>> = {
   openai: OPENAI_SHAPE,
@@ -125,7 +126,8 @@ export class FitToSend {
 
   finish(): Fitted {
     const { format, shape, options } = this
-    const runs = this.withReasoning()
+    const reasoned = this.withReasoning()
+    const runs = format === 'responses' ? this.withUniqueItems(reasoned) : reasoned
     const ordered = putInOrder(runs, format, shape, options)
     return {
       items: ordered.items.map(({ item, source, raw }) => ({
@@ -139,6 +141,20 @@ export class FitToSend {
       names: Object.fromEntries(ordered.names),
       sent_seqs: ordered.sent_seqs,
     }
+  }
+
+  /** The runs with each of OpenAI's items once. */
+  private withUniqueItems(runs: SourceRun[]): SourceRun[] {
+    const items = new UniqueItems()
+    return runs.flatMap(({ source, run }) => {
+      const pieces = run.pieces.flatMap((piece) => {
+        const { shown, reason } = items.take(piece, run.side)
+        if (reason) this.omitted.push({ id: source.id, reason, what: String(piece.block.type) })
+        if (!shown) this.left.push({ source, piece })
+        return shown ?? []
+      })
+      return pieces.length > 0 ? [{ source, run: { ...run, pieces } }] : []
+    })
   }
 
   /** The runs without the thoughts that are not wanted. */
@@ -215,6 +231,8 @@ const TEXT_FORMATS: ReadonlySet<MessageFormat> = new Set(['openai', 'anthropic',
 /** A letter that is no part of an escape: the text is not blank. The few that escapes are written with do not tell. */
 const SAYS_SOMETHING = /[^\s\\0-9a-fA-Fnrtu]/
 const LOOKED_AT = 256
+/** White space, or an escape of it, at the end of a text. */
+const ENDS_WITH_SPACE = /\s$|\\[nrtf]$/
 
 /**
  * A message that is one text and nothing else, as most are, without parsing it: PostgreSQL writes the members of an
@@ -225,6 +243,7 @@ function textRun({ format, blob, edit }: FitMessage, target: MessageFormat): Run
   for (const role of ['user', 'assistant'] as const) {
     const start = `{"role": "${role}", "content": "`
     if (!blob.startsWith(start) || endOfString(blob, start.length - 1) !== blob.length - 1) continue
+    if (format === 'anthropic' && ENDS_WITH_SPACE.test(blob.slice(-4, -2))) return undefined
     if (!SAYS_SOMETHING.test(blob.slice(start.length, start.length + LOOKED_AT).slice(0, -2)))
       return undefined
     const head = format === 'openai' && role === 'user' ? { role } : {}

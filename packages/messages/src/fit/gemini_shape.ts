@@ -35,11 +35,16 @@ export const GEMINI_SHAPE: Shape = {
   turn: (_, pieces) => {
     const [{ source }] = pieces as [(typeof pieces)[number]]
     let calls = 0
-    const parts = pieces.map(({ piece }) => {
+    const isSigned = pieces.some(({ piece: { block } }) => {
+      const signature = signatureOf(block)
+      return signature != null && signature !== FOREIGN_SIGNATURE
+    })
+    const parts = pieces.map(({ piece: { kind, block } }) => {
+      if (kind !== 'call') return block
       // Only the first of parallel calls is signed.
-      const is_further = piece.kind === 'call' && calls++ > 0
-      if (!is_further || piece.block.thoughtSignature !== FOREIGN_SIGNATURE) return piece.block
-      const { thoughtSignature: _, ...rest } = piece.block
+      if (calls++ === 0) return isSigned ? block : { ...block, thoughtSignature: FOREIGN_SIGNATURE }
+      if (block.thoughtSignature !== FOREIGN_SIGNATURE) return block
+      const { thoughtSignature: _, ...rest } = block
       return rest
     })
     return [{ source, item: { role: 'model', parts } }]
@@ -85,6 +90,10 @@ export const GEMINI_SHAPE: Shape = {
   text: (text) => ({ side: 'user', head: {}, pieces: [{ kind: 'content', block: { text } }] }),
 }
 
+function signatureOf(block: JsonObject): unknown {
+  return block.thoughtSignature ?? block.thought_signature
+}
+
 function responseOf(part: JsonObject): JsonObject {
   return part[keyOf(part, RESULT)!] as JsonObject
 }
@@ -99,18 +108,39 @@ function pieceOf(part: JsonObject, { calls, results }: PieceIds): Piece | undefi
   const isResult = keyOf(part, RESULT) !== undefined
   if (isCall) {
     const ids = calls.shift()
-    if (ids) return { kind: 'call', block: part, call: ids.id, name: ids.name }
+    if (ids) return { kind: 'call', block: withObject(part, CALL, 'args'), call: ids.id, name: ids.name }
   }
   if (isResult) {
     const ids = results.shift()
-    if (ids)
-      return { kind: 'result', block: part, call: ids.id, ...(ids.name !== undefined && { name: ids.name }) }
+    const named = ids?.name !== undefined && { name: ids.name }
+    const block = withObject(part, RESULT, 'response')
+    if (ids) return { kind: 'result', block, call: ids.id, ...named }
   }
-  const is_signed = part.thoughtSignature != null || part.thought_signature != null
+  const hosted = hostedPiece(part)
+  if (hosted) return hosted
+  const is_signed = signatureOf(part) != null
   const others = Object.keys(part).filter((key) => part[key] != null && key !== 'text' && key !== 'thought')
   if (typeof part.text === 'string' && part.text === '' && !is_signed && others.length === 0) return undefined
   if (Object.keys(part).every((key) => part[key] == null || key === 'thought')) return undefined
   return { kind: part.thought === true ? 'thinking' : 'content', block: part }
+}
+
+/** The part with an object where the API wants one, though the SDK's types do not. */
+function withObject(part: JsonObject, keys: typeof CALL | typeof RESULT, name: string): JsonObject {
+  const key = keyOf<string>(part, keys)!
+  const field = part[key] as JsonObject
+  return isObject(field[name]) ? part : { ...part, [key]: { ...field, [name]: {} } }
+}
+
+/** A call of a tool of Google's, or its response: neither is sent without the other. */
+function hostedPiece(part: JsonObject): Piece | undefined {
+  const call = part.toolCall ?? part.tool_call
+  const response = part.toolResponse ?? part.tool_response
+  if (isObject(call) && typeof call.id === 'string')
+    return { kind: 'hosted_call', block: part, call: call.id }
+  if (isObject(response) && typeof response.id === 'string')
+    return { kind: 'hosted_result', block: part, call: response.id }
+  return undefined
 }
 
 function sideOf({ kind }: Piece, side: Run['side']): Run['side'] {

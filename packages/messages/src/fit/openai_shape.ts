@@ -27,6 +27,8 @@ const ANSWER_FIELDS = new Set([
   'type',
   'usage',
 ])
+/** What the content of a reply may be. */
+const OF_REPLIES = new Set(['text', 'refusal'])
 /** In which services give a model's thoughts. */
 export const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_details'] as const
 
@@ -57,7 +59,8 @@ export const OPENAI_SHAPE: Shape = {
   },
 
   renamed({ kind, block }, id, name) {
-    if (kind === 'result') return { ...block, tool_call_id: id }
+    if (kind === 'result')
+      return { ...block, ...('name' in block && name !== undefined && { name }), tool_call_id: id }
     if (name === undefined) return { ...block, id }
     return isObject(block.custom)
       ? { ...block, id, custom: { ...block.custom, name } }
@@ -97,8 +100,18 @@ function runOf(item: JsonObject, { calls, results }: PieceIds, omit: OmitBlock):
   const head: JsonObject = {}
   for (const [key, value] of Object.entries(item))
     if (value !== null && key !== 'content' && !ANSWER_FIELDS.has(key)) head[key] = value
-  const pieces = contentPieces(item.content)
-  if (item.role !== 'assistant') return [{ side: 'user', head, pieces }]
+  if (typeof head.name === 'string') head.name = head.name.replace(/[\s<|\\/>]/g, '_').slice(0, 64)
+  if (head.name === '') delete head.name
+  const pieces = contentPieces(item.content).filter(({ block }) => {
+    const isTaken = item.role !== 'assistant' || OF_REPLIES.has(String(block.type))
+    if (!isTaken) omit(String(block.type), block)
+    return isTaken
+  })
+  if (item.role !== 'assistant') {
+    // Only users say what is no text.
+    if (pieces.some(({ block }) => block.type !== 'text')) head.role = 'user'
+    return [{ side: 'user', head, pieces }]
+  }
   if (isObject(head.audio)) head.audio = { id: head.audio.id }
   for (const call of Array.isArray(item.tool_calls) ? item.tool_calls : []) {
     if (!isObject(call)) continue
@@ -112,7 +125,6 @@ function runOf(item: JsonObject, { calls, results }: PieceIds, omit: OmitBlock):
     const block = callBlock({ function: item.function_call }, ids.id)
     pieces.push({ kind: 'call', block, call: ids.id, name: ids.name })
   }
-  if (head.name === '') delete head.name
   // A reply may be nothing but a refusal or a sound.
   if (pieces.length === 0 && (head.refusal || head.audio))
     pieces.push({ kind: 'content', block: {}, is_bare: true })

@@ -61,6 +61,7 @@ export type OmittedReason =
   | 'empty'
   | 'no_call'
   | 'duplicate_result'
+  | 'duplicate_item'
   | 'no_result'
   | 'reasoning'
   | 'cache_marks'

@@ -41,6 +41,7 @@ function openaiRules(items: readonly Json[]): string[] {
       open = open.filter((id) => id !== item.tool_call_id)
       if (item.content == null) broken.push(`[${at}] has no content`)
       for (const key of ANSWERS_ONLY) if (key in item) broken.push(`[${at}] has ${key}`)
+      if ('name' in item && !NAME.test(item.name)) broken.push(`[${at}] name ${item.name}`)
       if (Array.isArray(item.content) && !(item.content.length > 0 && item.content.every(isText)))
         broken.push(`[${at}] takes a list of texts`)
       continue
@@ -52,8 +53,12 @@ function openaiRules(items: readonly Json[]): string[] {
     for (const key of ANSWERS_ONLY) if (key in item) broken.push(`[${at}] has ${key}`)
     const blocks = Array.isArray(item.content) ? item.content : []
     if (Array.isArray(item.content) && blocks.length === 0) broken.push(`[${at}] has an empty list`)
-    for (const block of blocks)
+    for (const block of blocks) {
       if (block.type === 'text' && block.text === '') broken.push(`[${at}] has an empty text`)
+      if (item.role !== 'user' && !['text', 'refusal'].includes(block.type))
+        broken.push(`[${at}] ${block.type} is only allowed for messages with role user`)
+    }
+    if ('name' in item && !/^[^\s<|\\/>]{1,64}$/.test(item.name)) broken.push(`[${at}] name ${item.name}`)
     const calls = item.tool_calls
     if (calls !== undefined && !(calls.length > 0)) broken.push(`[${at}] has an empty list of calls`)
     const says = item.content != null || calls !== undefined || item.refusal != null || item.audio != null
@@ -100,6 +105,10 @@ function anthropicRules(items: readonly Json[]): string[] {
           broken.push(`[${at}] a mark of 1h after one of 5m`)
         has_short_mark ||= one.cache_control.ttl !== '1h'
       }
+      if (item.role === 'assistant' && (block.type === 'image' || block.type === 'document'))
+        broken.push(`[${at}] '${block.type}' blocks are not permitted within assistant turns`)
+      if (block.type === 'image' && block.source.media_type === 'image/jpg')
+        broken.push(`[${at}] media_type ${block.source.media_type}`)
       if (block.type === 'thinking' && !block.signature) broken.push(`[${at}] thinking without a signature`)
       if (block.type === 'server_tool_use' || block.type === 'mcp_tool_use') hosted.add(block.id)
       if (/_tool_result$/.test(block.type) && !hosted.delete(block.tool_use_id))
@@ -128,6 +137,9 @@ function anthropicRules(items: readonly Json[]): string[] {
       broken.push(`[${at}] ends with thinking`)
     broken.push(...unpairedInAnthropic(items, at, blocks))
   }
+  const end = items.at(-1)?.role === 'assistant' ? blocksOf(items.at(-1).content).at(-1) : undefined
+  if (end?.type === 'text' && /\s$/.test(end.text))
+    broken.push('final assistant content cannot end with trailing whitespace')
   if (marks > 4) broken.push(`A maximum of 4 blocks with cache_control may be provided. Found ${marks}.`)
   return broken
 }
@@ -168,6 +180,11 @@ function geminiRules(items: readonly Json[]): string[] {
     const results = resultsOf(item)
     if (calls.length > 0) {
       if (item.role !== 'model') broken.push(`[${at}] calls of the user`)
+      const first = item.parts.findIndex((part: Json) => (part.functionCall ?? part.function_call) != null)
+      const ahead = item.parts.slice(0, first + 1)
+      if (!ahead.some((part: Json) => part.thoughtSignature ?? part.thought_signature))
+        broken.push(`[${at}] the first call is not signed`)
+      if (calls.some(({ args }) => typeof args !== 'object' || args === null)) broken.push(`[${at}] args`)
       if (items[at - 1]?.role !== 'user') broken.push(`[${at}] a call's turn must come after one of the user`)
       const answers = resultsOf(items[at + 1] ?? {})
       if (answers.length !== calls.length)
@@ -182,7 +199,13 @@ function geminiRules(items: readonly Json[]): string[] {
     }
     if (results.length > 0 && callsOf(items[at - 1] ?? {}).length !== results.length)
       broken.push(`[${at}] responses without their calls`)
-    for (const { name } of results) if (!name) broken.push(`[${at}] a response without a name`)
+    for (const { name, response } of results) {
+      if (!name) broken.push(`[${at}] a response without a name`)
+      if (typeof response !== 'object' || response === null) broken.push(`[${at}] response`)
+    }
+    const hosted = (item.parts ?? []).flatMap(({ toolCall }: Json) => toolCall?.id ?? [])
+    const returned = (item.parts ?? []).flatMap(({ toolResponse }: Json) => toolResponse?.id ?? [])
+    if (hosted.join() !== returned.join()) broken.push(`[${at}] ${hosted} are answered by ${returned}`)
     for (const part of item.parts ?? []) {
       if (part.text === '' && Object.keys(part).length === 1) broken.push(`[${at}] an empty text`)
       const data = [
@@ -221,7 +244,13 @@ function responsesRules(items: readonly Json[]): string[] {
   const broken: string[] = []
   const open = new Map<string, number>()
   const known = new Set<string>()
+  const ids = new Set<string>()
   for (const [at, item] of items.entries()) {
+    if (item.id !== undefined && ids.has(item.id))
+      broken.push(`[${at}] Duplicate item found with id ${item.id}`)
+    if (item.type === 'mcp_approval_response' && !ids.has(item.approval_request_id))
+      broken.push(`[${at}] approval request ${item.approval_request_id} not found`)
+    if (item.id !== undefined) ids.add(item.id)
     if (CALLERS_TOOLS.includes(item.type) && item.call_id) {
       if (item.call_id.length > 64) broken.push(`[${at}] call_id of ${item.call_id.length}`)
       if (known.has(item.call_id)) broken.push(`[${at}] call_id ${item.call_id} is not unique`)

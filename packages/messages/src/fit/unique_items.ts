@@ -1,0 +1,33 @@
+import type { OmittedReason, Piece, Run } from './pieces.js'
+import { withoutReasoningIds } from './responses_shape.js'
+
+/**
+ * Items of the Responses API by their ids. The API refuses a list that has one twice, as logs do where a run was stored
+ * again: the first stays. A later one is another message or call without the id, where it can be without, else left out.
+ */
+export class UniqueItems {
+  private readonly known = new Set<string>()
+  /** Reasoning was left out ahead of what the model says at this moment. */
+  private is_less = false
+
+  take(piece: Piece, side: Run['side']): { shown?: Piece; reason?: OmittedReason } {
+    const { id, type, approval_request_id } = piece.block
+    if (side === 'user' && type === 'mcp_approval_response' && !this.known.has(String(approval_request_id)))
+      return { reason: 'no_call' }
+    if (side === 'user') this.is_less = false
+    if (typeof id !== 'string') return { shown: piece }
+    const isKnown = this.known.has(id)
+    this.known.add(id)
+    if (!isKnown && !this.is_less) return { shown: piece }
+    if (piece.kind === 'thinking') {
+      this.is_less ||= isKnown
+      return isKnown ? { reason: 'duplicate_item' } : { shown: piece }
+    }
+    if (side === 'user' && type !== 'item_reference') {
+      const { id: _, ...block } = piece.block
+      return { shown: { ...piece, block } }
+    }
+    const shown = withoutReasoningIds(piece)
+    return shown ? { shown } : { reason: 'duplicate_item' }
+  }
+}
