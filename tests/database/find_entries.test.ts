@@ -1,8 +1,8 @@
+import { joinRuns } from '@annals/recall'
 import fc from 'fast-check'
 import type { Client } from 'pg'
 import { expect, it } from 'vitest'
 import { FIND_ENTRIES } from '../../packages/server/src/search/find_entries_queries.ts'
-import { joinRuns } from '../../packages/server/src/search/search_consumer.ts'
 import { execute, withConnection } from '../harness/sql.ts'
 import { useLog } from './log_fixture.ts'
 

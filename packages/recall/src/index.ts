@@ -1,7 +1,29 @@
-export { SCORE } from './constants.js'
 export { type AskedDate, gainOf, readDates } from './dates.js'
 export { findByTask } from './find_by_task.js'
+export {
+  foundItem,
+  indexedWords,
+  recalledItem,
+  recalledTexts,
+  searchMatches,
+  shortTitle,
+  uncut,
+} from './found_items.js'
+export { countBySegment, type IndexedRun, indexedLine, joinRuns, rebuiltFrom } from './index_runs.js'
 export { lineOf } from './line.js'
 export { type AskedWord, formsOf, type Question, readQuestion } from './question.js'
+export {
+  entriesOfSessions,
+  labelsOf,
+  placeOf,
+  questionCondition,
+  type ReadEntry,
+  type RecalledEntry,
+  type RecalledSession,
+  ranked,
+  type ScoredRuns,
+  scoreRuns,
+  sessionsOf,
+} from './recalled.js'
 export { type Lines, type ScoredEntry, type ScoredSession, scoreLines } from './score.js'
 export { readText, type TextOfEntry } from './text.js'

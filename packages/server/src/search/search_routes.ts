@@ -1,5 +1,5 @@
 import { InvalidQuery, parseSearchQuery, type SearchedEntry } from '@annals/messages/search'
-import { readQuestion } from '@annals/recall'
+import { foundItem, readQuestion, recalledItem, shortTitle, uncut } from '@annals/recall'
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { narrowedFilters } from '../access/reach.js'
@@ -13,8 +13,8 @@ import { PAGE_LIMIT_DEFAULT } from '../limits.js'
 import type { Kits, ModuleRoutes } from '../module.js'
 import { plainArray } from '../postgres/statement.js'
 import type { WorkThread } from '../threads/work_thread.js'
-import type { Finding, FoundEntry as Found, FoundPlace, Search } from './find_entries.js'
-import { type RecalledEntry, recall, type ShownEntry } from './recall/recall.js'
+import type { Finding, FoundPlace, Search } from './find_entries.js'
+import { recall } from './recall/recall.js'
 import { READ_TITLES, REFILL } from './recall/recall_queries.js'
 import { FoundSession, RECALL_LIMIT } from './recall/recall_schema.js'
 import { findNewest, findRelevant, type FoundPage as Page, type RankedPlace } from './search.js'
@@ -166,38 +166,6 @@ function uncutFor<Items>({ mask }: FastifyRequest, items: Items): Items {
   })
 }
 
-/** A snippet without the words, and the digits beside them, that it was cut through. */
-function uncut(text: string): string {
-  const words = text.split(/\s/)
-  const isCutOff = (word: string) => word.includes('…') || /^[\d-]+$/.test(word)
-  let from = 0
-  let to = words.length
-  if (text.startsWith('…')) while (from < to && isCutOff(words[from]!)) from++
-  if (text.endsWith('…')) while (to > from && isCutOff(words[to - 1]!)) to--
-  return `${from > 0 ? '… ' : ''}${words.slice(from, to).join(' ')}${to < words.length ? ' …' : ''}`
-}
-
-function foundItem({
-  seq,
-  kind,
-  type,
-  role,
-  is_tool_result,
-  created_at,
-  occurred_at,
-  snippet,
-}: Found | ShownEntry): object {
-  return {
-    seq,
-    kind,
-    ...(type !== null && { type }),
-    ...(role !== null && { role: is_tool_result ? 'tool' : role }),
-    created_at,
-    ...(occurred_at && { occurred_at }),
-    snippet,
-  }
-}
-
 type SearchRequest = Parameters<typeof logReadBytes>[0] & FastifyRequest<{ Querystring: SearchQuery }>
 
 /** The answer to a question in plain words. */
@@ -256,16 +224,6 @@ async function answerQuestion(request: SearchRequest, thread: WorkThread): Promi
   })
 }
 
-function recalledItem({ score, before, after, ...entry }: RecalledEntry): object {
-  return {
-    session_id: entry.session_id,
-    ...foundItem(entry),
-    score: Number(score.toFixed(3)),
-    ...(before && { before: foundItem(before) }),
-    ...(after && { after: foundItem(after) }),
-  }
-}
-
 /** Entries by session, in the order of the first of each. */
 function bySession(
   request: SearchRequest,
@@ -307,14 +265,4 @@ async function withTitles<Item extends { session_id: string }>(
     const title = shortTitle(row.title ?? said.get(item.session_id) ?? '')
     return [{ ...item, title: title === '' ? null : title, created_at: row.created_at }]
   })
-}
-
-/** Characters of a title, which must not end within one. */
-const TITLE_LENGTH_MAX = 120
-
-function shortTitle(text: string): string {
-  const line = text.trim().replaceAll(/\s+/g, ' ')
-  return line.length > TITLE_LENGTH_MAX
-    ? `${line.slice(0, TITLE_LENGTH_MAX - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
-    : line
 }

@@ -1,39 +1,15 @@
+import type { Match, SearchedEntry, SearchTerm, Told } from '@annals/messages/search'
 import {
-  entryText,
-  type Match,
-  matchTerms,
-  readEntry,
-  type SearchedEntry,
-  type SearchTerm,
-  type Told,
-} from '@annals/messages/search'
-import { lineOf, type Question, readText, type TextOfEntry } from '@annals/recall'
-import { type WorkThread, workAtOnce, workInOrders } from '../threads/work_thread.js'
-import { scoreRuns } from './recall/score_runs.js'
-
-export const SEARCH_WORK = {
-  indexedWords(entries: SearchedEntry[]): string[] {
-    return entries.map((entry) => lineOf(entryText(entry)))
-  },
-
-  searchMatches(entries: SearchedEntry[], terms: SearchTerm[]): Array<(Match & Told) | null> {
-    return entries.map((entry) => {
-      const { text, is_tool_result } = readEntry(entry)
-      const match = matchTerms(text, terms)
-      return match ? { ...match, is_tool_result } : null
-    })
-  },
-
+  indexedWords,
+  type Question,
+  recalledTexts,
   scoreRuns,
+  searchMatches,
+  type TextOfEntry,
+} from '@annals/recall'
+import { type WorkThread, workAtOnce, workInOrders } from '../threads/work_thread.js'
 
-  recalledTexts(entries: SearchedEntry[], question: Question): Array<(TextOfEntry & Told) | null> {
-    return entries.map((entry) => {
-      const { text, is_tool_result } = readEntry(entry)
-      const found = readText(text, question)
-      return found ? { ...found, is_tool_result } : null
-    })
-  },
-}
+export const SEARCH_WORK = { indexedWords, searchMatches, scoreRuns, recalledTexts }
 
 type SearchWork = typeof SEARCH_WORK
 

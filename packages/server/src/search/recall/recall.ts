@@ -1,9 +1,22 @@
-import { indexedLabel, type SearchedEntry, type Snippet, type Told } from '@annals/messages/search'
-import { formsOf, type Question, SCORE, type TextOfEntry } from '@annals/recall'
+import type { SearchedEntry, Told } from '@annals/messages/search'
+import {
+  entriesOfSessions,
+  labelsOf,
+  placeOf,
+  type Question,
+  questionCondition,
+  type ReadEntry,
+  type RecalledEntry,
+  type RecalledSession,
+  ranked,
+  type ScoredEntry,
+  type ScoredRuns,
+  sessionsOf,
+  type TextOfEntry,
+} from '@annals/recall'
 import { plainArray, textArray } from '../../postgres/statement.js'
 import { type Finding, type Search, scopesOf } from '../find_entries.js'
 import { FIND_RUNS_TO_RECALL, READ_RECALLED } from './recall_queries.js'
-import type { ScoredRuns } from './score_runs.js'
 
 /** What a search looks at in the index, at most: runs that have some of the words, and those whose lines are scored. */
 const RUNS = { hits: 2_000, scored: 128 }
@@ -13,7 +26,6 @@ const FIND_MS = 150
 const READ_ENTRIES = { usual: 48, least: 16, exact: 200 }
 /** Characters of texts that are read. */
 const READ_LENGTH_MAX = 4 * 1024 * 1024
-const ENTRIES_OF_SESSION = 3
 
 /** A question and its filters. */
 export interface Asking extends Omit<Finding, 'search' | 'matchesOf'> {
@@ -34,35 +46,6 @@ export interface Asking extends Omit<Finding, 'search' | 'matchesOf'> {
   ): Promise<Array<(TextOfEntry & Told) | null>>
 }
 
-/** An entry as the log has it. */
-export interface ReadEntry extends SearchedEntry {
-  session_id: string
-  seq: number
-  kind: 'event' | 'message'
-  role: string | null
-  created_at: string
-  occurred_at?: string | null | undefined
-}
-
-/** One with the part of its text that has most of what is asked for. */
-export interface ShownEntry extends ReadEntry, Told {
-  snippet: Snippet
-}
-
-export interface RecalledEntry extends ShownEntry {
-  score: number
-  /** Has the words of the question as they were asked for, one after the other. */
-  is_phrase: boolean
-  before?: ShownEntry
-  after?: ShownEntry
-}
-
-export interface RecalledSession {
-  session_id: string
-  score: number
-  entries: RecalledEntry[]
-}
-
 export interface Recalled {
   complete: boolean
   entries: RecalledEntry[]
@@ -77,22 +60,11 @@ export async function recall(asking: Asking): Promise<Recalled> {
   const narrowed = await scopesOf(database, search, state)
   if (!narrowed) return nothing
   const labels = labelsOf(search)
-  const all = question.words.map(
-    (word) =>
-      `(${formsOf(word)
-        .map(({ form }) => quoted(form, word.is_prefix))
-        .join('|')})`,
-  )
-  const every = [
-    ...labels.map((label) => quoted(label.trimEnd(), !label.endsWith(' '))),
-    ...question.required.flatMap(({ words, is_prefix }) =>
-      words.map((word, index) => quoted(word, is_prefix && index === words.length - 1)),
-    ),
-  ]
+  const { any, all } = questionCondition(question, labels)
   const [row] = await database.query(FIND_RUNS_TO_RECALL.statement, [
     project_id,
-    textArray(all.map((one) => [one, ...every].join('&'))),
-    [...all, ...every].join('&'),
+    textArray(any),
+    all,
     narrowed.scopes,
     narrowed.sessions,
     narrowed.configs,
@@ -112,33 +84,6 @@ export async function recall(asking: Asking): Promise<Recalled> {
   const sessions = sessionsOf(scored, entries).slice(0, limit)
   await addNeighbours(asking, sessions)
   return { complete: scored.complete, entries: [], sessions }
-}
-
-/** What the line of an entry must begin with: its label, or the sign of its kind. */
-function labelsOf({ kind, type, role }: Asking['search']): string[] {
-  return [
-    ...(type === undefined ? [] : [`${indexedLabel(type, null)} `]),
-    ...(role === undefined ? [] : [`${indexedLabel(null, role)} `]),
-    ...(kind === undefined ? [] : [kind === 'event' ? '=' : '@']),
-  ]
-}
-
-/** Words have no quotes and no backslashes. */
-function quoted(word: string, is_prefix: boolean): string {
-  return `'${word}'${is_prefix ? ':*' : ''}`
-}
-
-type Place = { session_id: string; seq: number; score: number }
-
-/** The best of each session first, then the second best of each: so many that each session has one. */
-function entriesOfSessions({ sessions }: ScoredRuns, most: number): Place[] {
-  const places: Place[] = []
-  for (let rank = 0; rank < ENTRIES_OF_SESSION; rank++)
-    for (const { entries } of sessions) {
-      const entry = entries[rank]
-      if (entry && places.length < most) places.push(entry)
-    }
-  return places
 }
 
 interface EntryFilter {
@@ -171,17 +116,12 @@ async function readEntries(
   return new Map(entries.map((entry) => [placeOf(entry), entry]))
 }
 
-function placeOf({ session_id, seq }: { session_id: string; seq: number }): string {
-  return `${session_id} ${seq}`
-}
-
-/** Those that are there and have what is in quotes, with their texts: the question as a phrase first, then near words among equals. */
+/** Those that are there and have what is in quotes, with their texts, best first. */
 async function withTexts(
   { search, question, textsOf }: Asking,
-  chosen: readonly Place[],
+  chosen: readonly ScoredEntry[],
   read: ReadonlyMap<string, ReadEntry>,
 ): Promise<RecalledEntry[]> {
-  const scores = new Map(chosen.map((place) => [placeOf(place), place.score]))
   const there: ReadEntry[] = []
   let length = 0
   for (const place of chosen) {
@@ -191,50 +131,11 @@ async function withTexts(
     there.push(entry)
   }
   const texts = await textsOf(search.project_id, question, there.map(searched))
-  const times = there.map(({ created_at }) => Date.parse(created_at))
-  const [oldest, newest] = [Math.min(...times), Math.max(...times)]
-  const entries = there.flatMap((entry, index): RecalledEntry[] => {
-    const text = texts[index]
-    if (!text) return []
-    const age = newest === oldest ? 0 : (newest - times[index]!) / (newest - oldest)
-    const score = scores.get(placeOf(entry))! * (1 + SCORE.near * text.nearness) * (1 - SCORE.old * age)
-    return [
-      {
-        ...entry,
-        snippet: text.snippet,
-        is_tool_result: text.is_tool_result,
-        score,
-        is_phrase: text.is_phrase,
-      },
-    ]
-  })
-  return phrasesFirst(entries, ({ is_phrase }) => is_phrase)
+  return ranked(there, chosen, texts)
 }
 
 function searched({ type, format, data }: ReadEntry): SearchedEntry {
   return { type, format, data }
-}
-
-/** Sessions with what was read of them; each gains what its best entry gained when it was read. */
-function sessionsOf({ sessions }: ScoredRuns, entries: readonly RecalledEntry[]): RecalledSession[] {
-  const ofSession = new Map<string, RecalledEntry[]>()
-  for (const entry of entries)
-    ofSession.set(entry.session_id, [...(ofSession.get(entry.session_id) ?? []), entry])
-  const found = sessions.flatMap(({ session_id, score, entries: scored }): RecalledSession[] => {
-    const read = ofSession.get(session_id)
-    if (!read) return []
-    const before = scored.find(({ seq }) => seq === read[0]!.seq)!.score
-    const gained = read[0]!.score - before
-    return [{ session_id, score: score + gained, entries: read.slice(0, ENTRIES_OF_SESSION) }]
-  })
-  return phrasesFirst(found, ({ entries }) => entries[0]!.is_phrase)
-}
-
-/** Best first. Whoever asks with a phrase that was said means it: it goes before loose matches, however many words these have. */
-function phrasesFirst<One extends { score: number }>(all: One[], isPhrase: (one: One) => boolean): One[] {
-  const loose = Math.max(0, ...all.filter((one) => !isPhrase(one)).map(({ score }) => score))
-  for (const one of all) if (isPhrase(one)) one.score += loose
-  return all.sort((a, b) => b.score - a.score)
 }
 
 /** The entries right before and after, where they are not shown themselves. */

@@ -1,10 +1,10 @@
 import type { SearchedEntry } from '@annals/messages/search'
+import { indexedLine } from '@annals/recall'
 import { READ_CHANGED_ENTRIES } from '../../changes/change_queries.js'
 import type { WordsOf } from '../../changes/consumer.js'
 import { type PassPlace, passThroughProjects } from '../../changes/project_pass.js'
 import type { Background, Loop } from '../../lifecycle/background.js'
 import { plainArray, textArray } from '../../postgres/statement.js'
-import { indexedLine } from '../search_consumer.js'
 import { INDEX_ENTRIES } from '../search_queries.js'
 import { REFILL, REFILL_PASS } from './recall_queries.js'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { joinRuns, type Run, rebuiltFrom } from '../../src/search/search_consumer.js'
+import { joinRuns, type IndexedRun as Run, rebuiltFrom } from '../src/index.js'
 
 const SESSIONS = ['a', 'b']
 
