@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,6 +51,17 @@ async function appendSome(api: ApiClient, sessionId: string, count: number) {
 }
 
 describe('the embedded PostgreSQL', { timeout: 120_000 }, () => {
+  it.each([['export'], ['backup', 'all.ndjson'], ['verify'], ['token', 'list'], ['demo']])(
+    'is not created by `annals %s`, which says so',
+    async (...command) => {
+      dataDir = join(directory, 'none')
+      const env = { ANNALS_DATA_DIR: dataDir, XDG_CONFIG_HOME: directory }
+      const { code, stderr } = await runAnnals(command, env)
+      expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining('no embedded database in') })
+      expect(existsSync(dataDir)).toBe(false)
+    },
+  )
+
   it('keeps what was stored from one start to the next, and stops with its service', async () => {
     dataDir = join(directory, 'new')
     const first = await start()

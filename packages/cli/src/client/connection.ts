@@ -87,7 +87,9 @@ async function findTarget(options: ConnectionOptions, env: NodeJS.ProcessEnv): P
   const fallback = profiles.get(DEFAULT_PROFILE)
   if (fallback && (url === undefined || isSame(url, fallback.url)))
     return fromProfile(DEFAULT_PROFILE, fallback)
-  const other = url === undefined ? undefined : [...profiles].find(([, one]) => isSame(url, one.url))
+  // HOST and PORT name a service as well as a URL does.
+  const named = url ?? (env.HOST || env.PORT ? addressHere(env) : undefined)
+  const other = named === undefined ? undefined : [...profiles].find(([, one]) => isSame(named, one.url))
   const found = other ?? (await embeddedProfile(env, url))
   if (found) return fromProfile(...found)
   throw noToken(url ?? addressHere(env), profiles)

@@ -44,6 +44,6 @@ Example:
     )
     .action(async (file: string) => {
       const { runRestore } = await import('./backup_run.js')
-      await runLongDatabaseWork((database, signal) => runRestore(database, file, signal), AGAIN)
+      await runLongDatabaseWork((database, signal) => runRestore(database, file, signal), AGAIN, true)
     })
 }

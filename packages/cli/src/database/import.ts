@@ -90,6 +90,7 @@ function importIntoDatabase(
     runLongDatabaseWork(
       (database, signal, usage) => runImport({ database, usage }, path, options, signal, stdin),
       AGAIN,
+      true,
     ),
   )
 }

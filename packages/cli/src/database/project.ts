@@ -52,8 +52,9 @@ export function projectCommand(): Command {
         .addHelpText('after', '\nExample:\n  annals project create checkout-agent')
         .action(async (name: string, options: SettingOptions) => {
           const settings = await settingsOf(options)
-          const { json, token } = await withDatabase((database) =>
-            createProject(database, operatorName(), name, settings),
+          const { json, token } = await withDatabase(
+            (database) => createProject(database, operatorName(), name, settings),
+            { may_create: true },
           )
           if (options.json) process.stdout.write(`{"project":${json},"token":"${token}"}\n`)
           else

@@ -1,5 +1,7 @@
 import { setMaxListeners } from 'node:events'
+import { existsSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
+import { join } from 'node:path'
 import { readConfig } from 'annals/dist/configuration/config.js'
 import { AnnalsError, AppendInDoubt } from 'annals/dist/errors.js'
 import type { ConnectionTarget, DatabasePool } from 'annals/dist/postgres/database.js'
@@ -23,16 +25,33 @@ export async function printResources(resources: string[], fields: string[], json
   else (await import('../terminal/table.js')).printTable(fields, resources)
 }
 
+/** There is no embedded database here yet. */
+class NoDatabase extends AnnalsError {}
+
+/** @throws AnnalsError if there is no database to work on: a typing error in a path should not create one */
+export function expectDatabase(): void {
+  const { database_url, data_dir } = readConfig(process.env)
+  if (database_url !== undefined || existsSync(join(data_dir, 'postgres'))) return
+  throw new NoDatabase(
+    'unavailable',
+    `There is no embedded database in ${data_dir} yet, and this command works on the database. Run it where the service runs, set ANNALS_DATA_DIR or DATABASE_URL, or start the service first (\`annals serve\`, or \`npm start\` in a clone).`,
+  )
+}
+
 /** Whom the audit names for what a command does. */
 export function operatorName(): string {
   return `command line of ${userInfo().username}@${hostname()}`
 }
 
+/** `may_create`: without it, a command fails where there is no embedded database yet, which others than the service do not start one for. */
+type CommandOptions = WorkOptions & { may_create?: boolean }
+
 /** Runs a command's work on the database that the environment names. */
 export async function withDatabase<T>(
   work: (database: DatabasePool, usage: UsageDays) => Promise<T>,
-  options?: WorkOptions,
+  { may_create = false, ...options }: CommandOptions = {},
 ): Promise<T> {
+  if (!may_create) expectDatabase()
   const { workOnDatabase } = await import('annals/dist/service/prepare_database.js')
   return workOnDatabase(readConfig(process.env), tellProgress, work, options)
 }
@@ -41,8 +60,9 @@ export async function withDatabase<T>(
 export function withDatabaseForLong<T>(
   work: Parameters<typeof withDatabase<T>>[0],
   signal: AbortSignal,
+  may_create = false,
 ): Promise<T> {
-  return withDatabase(work, { ...LONG_WORK, signal })
+  return withDatabase(work, { ...LONG_WORK, signal, may_create })
 }
 
 /** The same for long work that only reads; the schema is not migrated, and must already have this version. */
@@ -94,9 +114,10 @@ export async function runSchemaWork(
 export function runLongDatabaseWork(
   work: (database: DatabasePool, signal: AbortSignal, usage: UsageDays) => Promise<void>,
   words: Parameters<typeof runLongWork>[1],
+  may_create = false,
 ): Promise<void> {
   const run = (signal: AbortSignal) =>
-    withDatabaseForLong((database, usage) => work(database, signal, usage), signal)
+    withDatabaseForLong((database, usage) => work(database, signal, usage), signal, may_create)
   return runLongWork(run, words)
 }
 
@@ -131,7 +152,8 @@ export async function runLongWork(
       return
     }
     const isAway =
-      error instanceof AppendInDoubt || (error instanceof AnnalsError && error.error === 'unavailable')
+      error instanceof AppendInDoubt ||
+      (error instanceof AnnalsError && error.error === 'unavailable' && !(error instanceof NoDatabase))
     throw isAway
       ? new AnnalsError('unavailable', `The database became unavailable. ${unfinished}`, {
           cause: error,

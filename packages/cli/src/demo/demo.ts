@@ -1,9 +1,6 @@
-import { existsSync } from 'node:fs'
-import { readConfig } from 'annals/dist/configuration/config.js'
-import { AnnalsError } from 'annals/dist/errors.js'
 import { Command } from 'commander'
 import { type ConnectionOptions, connect, isConnectionGiven, withConnection } from '../client/connection.js'
-import { runLongWork, withDatabaseForLong } from '../database/with_database.js'
+import { expectDatabase, runLongWork, withDatabaseForLong } from '../database/with_database.js'
 import { commandName } from '../terminal/command_name.js'
 import { countOf } from '../terminal/count.js'
 import { painter } from '../terminal/paint.js'
@@ -39,16 +36,6 @@ Example:
       if (is_here) expectDatabase()
       await runLongWork((signal) => (is_here ? loadHere(options, signal) : loadThere(options, signal)), AGAIN)
     })
-}
-
-/** A command that only needs an existing database should not create one. */
-function expectDatabase(): void {
-  const { database_url, data_dir } = readConfig(process.env)
-  if (database_url === undefined && !existsSync(data_dir)) {
-    const hint =
-      'Start the service first (`annals serve`, or `npm start` in a clone), or name one with --url.'
-    throw new AnnalsError('unavailable', `There is no embedded database in ${data_dir} yet. ${hint}`)
-  }
 }
 
 async function loadHere({ project = 'default' }: Options, signal: AbortSignal): Promise<void> {
