@@ -23,7 +23,7 @@ export function learningCommands(): Command[] {
 
 function learnCommand(): Command {
   const command = new Command('learn')
-    .description('Have a learning space learn from sessions, also from what is appended to them later.')
+    .description('Have a learning space learn from sessions, and from later appends to them.')
     .argument('<space>', SPACE, parseUuid)
     .argument('<sessions...>', 'ids of sessions')
   return withService(command)

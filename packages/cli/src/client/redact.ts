@@ -17,7 +17,7 @@ interface RedactOptions extends ConnectionOptions {
 /** annals redact */
 export function redactCommand(): Command {
   const command = new Command('redact')
-    .description("Apply the project's rules of redaction to stored sessions, each in a copy of it.")
+    .description("Make a redacted copy of each of these sessions, by the project's rules.")
     .argument('[sessions...]', 'their ids, or the beginnings of these', (id: string, ids: string[] = []) => [
       ...ids,
       parseSession(id),

@@ -16,7 +16,7 @@ export function retractCommand(): Command {
     .description('Retract entries of a session: messages and contexts leave them out; nothing is deleted.')
     .argument('<session>', "the session's id, or its beginning", parseSession)
     .argument('[entries...]', 'their ids', (id: string, ids: string[] = []) => [...ids, parseUuid(id)])
-    .option('--last <count>', 'the newest so many instead', parseCount)
+    .option('--last <count>', 'this many of the newest entries instead', parseCount)
     .option('--after <seq>', 'all after this one instead', parseSeq)
   return withService(command)
     .addHelpText('after', '\nExample:\n  annals retract 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --last 1')

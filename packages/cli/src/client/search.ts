@@ -73,7 +73,7 @@ Examples:
 export function askCommand(): Command {
   const command = withFilters(takingHyphens(new Command('ask')))
     .description('Find the sessions that answer a question in plain words, the best first.')
-    .argument('<question...>', 'a question; not all of its words need to be there')
+    .argument('<question...>', 'a question in plain words')
     .addOption(
       new Option('--limit <count>', 'show at most this many sessions, up to 50')
         .argParser(parseCount)
@@ -117,8 +117,8 @@ function withFilters(command: Command): Command {
     .addOption(new Option('--kind <kind>', 'only entries of this kind').choices(['message', 'event']))
     .option('--type <type>', 'only events of this type')
     .option('--role <role>', 'only messages with this role')
-    .option('--from <time>', 'only what was stored since: a duration such as 2d, or a time', parseMoment)
-    .option('--to <time>', 'only what was stored until then', parseMoment)
+    .option('--from <time>', 'only entries stored since: a duration such as 2d, or a time', parseMoment)
+    .option('--to <time>', 'only entries stored until then', parseMoment)
 }
 
 /** A query may begin with a word to leave out, such as -paid: what is no option with two hyphens belongs to the query. */

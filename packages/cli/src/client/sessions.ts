@@ -93,10 +93,10 @@ function createCommand(): Command {
     .description('Create a session.')
     .option('--user <identifier>', 'owner; created if new')
     .option('--configs <object>', 'a JSON object, or pairs such as agent=refunds,env=test', parseObject)
-    .option('--parent <session>', 'a session with which this one is deleted', parseSession)
+    .option('--parent <session>', 'the parent session, with which this one is deleted', parseSession)
     .option(
       '--expires-in <duration>',
-      'delete it when nobody has touched it for so long, such as 2h or 30d',
+      'delete it after this long without a change, such as 2h or 30d',
       parseSeconds,
     )
     .option(

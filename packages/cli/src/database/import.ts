@@ -29,8 +29,8 @@ export function importCommand(): Command {
       ]),
     )
     .option('--dry-run', 'store nothing; show what was found')
-    .option('--since <time>', 'only what changed since then: a duration such as 7d, or a time')
-    .option('--watch', 'go on with what changes in the file or the folder, until Ctrl-C')
+    .option('--since <time>', 'only files and sessions that changed since: a duration such as 7d, or a time')
+    .option('--watch', 'also import later changes of the file or the folder, until Ctrl-C')
     .option('--strict', 'end at the first line that is refused')
     .option('--user <identifier>', 'the user of sessions for which the source names none')
     .option('--json', 'print the report as JSON')

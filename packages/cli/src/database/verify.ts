@@ -11,7 +11,7 @@ export function verifyCommand(): Command {
   return new Command('verify')
     .description('Check that a database holds what Annals promises: every log, head, key and count.')
     .option('--project <name or id>', 'only this project')
-    .option('--proof', 'make the links of chains anew, too, and find what was changed: see docs/proof.md')
+    .option('--proof', 'also recompute the chains and find what was changed: see docs/proof.md')
     .option('--anchors <file>', 'with --proof: compare with what `annals anchor` wrote to this file')
     .option('--json', 'print JSON')
     .addHelpText(
