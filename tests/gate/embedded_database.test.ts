@@ -57,7 +57,10 @@ describe('the embedded PostgreSQL', { timeout: 120_000 }, () => {
       dataDir = join(directory, 'none')
       const env = { ANNALS_DATA_DIR: dataDir, XDG_CONFIG_HOME: directory }
       const { code, stderr } = await runAnnals(command, env)
-      expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining('no embedded database in') })
+      expect({ code, stderr }).toEqual({
+        code: 5,
+        stderr: expect.stringContaining('no embedded database in'),
+      })
       expect(existsSync(dataDir)).toBe(false)
     },
   )
