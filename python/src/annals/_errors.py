@@ -53,6 +53,14 @@ class AnnalsError(Exception):
         return f"{self.error}: {self.message}"
 
 
+class RenewalError(AnnalsError):
+    """The client's `renew` raised something else than an `AnnalsError`, which is the cause."""
+
+    def __init__(self, reason: Exception) -> None:
+        shown = str(reason) or type(reason).__name__
+        super().__init__(0, "connection_failed", f"The token could not be renewed: {shown.rstrip('.')}.")
+
+
 def refusal(what: str, response: httpx.Response, text: str) -> AnnalsError:
     """The error for an answer that is not a success. `what` names the call in the message."""
     status = response.status_code

@@ -74,6 +74,24 @@ async def test_a_call_with_an_expired_token_is_repeated_with_another(scripted: S
     assert service.headers("authorization") == ["Bearer sk-1", "Bearer st-2", "Bearer st-2"]
 
 
+async def test_a_token_that_cannot_be_renewed_at_once_is_asked_for_again(scripted: Scripted) -> None:
+    answers: list[str | Exception] = [OSError("no route"), "st-2", OSError("no route"), OSError("still none")]
+
+    async def renew() -> str:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    annals, service = scripted(refused(401, "unauthorized"), ok({"seq": 1}), renew=renew, retries=2)
+    assert await append(annals) == {"seq": 1}
+    assert service.headers("authorization") == ["Bearer sk-1", "Bearer st-2"]
+    annals, _ = scripted(refused(401, "unauthorized"), renew=renew, retries=2)
+    with pytest.raises(AnnalsError, match="still none") as raised:
+        await append(annals)
+    assert isinstance(raised.value.__cause__, OSError)
+
+
 async def test_each_call_has_its_own_key(scripted: Scripted) -> None:
     annals, service = scripted(ok(), ok())
     await append(annals)

@@ -202,3 +202,27 @@ def test_goes_on_with_another_token_when_the_service_asks_for_one(scripted: Scri
             break
     assert seqs == [1, 2]
     assert service.headers("authorization") == ["Bearer sk-1", "Bearer st-2"]
+
+
+def test_asks_again_for_another_token_and_tells_in_the_end_why_there_is_none(scripted: Scripted) -> None:
+    answers: list[str | Exception] = [OSError("no route"), "st-2"]
+
+    def renew() -> str:
+        answer = answers.pop(0) if answers else RuntimeError("the vault is closed")
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    streams = [stream(entry(1), RENEW), stream(RENEW), stream(entry(2), RENEW), *[stream(RENEW)] * 9]
+    annals, service = scripted(*streams, renew=renew, retries=3)
+    seqs: list[int] = []
+
+    def follow() -> None:
+        for item in annals.sessions.tail(ID):
+            seqs.append(item["seq"])
+
+    with pytest.raises(AnnalsError, match="the vault is closed") as raised:
+        follow()
+    assert seqs == [1, 2]
+    assert isinstance(raised.value.__cause__, RuntimeError)
+    assert service.headers("authorization") == ["Bearer sk-1"] * 2 + ["Bearer st-2"] * 4

@@ -24,7 +24,7 @@ const RUNS: Table = {
       column: 'expires_at',
       at_most: [
         { s: 600 },
-        { s: 5, which: "t.expires_at > now() + t.ttl_ms * interval '1 millisecond' + interval '5 s'" },
+        { s: 5, which: "t.expires_at - now() > t.ttl_ms * interval '1 millisecond' + interval '5 s'" },
       ],
     },
     {

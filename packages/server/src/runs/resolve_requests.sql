@@ -13,6 +13,7 @@ AS $function$
 DECLARE{run_variables}
   one record;
   request record;
+  given jsonb;
   p_session uuid;
   sessions uuid[] := '{}';
   items text[] := '{}';
@@ -50,7 +51,8 @@ BEGIN
     SELECT h.last_seq, h.updated_at, coalesce(h.run_place, 0) AS place INTO head
     FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session;
     {append}
-    UPDATE session_requests AS q SET place = head.place + 1, decision = one.value ->> 'decision', answer = CASE WHEN one.value ? 'answer' THEN jsonb_build_object('value', one.value -> 'answer') END,
+    given := CASE WHEN one.value ? 'answer' THEN jsonb_build_object('value', one.value -> 'answer') END;
+    UPDATE session_requests AS q SET place = head.place + 1, decision = one.value ->> 'decision', answer = given,
       resolved_by = one.value ->> 'by', resolved_at = at, resolved_seq = head.last_seq, bytes = q.bytes + event_bytes
     WHERE q.project_id = p_project AND q.id = request.id;
     UPDATE session_runs AS r SET open_requests = greatest(r.open_requests - 1, 0) WHERE r.project_id = p_project AND r.session_id = p_session;

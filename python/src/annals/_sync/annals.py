@@ -39,7 +39,7 @@ class Annals:
     - `url`: the address of the service.
     - `token`: the project's API key, or a token that was made with one; it may be left out with `renew`.
     - `renew`: gets a token: the first one if none is given, and another when one expires. A call is then repeated with
-      it, and a tail goes on where it was.
+      it, and a tail goes on where it was. If it raises, it is asked again, up to `retries` times.
     - `timeout_s`: the longest time for a whole call, including retries and pauses.
     - `attempt_timeout_s`: the longest time for one attempt of a call; by default a third of `timeout_s`, or all of it
       without retries.

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from .._call import Call
-from .._errors import AnnalsError, no_answer, timed_out
+from .._errors import AnnalsError, RenewalError, no_answer, timed_out
 from .._event_stream import EventStreamParser
 from .._json import loads
 from .._retry import outcome_of, pause_before
@@ -40,6 +40,8 @@ class Tail:
     on_disconnect: Callable[[AnnalsError], object] | None
     failures: int = 0
     """Connections in a row that received nothing."""
+    unrenewed: int = 0
+    """Attempts in a row to get another token that failed."""
     has_answered: bool = False
     retry_s: float | None = None
     """Seconds to pause, as the server asked."""
@@ -60,10 +62,15 @@ class Tail:
             except AnnalsError as error:
                 lost = error
             self.failures += 1
+            if isinstance(lost, RenewalError):
+                self.unrenewed += 1
+            elif lost.status == 401:
+                self.unrenewed = 0
             # The transport has another token by now; if that is refused as well, nothing will help.
             is_renewed = lost.status == 401 and self.transport.renewal.is_possible and self.failures == 1
             passes = outcome_of(lost) != "final" or lost.status >= 500 or is_renewed
-            if not passes or (not self.has_answered and self.failures > self.transport.limits.retries):
+            tried = max(self.unrenewed, 0 if self.has_answered else self.failures)
+            if not passes or tried > self.transport.limits.retries:
                 raise lost
             if self.on_disconnect:
                 self.on_disconnect(lost)
@@ -86,6 +93,7 @@ class Tail:
                 for event in parser.read(piece):
                     if event.type == "renew":
                         self.transport.renewal.renew(self.transport.requests.token)
+                        self.unrenewed = 0
                         continue
                     if not event.id.isdigit() or int(event.id) <= seq:
                         continue

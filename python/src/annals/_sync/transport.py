@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from .._call import Call, Limits, Prepared, RequestMaker, TimeLeft, data_of
-from .._errors import AnnalsError, no_answer, refusal
+from .._errors import AnnalsError, RenewalError, no_answer, refusal
 from .._retry import outcome_of, pause_before
 from .._waiting import Semaphore, Stream, Use, sleep
 
@@ -33,8 +33,15 @@ class Renewal:
         if self._get is None:
             return
         with self._one_at_a_time:
-            if self._requests.token == expired:
-                self._requests.use(self._get())
+            if self._requests.token != expired:
+                return
+            try:
+                token = self._get()
+            except AnnalsError:
+                raise
+            except Exception as error:
+                raise RenewalError(error) from error
+            self._requests.use(token)
 
 
 class Transport:
@@ -64,21 +71,24 @@ class Transport:
         deadline = monotonic() + self.limits.timeout_s
         in_doubt = False
         has_renewed = False
+        token: str | None = None
+        expired: str | None = None
         for attempt in count(1):
-            token = self._token()
             try:
+                self.renewal.renew(expired)
+                token = self.requests.token
                 with self._in_flight:
                     left = TimeLeft(prepared.what, self.limits, deadline)
                     return read(prepared, *self._attempt(prepared, left))
             except AnnalsError as error:
                 if error.status == 401 and self.renewal.is_possible and not has_renewed:
                     has_renewed = True
-                    self.renewal.renew(token)
+                    expired = token
                     continue
                 if in_doubt and error.error == call.done_when:
                     return None
                 outcome = outcome_of(error)
-                in_doubt = in_doubt or outcome == "unknown"
+                in_doubt = in_doubt or (outcome == "unknown" and not isinstance(error, RenewalError))
                 if outcome == "final" or (call.once and in_doubt) or attempt > self.limits.retries:
                     raise
                 pause_s = pause_before(attempt, error)
@@ -87,11 +97,6 @@ class Transport:
                     raise
             sleep(pause_s)
         raise AssertionError("attempts have no end")
-
-    def _token(self) -> str | None:
-        if self.requests.token is None:
-            self.renewal.renew(None)
-        return self.requests.token
 
     def _attempt(self, prepared: Prepared, left: TimeLeft) -> tuple[httpx.Response, bytes]:
         pieces: list[bytes] = []
@@ -113,7 +118,8 @@ class Transport:
         `idle_timeout_s` is the longest silence before it counts as broken.
         """
         prepared = self.requests.prepare(call)
-        token = self._token()
+        self.renewal.renew(None)
+        token = self.requests.token
         with self._send(prepared, httpx.Timeout(idle_timeout_s).as_dict()) as response:
             content_type = response.headers.get("content-type", "none").partition(";")[0]
             if not response.is_success or content_type not in prepared.headers["accept"].split(", "):
