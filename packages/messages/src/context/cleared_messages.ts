@@ -15,6 +15,7 @@ export class ClearedMessages {
 
   /** Tokens of each message that is shown without something, by its seq. */
   editedTokens(): Map<number, number> {
+    if (this.edits.size === 0) return new Map()
     const edited = this.messages.flatMap(
       ({ seq }, at): Array<[number, number]> => (this.edits.has(seq) ? [[seq, this.tokens[at]!]] : []),
     )

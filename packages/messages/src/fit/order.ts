@@ -52,7 +52,7 @@ export function putInOrder(
 ): PutInOrder {
   const segments = new Segments(sent_seqs)
   const links = linkCalls(runs, segments)
-  const blocks = new Blocks(shape, segments, links)
+  const blocks = new Blocks(format, shape, segments, links)
   for (const { source, run } of runs) {
     if (run.side === 'model') blocks.addModel(run, source)
     else blocks.addUser(run, source)
@@ -79,6 +79,7 @@ class Blocks {
   private latest_answer: Source | undefined
 
   constructor(
+    private readonly format: MessageFormat,
     private readonly shape: Shape,
     private readonly segments: Segments,
     private readonly links: Links,
@@ -175,7 +176,7 @@ class Blocks {
 
   /** A result of a call that was sent as unanswered, or with another result. */
   private addLate({ piece: { name, call } }: LinkedCall, result: Piece, source: Source): void {
-    const of = name === undefined ? call : `${name} (${call})`
+    const of = name === undefined ? call : `${fitName(name, this.format)} (${call})`
     const run = this.shape.text(
       `Result of the call ${of}, which came later:\n${this.shape.textOf(result.block)}`,
     )
