@@ -403,8 +403,9 @@ const FAULTS: Fault[] = [
       told({ functionResponse: { id: 'c1', name: 'server.tool:run', response: { output: 'x' } } }),
     ],
     is: ({ openai, anthropic, gemini }) => {
-      expect(openai.items[1].tool_calls[0].function.name).toBe('server_tool_run')
-      expect(anthropic.items[1].content[0].name).toBe('server_tool_run')
+      const { name } = openai.items[1].tool_calls[0].function
+      expect(name).toMatch(/^server_tool_run_[a-z0-9]{11}$/)
+      expect(anthropic.items[1].content[0].name).toBe(name)
       expect(gemini.items[1].parts[0].functionCall.name).toBe('server.tool:run')
     },
   },
