@@ -34,6 +34,7 @@ export class LeftOut {
   tokens(runs: readonly SourceRun[], left: readonly SourcePiece[]): number {
     const lengths = new Map<Source, { all: number; left: number }>()
     for (const { source } of left) lengths.set(source, { all: 0, left: 0 })
+    if (lengths.size === 0 && this.messages.size === 0) return 0
     for (const { source, run } of runs) {
       const length = lengths.get(source)
       if (!length) continue

@@ -260,7 +260,15 @@ class BlockWriter {
 
   private writeTurn(turn: Turn, next: Turn | Said | undefined): void {
     const shown = this.shownPieces(turn)
-    if (shown.length === 0) return
+    const [first] = shown
+    if (!first) return
+    this.separate(first.source)
+    // As it is stored, and never parsed.
+    if (shown.length === 1 && first.piece.raw !== undefined) {
+      this.items.push({ source: first.source, item: {}, raw: first.piece.raw })
+      this.is_models = true
+      return
+    }
     const results: SourcePiece[] = []
     const pieces = shown.map(({ piece, source }, nth) => {
       if (piece.kind !== 'call') return { piece: this.parsed(piece), source }
@@ -269,11 +277,7 @@ class BlockWriter {
       results.push(this.resultOf(piece, source, id, name))
       return { source, piece: { ...piece, block: this.shape.renamed(piece, id, name) } }
     })
-    this.separate(pieces)
-    const [first] = shown
-    const { raw } = first!.piece
-    if (shown.length === 1 && raw !== undefined) this.items.push({ source: first!.source, item: {}, raw })
-    else this.items.push(...this.shape.turn(turn.head, pieces))
+    this.items.push(...this.shape.turn(turn.head, pieces))
     this.is_models = results.length === 0
     this.writeResults(turn, results, next)
   }
@@ -293,11 +297,10 @@ class BlockWriter {
   }
 
   /** Puts a turn of the user's ahead where one has to be. */
-  private separate([first]: SourcePiece[]): void {
+  private separate(source: Source): void {
     const { begins_with_user, joins_all } = this.shape
     const is_needed = this.items.length === 0 ? begins_with_user : joins_all && this.is_models
     if (!is_needed) return
-    const { source } = first!
     this.items.push(...this.shape.said(this.shape.text(NO_CONTENT), source))
     this.added.push({ id: source.id, reason: 'turn' })
   }
