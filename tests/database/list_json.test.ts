@@ -128,7 +128,7 @@ async function insert(project_id: string, identifiers: string[], rows: Stored[])
     'SELECT h.session_id, h.updated_at::text AS updated_at FROM session_heads h WHERE h.project_id = $1',
     [project_id],
   )
-  await connection.query(ADD_ACTIVITY.text, [
+  await connection.query(ADD_ACTIVITY.statement.text, [
     project_id,
     heads.map(({ session_id }) => session_id),
     heads.map(({ updated_at }) => updated_at),

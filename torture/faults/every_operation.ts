@@ -50,11 +50,14 @@ async function callAll(annals: Annals, user: string, get: (path: string) => Prom
   await annals.ping()
   const session_id = await useSessions(annals, user)
   await learn(annals, user, session_id)
+  await run(annals, session_id)
   for (const what of ['observing_status', 'task']) await get(`/session/${session_id}/${what}`)
   const hook = await annals.webhooks.create({ url: 'https://example.com/', events: ['message'] })
   await annals.webhooks.list()
   await annals.webhooks.delete(hook.id)
   await annals.search('words').page()
+  await annals.recall('words')
+  await annals.tools()
   await annals.usage()
   await annals.users.list().page()
   await annals.users.resources(user)
@@ -93,6 +96,24 @@ async function useSessions({ sessions, blobs }: Annals, user: string): Promise<s
   await sessions.context(id)
   await sessions.tokenCounts(id)
   return id
+}
+
+async function run({ runs, sessions }: Annals, session_id: string): Promise<void> {
+  const note = { mode: 'queue', kind: 'event', type: 'note', data: {} } as const
+  await runs.withdraw(session_id, (await runs.send(session_id, note)).id)
+  const { id } = await runs.send(session_id, note)
+  await runs.inbox(session_id).page()
+  const { fence } = await runs.takeLease(session_id, { owner: 'one', ttl_ms: 30_000 })
+  await runs.renewLease(session_id, { fence, ttl_ms: 30_000 })
+  await sessions.appendBatch(session_id, [], { apply: [id], fence })
+  const request = await runs.request(session_id, { kind: 'question', text: 'Which?' }, { fence })
+  await runs.requests({ session_id }).page()
+  await runs.resolve(request.id, { decision: 'answer', answer: 'This.' })
+  await runs.releaseLease(session_id, fence)
+  await runs.send(session_id, note)
+  for (const claimed of await runs.claim({ owner: 'one', max: 1 }))
+    await runs.releaseLease(claimed.session_id, claimed.fence)
+  await runs.list({ state: 'queued' }).page()
 }
 
 async function learn(

@@ -3,7 +3,7 @@ import type { Module, OpenModule } from '../module.js'
 import type { Database } from '../postgres/database.js'
 import { describeError } from '../postgres/database_errors.js'
 import { NotedReads } from './noted_reads.js'
-import { FIND_PROJECTS_THAT_FORGET_READS, FORGET_READS } from './read_queries.js'
+import { ADD_READS, FIND_PROJECTS_THAT_FORGET_READS, FORGET_READS } from './read_queries.js'
 
 /** Between two writes, on average. */
 const WRITE_MS = 3_000
@@ -45,6 +45,7 @@ export const AUDIT_MODULE: Module<Audit> = {
           .catch((error) => logger.warn({ err: describeError(error) }, 'reads could not be noted')),
     }
   },
+  functions: [ADD_READS],
   tables: [
     {
       name: 'session_reads',

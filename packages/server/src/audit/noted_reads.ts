@@ -152,7 +152,7 @@ export class NotedReads {
     )
     if (added.length === 0) return
     const [last] = await database.query(LAST_READ, [project_id])
-    await database.query(ADD_READS, [
+    await database.query(ADD_READS.statement, [
       project_id,
       last!.seq!,
       textArray(added.map(({ read_at }) => read_at)),

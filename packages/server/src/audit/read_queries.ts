@@ -1,5 +1,6 @@
 import { timestampText } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
+import { storedInsert } from '../postgres/stored_function.js'
 
 /** Parameters: $1 project. Row: seq of its last row, 0 if there is none. */
 export const LAST_READ = prepared(
@@ -15,8 +16,9 @@ WHERE r.project_id = $1 AND r.session_id = ANY ($2::uuid[]) AND r.read_at >= $3`
 )
 
 /** Parameters: $1 project, $2 seq before the first; of each $3 minute, $4 session, $5 principal, $6 shown, $7 actor. */
-export const ADD_READS = prepared(
+export const ADD_READS = storedInsert(
   'add_reads',
+  ['bigint', 'timestamptz[]', 'uuid[]', 'uuid[]', 'text[]', 'text[]'],
   `INSERT INTO session_reads AS n (project_id, seq, read_at, session_id, principal_id, shown, actor)
 SELECT $1::uuid, $2::bigint + x.place, x.read_at, x.session_id, x.principal_id, x.shown, x.actor
 FROM unnest($3::timestamptz[], $4::uuid[], $5::uuid[], $6::text[], $7::text[])

@@ -1,5 +1,5 @@
 import { planned, prepared } from '../postgres/statement.js'
-import { storedFunctionIn } from '../postgres/stored_function.js'
+import { storedFunctionIn, storedInsert } from '../postgres/stored_function.js'
 
 const KEPT = "interval '24 hours'"
 
@@ -144,8 +144,9 @@ export const FORGET_OBJECT = prepared(
   'DELETE FROM discarded_objects AS d WHERE d.project_id = $1 AND d.id = $2',
 )
 
-export const NOTE_OBJECTS = planned(
+export const NOTE_OBJECTS = storedInsert(
   'note_objects',
+  ['uuid[]'],
   'INSERT INTO discarded_objects AS d (project_id, id, discarded_at) SELECT $1, u.id, now() FROM unnest($2::uuid[]) AS u (id)',
 )
 

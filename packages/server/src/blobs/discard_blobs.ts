@@ -41,7 +41,7 @@ export const releaseSome: Dependents['eraseSome'] = async ({ database, project_i
 export async function eraseSomeBlobs({ database, project_id }: Tenant, ids: string[]): Promise<ErasedStep> {
   const rows = await database.query(ERASE_BLOBS, [project_id, ids, DELETED_BYTES_MAX])
   const objects = rows.filter((row) => row.in_object_store === 't').map((row) => row.id!)
-  if (objects.length > 0) await database.query(NOTE_OBJECTS, [project_id, objects])
+  if (objects.length > 0) await call(database, NOTE_OBJECTS, project_id, objects)
   const gone = new Set(rows.map((row) => row.id))
   return { counts: { blobs: gone.size }, remains: [], left: ids.filter((id) => !gone.has(id)) }
 }

@@ -1,5 +1,6 @@
 import { timestampText } from '../lists/resource_json.js'
 import { planned, prepared, type Statement } from '../postgres/statement.js'
+import { storedInsert } from '../postgres/stored_function.js'
 import type { Consumer } from './consumer.js'
 
 /** Consumers of changes, and their marks: see migrations/0010_marks_of_change.sql. */
@@ -57,6 +58,14 @@ FROM (
 WHERE o.bytes_before < $5 ORDER BY o.place, o.seq`,
 )
 
+export const MOVE_CURSORS = storedInsert(
+  'move_cursors',
+  ['text', 'uuid[]', 'bigint[]'],
+  `INSERT INTO change_cursors AS u (project_id, consumer, session_id, seq)
+SELECT $1, $2, r.session_id, r.seq FROM unnest($3, $4) AS r (session_id, seq)
+ON CONFLICT (project_id, session_id, consumer) DO UPDATE SET seq = excluded.seq`,
+)
+
 /**
  * What ends a piece of work, in one transaction and in this order. The mark's lock is what makes it this one's work to
  * write. Nothing in it waits for a head: who holds one may wait for the mark. Parameters of each: $1 project, $2 consumer.
@@ -71,13 +80,7 @@ WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = ANY ($3::uuid[]) 
 ORDER BY c.session_id FOR UPDATE`,
   ),
   /** $3 sessions, $4 the seqs up to which they were read. */
-  cursors: prepared(
-    'move_cursors',
-    `
-INSERT INTO change_cursors AS u (project_id, consumer, session_id, seq)
-SELECT $1, $2::text, r.session_id, r.seq FROM unnest($3::uuid[], $4::bigint[]) AS r (session_id, seq)
-ON CONFLICT (project_id, session_id, consumer) DO UPDATE SET seq = excluded.seq`,
-  ),
+  cursors: MOVE_CURSORS.statement,
   /**
    * Rows: of the sessions, those that are as they were read, with their heads locked until the commit: an append is
    * after it and marks anew, or was before it and is seen here. One that is being written to is left out.

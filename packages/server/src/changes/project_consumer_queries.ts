@@ -1,5 +1,6 @@
 import { timestampText } from '../lists/resource_json.js'
 import { planned, prepared, type Statement } from '../postgres/statement.js'
+import { storedInsert } from '../postgres/stored_function.js'
 
 /** Switching consumers on for projects, and looking their sessions through. */
 
@@ -88,27 +89,35 @@ const BEHIND_CURSOR = `h.last_seq > coalesce((
     SELECT u.seq FROM change_cursors u WHERE u.project_id = $1 AND u.consumer = $2 AND u.session_id = h.session_id), 0)`
 
 /**
- * Marks the next sessions that a consumer has not seen as they are. Parameters: $1 project, $2 consumer, $3 session to
- * begin after or null, $4 how many, $5 since when the marks are to be waiting, so that they are told from those that
- * are made meanwhile. Rows: last_id (of those looked at), sessions.
+ * The next sessions, and which of them a consumer has not seen as they are. Parameters: $1 project, $2 consumer, $3 session
+ * to begin after or null, $4 how many. Row: last_id (of those looked at), sessions, and the ids of those that are `behind`.
  */
 export function scanSlice(consumer: string, isBehind: string = BEHIND_CURSOR): Statement {
   return prepared(
     `scan_for_${consumer}`,
     `
-WITH slice AS MATERIALIZED (
-  SELECT h.session_id, h.last_seq, h.updated_at FROM session_heads h
-  WHERE h.project_id = $1 AND h.session_id > coalesce($3::uuid, '${NO_SESSION}') ORDER BY h.session_id LIMIT $4
-), behind AS MATERIALIZED (
-  SELECT h.session_id FROM slice h WHERE ${isBehind}
-), marked AS (
-  INSERT INTO change_marks AS c (project_id, consumer, session_id, marked_at, due_at, failures)
-  SELECT $1, $2::text, b.session_id, $5::timestamptz, now(), 0 FROM behind b ORDER BY b.session_id
-  ON CONFLICT (project_id, session_id, consumer) DO UPDATE SET marked_at = least(c.marked_at, excluded.marked_at)
-)
-SELECT (array_agg(s.session_id ORDER BY s.session_id DESC))[1] AS last_id, count(*) AS sessions FROM slice s`,
+SELECT (array_agg(h.session_id ORDER BY h.session_id DESC))[1] AS last_id, count(*) AS sessions,
+  array_agg(h.session_id ORDER BY h.session_id) FILTER (WHERE h.is_behind) AS behind
+FROM (
+  SELECT h.session_id, $2::text IS NOT NULL AND (${isBehind}) AS is_behind FROM (
+    SELECT o.session_id, o.last_seq, o.updated_at FROM session_heads o
+    WHERE o.project_id = $1 AND o.session_id > coalesce($3::uuid, '${NO_SESSION}') ORDER BY o.session_id LIMIT $4
+  ) h
+) h`,
   )
 }
+
+/**
+ * Marks sessions that a scan has found. Parameters: $1 project, $2 consumer, $3 sessions, $4 since when the marks are to be
+ * waiting, so that they are told from those that are made meanwhile.
+ */
+export const MARK_FOUND = storedInsert(
+  'mark_found',
+  ['text', 'uuid[]', 'timestamptz'],
+  `INSERT INTO change_marks AS c (project_id, consumer, session_id, marked_at, due_at, failures)
+SELECT $1, $2, r.session_id, $4, now(), 0 FROM unnest($3) AS r (session_id)
+ON CONFLICT (project_id, session_id, consumer) DO UPDATE SET marked_at = least(c.marked_at, excluded.marked_at)`,
+)
 
 /** Whether any project has a consumer: else there is nothing to ask its data for. */
 export const HAS_CONSUMERS = prepared(

@@ -1,8 +1,10 @@
 import { within } from '../lists/tenant_resource.js'
 import type { Database, Tenant } from '../postgres/database.js'
 import type { Statement } from '../postgres/statement.js'
+import { call } from '../postgres/stored_function.js'
 import type { Consumer } from './consumer.js'
 import {
+  MARK_FOUND,
   READ_PROJECT_CONSUMER,
   RETIRE,
   SCAN,
@@ -59,8 +61,9 @@ export async function scanSome(
     if (!scan) return Number.POSITIVE_INFINITY
     let wait_s = Math.max(Number(scan.wait_s), 0)
     if (wait_s === 0) {
-      const slice = [...owned, scan.scanned_to!, SESSIONS_AT_ONCE, scan.scan_at!]
+      const slice = [...owned, scan.scanned_to!, SESSIONS_AT_ONCE]
       const [found] = await connection.query(scanSlice(name, isBehind), slice)
+      if (found!.behind) await call(connection, MARK_FOUND, ...owned, found!.behind, scan.scan_at!)
       const sessions = Number(found!.sessions)
       if (sessions > 0) await connection.query(SCAN.go_on, [...owned, found!.last_id!, sessions])
       else if ((await connection.query(SCAN.under_way, [...owned, scan.scan_at!])).length === 0) {

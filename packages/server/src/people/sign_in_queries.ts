@@ -78,8 +78,10 @@ ORDER BY p.check_after LIMIT 100`,
 /** No row: another node does it. Parameters: $1 id. Rows: issuer, subject, email, refresh_token. */
 export const BEGIN_CHECK = prepared(
   'begin_check_of_person',
-  `UPDATE people AS p SET check_after = now() + interval '${CHECK_S} s' WHERE p.id = $1 AND p.check_after < now()
-RETURNING p.issuer, p.subject, p.email, convert_from(p.refresh_token, 'UTF8') AS refresh_token`,
+  `WITH checked AS (
+  UPDATE people AS p SET check_after = now() + interval '${CHECK_S} s' WHERE p.id = $1 AND p.check_after < now() RETURNING p.*
+)
+SELECT c.issuer, c.subject, c.email, convert_from(c.refresh_token, 'UTF8') AS refresh_token FROM checked c`,
 )
 
 /** The account is gone. Parameters: $1 id. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { packagedFile } from '../version.js'
+import { insertValues } from './citus/insert_values.js'
 import type { Parameter, Queryable } from './database.js'
 import type { Statement } from './statement.js'
 
@@ -22,8 +23,8 @@ export interface StoredFunction {
   readonly name: string
   /** CREATE OR REPLACE FUNCTION. */
   readonly definition: string
-  /** The same for a cluster, where it differs. */
-  readonly definition_on_cluster?: string
+  /** The same for a cluster. */
+  readonly definition_on_cluster: string
   /** Calls it. Row: `answer`, which may be null. */
   readonly statement: Statement
 }
@@ -31,7 +32,8 @@ export interface StoredFunction {
 /**
  * A function in PL/pgSQL that returns text, whole: its parameters one a line, its name {name}. `values`: what else the text
  * names in braces. `tables`: those of the project's tables that it names in braces as well, because on a cluster their
- * shards take their places: see citus/on_shards.sql. One that only reads says STABLE.
+ * shards take their places: see citus/on_shards.sql. What it selects to insert is inserted as values there, unless it names
+ * the table in braces: see citus/insert_values.ts. One that only reads says STABLE.
  *
  * The first parameter is `p_project`, by which the function is distributed. Where a name is both a column's and a
  * variable's, the column is meant. The steps should be simple: on Citus each is planned on the worker, under the worker's
@@ -47,12 +49,16 @@ export function storedFunction(
   const text = fill(sql, values)
   const [head = ''] = text.split('$function$', 1)
   const parameters = parametersIn(text)
-  const full_name = versioned(name, tables.length === 0 ? text : text + ON_SHARDS)
-  const inPlace = { name: full_name, ...Object.fromEntries(tables.map((table) => [table, table])) }
+  const named = Object.fromEntries(tables.map((table) => [table, table]))
+  const elsewhere = insertValues(fill(text, named))
+  const full_name = versioned(name, text + (tables.length === 0 ? elsewhere : ON_SHARDS + elsewhere))
   return {
     name: full_name,
-    definition: fill(text, inPlace),
-    ...(tables.length > 0 && { definition_on_cluster: onShards(full_name, parameters, text, tables) }),
+    definition: fill(text, { name: full_name, ...named }),
+    definition_on_cluster:
+      tables.length === 0
+        ? fill(elsewhere, { name: full_name })
+        : onShards(full_name, parameters, { elsewhere, here: insertValues(text) }, tables),
     statement: { ...statementOf(name, full_name, parameters.length), writes: !/\bSTABLE\b/.test(head) },
   }
 }
@@ -60,6 +66,33 @@ export function storedFunction(
 /** The same for one that stands in a file of its own, which has its name. */
 export function storedFunctionIn(path: string, values?: Values, tables?: readonly string[]): StoredFunction {
   return storedFunction(basename(path, '.sql'), sqlFile(path), values, tables)
+}
+
+/**
+ * The same for an INSERT of what a SELECT finds, or several, without RETURNING. The parameters are `$1`, the project, and so
+ * on, of these types from $2 on. `answer`: an expression.
+ */
+export function storedInsert(
+  name: string,
+  types: readonly string[],
+  text: string,
+  answer = 'NULL',
+): StoredFunction {
+  const parameters = ['p_project uuid', ...types.map((type, index) => `p_${index + 2} ${type}`)]
+  return storedFunction(
+    name,
+    `CREATE OR REPLACE FUNCTION {name}(
+  ${parameters.join(',\n  ')}
+)
+RETURNS text
+LANGUAGE plpgsql AS $function$
+#variable_conflict use_column
+BEGIN
+  ${text};
+  RETURN ${answer};
+END
+$function$`,
+  )
 }
 
 type Values = Readonly<Record<string, string | number>>
@@ -116,11 +149,14 @@ export function fill(text: string, values: Values): string {
 
 export const ON_SHARDS = sqlFile('postgres/citus/on_shards.sql')
 
-/** What a cluster has in place of a function whose text names tables in braces. `parameters`: names and types. */
+/**
+ * What a cluster has in place of a function whose text names tables in braces. `parameters`: names and types. `here`: the
+ * text for the machine that has the shards, `elsewhere` for others.
+ */
 export function onShards(
   name: string,
   parameters: readonly string[],
-  definition: string,
+  { here, elsewhere }: { here: string; elsewhere: string },
   tables: readonly string[],
 ): string {
   return fill(ON_SHARDS, {
@@ -129,7 +165,8 @@ export function onShards(
     parameters: parameters.join(', '),
     numbers: parameters.map((_, index) => `$${index + 1}`).join(', '),
     arguments: parameters.map((parameter) => parameter.split(' ')[0]).join(', '),
-    // The last one: what it names in braces stays.
-    definition,
+    // The last ones: what they name in braces stays.
+    elsewhere,
+    definition: here,
   })
 }

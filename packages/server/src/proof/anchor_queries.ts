@@ -1,4 +1,5 @@
 import { planned, prepared } from '../postgres/statement.js'
+import { storedInsert } from '../postgres/stored_function.js'
 
 /** Parameters: $1 destination, $2 a chain, $3 `previous` of a first anchor. */
 export const ADD_DESTINATION = prepared(
@@ -88,8 +89,9 @@ export const ADD_ANCHOR = prepared(
 const LIVE = `FROM unnest($4::uuid[], $5::bigint[], $6::text[], $7::text[], $8::int[]) AS l (session_id, seq, head, path, place)`
 
 /** Parameters: $1 project, $2 chain, $3 nth; by live leaf: $4 session, $5 seq, $6 head, $7 path, $8 place. */
-export const ADD_LEAVES = prepared(
+export const ADD_LEAVES = storedInsert(
   'add_proof_leaves',
+  ['uuid', 'bigint', 'uuid[]', 'bigint[]', 'text[]', 'text[]', 'int[]'],
   `INSERT INTO proof_leaves AS n (project_id, session_id, seq, chain, nth, place, head, path)
 SELECT $1, l.session_id, l.seq, $2, $3, l.place, decode(l.head, 'hex'), decode(l.path, 'hex') ${LIVE}
 ON CONFLICT (project_id, session_id, seq, chain) DO UPDATE
@@ -97,8 +99,9 @@ SET nth = excluded.nth, place = excluded.place, head = excluded.head, path = exc
 )
 
 /** Parameters: $1 project, $2 chain; by live leaf: $3 session, $4 seq, $5 head. */
-export const SET_ANCHORED_HEADS = prepared(
+export const SET_ANCHORED_HEADS = storedInsert(
   'set_anchored_heads',
+  ['uuid', 'uuid[]', 'bigint[]', 'text[]'],
   `INSERT INTO proof_heads AS n (project_id, chain, session_id, seq, head)
 SELECT $1, $2, l.session_id, l.seq, decode(l.head, 'hex') FROM unnest($3::uuid[], $4::bigint[], $5::text[]) AS l (session_id, seq, head)
 ON CONFLICT (project_id, chain, session_id) DO UPDATE SET seq = excluded.seq, head = excluded.head`,

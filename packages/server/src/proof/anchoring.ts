@@ -172,12 +172,12 @@ class Pass {
         live.map(({ head }) => head),
       ]
       await connection.query(ADD_ANCHOR, [project, this.chain, nth, JSON.stringify(stated)])
-      await connection.query(ADD_LEAVES, [
+      await connection.query(ADD_LEAVES.statement, [
         ...[project, this.chain, nth, sessions, seqs, heads],
         live.map(({ place }) => paths[place]!.toString('hex')),
         live.map(({ place }) => place),
       ])
-      await connection.query(SET_ANCHORED_HEADS, [project, this.chain, sessions, seqs, heads])
+      await connection.query(SET_ANCHORED_HEADS.statement, [project, this.chain, sessions, seqs, heads])
       const erased = leaves.filter(({ state }) => state === 'erased').map(({ session_id }) => session_id)
       if (erased.length === 0) return
       await connection.query(FORGET_HEADS, [project, erased, this.chain])

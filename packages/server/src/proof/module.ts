@@ -4,6 +4,7 @@ import type { Config } from '../configuration/config.js'
 import { type Background, Loop, pausesForRequests } from '../lifecycle/background.js'
 import type { Module } from '../module.js'
 import { functionsIn } from '../postgres/stored_function.js'
+import * as anchors from './anchor_queries.js'
 import * as chains from './chain_queries.js'
 
 const kept = {
@@ -17,7 +18,7 @@ const kept = {
 /** Logs that prove themselves: entries are chained, and the heads of chains anchored outside. See docs/proof.md. */
 export const PROOF_MODULE: Module = {
   name: 'proof',
-  functions: functionsIn(chains),
+  functions: functionsIn(anchors, chains),
   open: ({ config, background, metrics }) => ({
     routes: async () => (await import('./proof_routes.js')).proofRoutes(),
     ...(config.proof_anchor !== undefined && {

@@ -1,4 +1,5 @@
 import { prepared } from '../postgres/statement.js'
+import { storedInsert } from '../postgres/stored_function.js'
 
 /**
  * Row: the session is there, and nobody else numbers its masks until the transaction ends. Parameters: $1 project,
@@ -28,8 +29,9 @@ LEFT JOIN LATERAL (
 )
 
 /** Parameters: $1 project, $2 session; of each $3 name, $4 number, $5 digest. */
-export const ADD_MASKS = prepared(
+export const ADD_MASKS = storedInsert(
   'add_masks',
+  ['uuid', 'text[]', 'bigint[]', 'text[]'],
   `INSERT INTO redaction_masks AS n (project_id, session_id, name, number, digest)
 SELECT $1, $2, x.name, x.number, x.digest FROM unnest($3::text[], $4::bigint[], $5::text[]) AS x(name, number, digest)`,
 )

@@ -76,7 +76,7 @@ async function numberIn(
     const left = await found(connection, missing)
     const added = left.length > 0 ? await nextOf(connection, project_id, session_id, left) : []
     if (added.length === 0) return
-    await connection.query(ADD_MASKS, [
+    await connection.query(ADD_MASKS.statement, [
       project_id,
       session_id,
       textArray(added.map(({ name }) => name)),

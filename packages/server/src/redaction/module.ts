@@ -1,4 +1,5 @@
 import type { Module } from '../module.js'
+import { ADD_MASKS } from './mask_queries.js'
 
 /** Rules of redaction: for entries before they are stored, and for masked readers. */
 export const REDACTION_MODULE: Module = {
@@ -6,6 +7,7 @@ export const REDACTION_MODULE: Module = {
   open: (kits) => ({
     routes: async () => (await import('./redaction_routes.js')).redactionRoutes(kits),
   }),
+  functions: [ADD_MASKS],
   tables: [
     {
       name: 'redaction_masks',

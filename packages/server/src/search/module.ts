@@ -1,9 +1,11 @@
 import { ODD, ORPHAN } from '../lifecycle/table.js'
 import type { Module } from '../module.js'
+import { functionsIn } from '../postgres/stored_function.js'
 import { FIND_ENTRIES } from './find_entries_queries.js'
 import { FIND_RUNS_TO_RECALL } from './recall/recall_queries.js'
 import { Refill } from './recall/refill.js'
 import { searchConsumer } from './search_consumer.js'
+import * as indexes from './search_queries.js'
 import { wordsOnThread } from './search_work.js'
 
 const DERIVED = { counted: false, exported: false, is_derived: true } as const
@@ -16,7 +18,7 @@ export const SEARCH_MODULE: Module = {
     consumers: [searchConsumer(wordsOnThread(kits.thread))],
     background: () => new Refill(kits.background, wordsOnThread(kits.thread)),
   }),
-  functions: [FIND_ENTRIES, FIND_RUNS_TO_RECALL],
+  functions: [FIND_ENTRIES, FIND_RUNS_TO_RECALL, ...functionsIn(indexes)],
   tables: [
     {
       ...DERIVED,

@@ -2,27 +2,17 @@ import { HEARD_S } from '../changes/project_consumers.js'
 import { armsText, beside } from '../lists/listed.js'
 import { timestampText } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
+import { storedInsert } from '../postgres/stored_function.js'
 
 /** The tables of words: see migrations/0019_search.sql and 0025_search_index_of_runs.sql. */
 
 /** Entries of a segment, about. */
 export const SEGMENT_ENTRIES = 16_384
 
-/** What is written of entries, in the transaction that moves the cursor. Parameters of each: $1 project. */
-export const INDEX_ENTRIES = {
-  /** Only one writes to a project's segments at a time. Row: one, if it has any. */
-  lock: prepared(
-    'lock_segments',
-    'SELECT s.segment FROM search_segments s WHERE s.project_id = $1 AND s.segment = 0 FOR UPDATE',
-  ),
-  /**
-   * The first segments of a project, by where its entries are in time: as if those of a session were spread evenly over
-   * the time from its first to its last. Old entries so come to segments of the size of the others.
-   */
-  first_segments: prepared(
-    'make_first_segments',
-    `
-INSERT INTO search_segments AS n (project_id, segment, begins_at, entries, last_at)
+export const MAKE_FIRST_SEGMENTS = storedInsert(
+  'make_first_segments',
+  [],
+  `INSERT INTO search_segments AS n (project_id, segment, begins_at, entries, last_at)
 SELECT $1, g.segment, g.begins_at, 0, '-infinity'
 FROM (
   SELECT p.segment, CASE WHEN p.segment = 0 THEN '-infinity' ELSE min(p.at) END AS begins_at
@@ -43,7 +33,38 @@ FROM (
   SELECT 0, '-infinity'
 ) g
 ON CONFLICT (project_id, segment) DO NOTHING`,
+)
+
+export const INDEX_RUNS = storedInsert(
+  'index_runs',
+  ['uuid[]', 'bigint[]', 'bigint[]', 'int[]', 'timestamptz[]', 'timestamptz[]', 'text[]'],
+  `INSERT INTO search_entries AS n (project_id, session_id, seq, last_seq, segment, first_at, last_at, user_id, words)
+SELECT $1, r.session_id, r.seq, r.last_seq, r.segment, r.first_at, r.last_at, s.user_id, r.words
+FROM unnest($2, $3, $4, $5, $6, $7, $8)
+  AS r (session_id, seq, last_seq, segment, first_at, last_at, words)
+${beside('s', 'SELECT o.user_id FROM sessions o WHERE o.project_id = $1 AND o.id = r.session_id')}`,
+)
+
+export const MAKE_NEXT_SEGMENT = storedInsert(
+  'make_next_segment',
+  ['int'],
+  `INSERT INTO search_segments AS n (project_id, segment, begins_at, entries, last_at)
+SELECT $1, s.segment + 1, s.last_at + interval '1 microsecond', 0, '-infinity'
+FROM search_segments s WHERE s.project_id = $1 AND s.segment = $2`,
+)
+
+/** What is written of entries, in the transaction that moves the cursor. Parameters of each: $1 project. */
+export const INDEX_ENTRIES = {
+  /** Only one writes to a project's segments at a time. Row: one, if it has any. */
+  lock: prepared(
+    'lock_segments',
+    'SELECT s.segment FROM search_segments s WHERE s.project_id = $1 AND s.segment = 0 FOR UPDATE',
   ),
+  /**
+   * The first segments of a project, by where its entries are in time: as if those of a session were spread evenly over
+   * the time from its first to its last. Old entries so come to segments of the size of the others.
+   */
+  first_segments: MAKE_FIRST_SEGMENTS.statement,
   /** The segments of times. $2 times, in any number. Rows: segment, in their order. */
   segments: prepared(
     'find_segments',
@@ -64,15 +85,7 @@ SELECT t.session_id, t.seq, t.last_seq, t.segment, ${timestampText('t.first_at')
 FROM t`,
   ),
   /** $2 sessions, $3 first and $4 last seqs, $5 segments, $6 first and $7 last times, $8 words. */
-  runs: prepared(
-    'index_runs',
-    `
-INSERT INTO search_entries AS n (project_id, session_id, seq, last_seq, segment, first_at, last_at, user_id, words)
-SELECT $1, r.session_id, r.seq, r.last_seq, r.segment, r.first_at, r.last_at, s.user_id, r.words
-FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::int[], $6::timestamptz[], $7::timestamptz[], $8::text[])
-  AS r (session_id, seq, last_seq, segment, first_at, last_at, words)
-${beside('s', 'SELECT o.user_id FROM sessions o WHERE o.project_id = $1 AND o.id = r.session_id')}`,
-  ),
+  runs: INDEX_RUNS.statement,
   /** Counts what came to a segment, $2, by $3, the last of it at $4, of which some happened at $5. Row: is_full, if it is the newest one. */
   count: prepared(
     'count_segment',
@@ -87,13 +100,7 @@ RETURNING s.entries >= ${SEGMENT_ENTRIES}
    * Another segment behind a full one, $2, right behind all entries in it: where the index is behind the log, what was
    * stored since then belongs to the next one, or a segment would have as many more as the index is behind.
    */
-  next_segment: prepared(
-    'make_next_segment',
-    `
-INSERT INTO search_segments AS n (project_id, segment, begins_at, entries, last_at)
-SELECT $1, s.segment + 1, s.last_at + interval '1 microsecond', 0, '-infinity'
-FROM search_segments s WHERE s.project_id = $1 AND s.segment = $2`,
-  ),
+  next_segment: MAKE_NEXT_SEGMENT.statement,
 } as const
 
 /** Some rows of each table, where search was switched off. Parameters: $1 project, $2 how many. Rows: one each. */

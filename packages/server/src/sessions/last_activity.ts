@@ -16,7 +16,7 @@ export const LAST_ACTIVITY: Consumer = {
     const times = sessions.map(({ updated_at }) => updated_at)
     return async (connection) => {
       await connection.query(DROP_ACTIVITY, [project_id, [...ids, ...gone]])
-      await connection.query(ADD_ACTIVITY, [project_id, ids, times])
+      await connection.query(ADD_ACTIVITY.statement, [project_id, ids, times])
     }
   },
 }

@@ -17,6 +17,7 @@ import {
 import { SESSION_LIST } from '../log/append/append_queries.js'
 import { aggregated } from '../postgres/column_aggregates.js'
 import { composedOnce, prepared, type Statement } from '../postgres/statement.js'
+import { storedInsert } from '../postgres/stored_function.js'
 import { SESSIONS } from './session_queries.js'
 
 /** The order of sessions by their last activity: see migrations/0010_marks_of_change.sql. */
@@ -54,20 +55,21 @@ DELETE FROM session_activity AS a WHERE a.project_id = $1 AND a.session_id = ANY
 }
 
 /** Puts sessions into the order that are not in it. Parameters: $1 project, $2 sessions, $3 their updated_at. */
-export const ADD_ACTIVITY = prepared(
+export const ADD_ACTIVITY = storedInsert(
   'add_activity',
-  `
-WITH active AS MATERIALIZED (
-  SELECT r.session_id, date_trunc('second', r.updated_at, 'UTC') AS active_at, i.terms || ${EVERY} AS terms, i.signature
-  FROM unnest($2::uuid[], $3::timestamptz[]) AS r (session_id, updated_at)
+  ['uuid[]', 'timestamptz[]'],
+  `INSERT INTO session_activity AS a (project_id, session_id, active_at, terms)
+  SELECT $1, r.session_id, date_trunc('second', r.updated_at, 'UTC'), i.terms || ${EVERY}
+  FROM unnest($2, $3) AS r (session_id, updated_at)
+  ${beside('s', 'SELECT o.configs, o.user_id, o.parent_id FROM sessions o WHERE o.project_id = $1 AND o.id = r.session_id')}
+  CROSS JOIN LATERAL ${indexTermsText(SESSION_LIST, 's')} AS i;
+  INSERT INTO activity_terms AS t (project_id, term, active_at, session_id, signature)
+  SELECT $1, x.term, a.active_at, a.session_id, i.signature
+  FROM unnest($2) AS r (session_id)
+  ${beside('a', 'SELECT o.* FROM session_activity o WHERE o.project_id = $1 AND o.session_id = r.session_id')}
   ${beside('s', 'SELECT o.configs, o.user_id, o.parent_id FROM sessions o WHERE o.project_id = $1 AND o.id = r.session_id')}
   CROSS JOIN LATERAL ${indexTermsText(SESSION_LIST, 's')} AS i
-), added AS (
-  INSERT INTO session_activity AS a (project_id, session_id, active_at, terms)
-  SELECT $1, n.session_id, n.active_at, n.terms FROM active n
-)
-INSERT INTO activity_terms AS t (project_id, term, active_at, session_id, signature)
-SELECT $1, x.term, n.active_at, n.session_id, n.signature FROM active n CROSS JOIN LATERAL unnest(n.terms) AS x (term)`,
+  CROSS JOIN LATERAL unnest(a.terms) AS x (term)`,
 )
 
 const LISTING: Listing = {

@@ -1,5 +1,7 @@
 import { readBlobFacts } from '../blobs/blob_store.js'
 import { collectBlobs, discardAllObjects } from '../blobs/discard_blobs.js'
+import * as changes from '../changes/change_queries.js'
+import * as scans from '../changes/project_consumer_queries.js'
 import { type Check, LOST, ORPHAN, type Table } from '../lifecycle/table.js'
 import * as appends from '../log/append/append_queries.js'
 import { SESSION_LIST } from '../log/append/append_queries.js'
@@ -16,6 +18,7 @@ import * as erasures from './erase/erasure_queries.js'
 import { applyRetention } from './erase/retention.js'
 import * as expiry from './expiry_queries.js'
 import { LAST_ACTIVITY } from './last_activity.js'
+import * as activity from './last_activity_queries.js'
 import * as recounts from './recount_tokens.js'
 import { TokenRecount } from './recount_tokens.js'
 import * as sessions from './session_queries.js'
@@ -77,7 +80,19 @@ export const SESSIONS_MODULE: Module = {
       },
     }
   },
-  functions: functionsIn(appends, copies, END_COPIES, erasures, expiry, messages, recounts, sessions),
+  functions: functionsIn(
+    activity,
+    appends,
+    changes,
+    copies,
+    END_COPIES,
+    erasures,
+    expiry,
+    messages,
+    recounts,
+    scans,
+    sessions,
+  ),
   tables: [
     SESSIONS,
     { name: 'session_heads', handled: WITH_THE_SESSION },

@@ -1,6 +1,7 @@
 import { ORPHAN } from '../lifecycle/table.js'
 import type { Module } from '../module.js'
 import { callsConsumer } from './calls_consumer.js'
+import { INDEX_CALL_ROWS } from './tool_queries.js'
 import { indexCallsOnThread } from './tool_work.js'
 
 const DERIVED = { erased_with: 'session', counted: false, exported: false, is_derived: true } as const
@@ -12,6 +13,7 @@ export const TOOLS_MODULE: Module = {
     routes: async () => (await import('./tool_routes.js')).toolRoutes(kits),
     consumers: [callsConsumer(kits.background.database, indexCallsOnThread(kits.thread))],
   }),
+  functions: [INDEX_CALL_ROWS],
   tables: [
     {
       ...DERIVED,

@@ -4,6 +4,7 @@ import type { Composed } from '../lists/listed.js'
 import { beside, composed } from '../lists/listed.js'
 import { timestampText } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
+import { storedInsert } from '../postgres/stored_function.js'
 
 /** The tables of calls: see migrations/0036_tool_calls.sql. */
 
@@ -26,6 +27,23 @@ SELECT r.question, r.question_seq, r.stream, coalesce((
 FROM session_readings r WHERE r.project_id = $1 AND r.session_id = $2`,
 )
 
+export const INDEX_CALL_ROWS = storedInsert(
+  'index_calls',
+  ['uuid', 'jsonb'],
+  `INSERT INTO tool_calls AS n (project_id, session_id, number, seq, called_at, name, call_id, event_id, given, recorded, answered,
+  is_retracted, is_counted, failed, result_seq, duration_ms, message, result, said_seq, said)
+SELECT $1, $2, r.number, r.seq, r.at, r.name, r.id, r.event_id, r.given, r.recorded, r.answered,
+  r.is_retracted, NOT r.is_retracted AND r.seq > coalesce(s.forked_at_seq, 0), r.failed, r.result_seq, r.duration_ms, r.message, r.result, r.said_seq, r.said
+FROM jsonb_to_recordset($3) AS r (number bigint, seq bigint, at timestamptz, name text, id text, event_id text, given bigint,
+  recorded smallint, answered smallint, is_retracted boolean, failed boolean, result_seq bigint, duration_ms bigint, message text,
+  result text, said_seq bigint, said text)
+${beside('s', 'SELECT o.forked_at_seq FROM sessions o WHERE o.project_id = $1 AND o.id = $2')}
+ON CONFLICT (project_id, session_id, number) DO UPDATE SET call_id = excluded.call_id, event_id = excluded.event_id,
+  recorded = excluded.recorded, answered = excluded.answered, is_retracted = excluded.is_retracted, is_counted = excluded.is_counted,
+  failed = excluded.failed, result_seq = excluded.result_seq, duration_ms = excluded.duration_ms, message = excluded.message,
+  result = excluded.result, said_seq = excluded.said_seq, said = excluded.said`,
+)
+
 /** What is written of a session, in this order, in the transaction that moves the cursor. Parameters of each: $1 project, $2 session. */
 export const INDEX_CALLS = {
   /** Of calls that are known here: $3 seqs of entries that were retracted. */
@@ -46,22 +64,7 @@ WHERE t.project_id = $1 AND t.session_id = $2
   AND (t.seq = ANY ($3::bigint[]) OR t.result_seq = ANY ($3::bigint[]) OR t.said_seq = ANY ($3::bigint[]))`,
   ),
   /** $3 calls, as JSON. What was copied is counted where it was made. */
-  calls: prepared(
-    'index_calls',
-    `
-INSERT INTO tool_calls AS n (project_id, session_id, number, seq, called_at, name, call_id, event_id, given, recorded, answered,
-  is_retracted, is_counted, failed, result_seq, duration_ms, message, result, said_seq, said)
-SELECT $1, $2::uuid, r.number, r.seq, r.at, r.name, r.id, r.event_id, r.given, r.recorded, r.answered,
-  r.is_retracted, NOT r.is_retracted AND r.seq > coalesce(s.forked_at_seq, 0), r.failed, r.result_seq, r.duration_ms, r.message, r.result, r.said_seq, r.said
-FROM jsonb_to_recordset($3::jsonb) AS r (number bigint, seq bigint, at timestamptz, name text, id text, event_id text, given bigint,
-  recorded smallint, answered smallint, is_retracted boolean, failed boolean, result_seq bigint, duration_ms bigint, message text,
-  result text, said_seq bigint, said text)
-${beside('s', 'SELECT o.forked_at_seq FROM sessions o WHERE o.project_id = $1 AND o.id = $2')}
-ON CONFLICT (project_id, session_id, number) DO UPDATE SET call_id = excluded.call_id, event_id = excluded.event_id,
-  recorded = excluded.recorded, answered = excluded.answered, is_retracted = excluded.is_retracted, is_counted = excluded.is_counted,
-  failed = excluded.failed, result_seq = excluded.result_seq, duration_ms = excluded.duration_ms, message = excluded.message,
-  result = excluded.result, said_seq = excluded.said_seq, said = excluded.said`,
-  ),
+  calls: INDEX_CALL_ROWS.statement,
   /** $3 question, $4 its seq, $5 stream. */
   reading: prepared(
     'write_session_reading',

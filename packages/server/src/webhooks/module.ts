@@ -1,7 +1,7 @@
 import type { Module } from '../module.js'
 import { RUNS_MODULE } from '../runs/module.js'
 import { Deliveries } from './deliveries.js'
-import { DELIVERIES_WAIT } from './webhook_queries.js'
+import { ADD_DELIVERIES, DELIVERIES_WAIT } from './webhook_queries.js'
 import { webhookConsumer } from './webhooks.js'
 
 /** Where projects are told of new entries. Exports have no webhooks: their secrets stay here. */
@@ -21,6 +21,7 @@ export const WEBHOOKS_MODULE: Module = {
       },
     }
   },
+  functions: [ADD_DELIVERIES],
   tables: [
     {
       name: 'webhooks',

@@ -1,5 +1,6 @@
 import { timestampText } from '../lists/resource_json.js'
 import { planned, prepared } from '../postgres/statement.js'
+import { storedInsert } from '../postgres/stored_function.js'
 import { inputJson } from '../runs/inbox_queries.js'
 import { isPendingText } from '../runs/lease_queries.js'
 import { REQUEST_TYPE } from '../runs/request_queries.js'
@@ -89,18 +90,19 @@ WHERE w.project_id = $1 AND w.created_at > $2::timestamptz AND w.created_at > no
 
 /**
  * Tells all webhooks of a project of sessions with new entries. Parameters: $1 project, $2 sessions, $3 the seqs seen
- * before, $4 and now. Rows: webhook_id.
+ * before, $4 and now. Answer: the ids of the webhooks, separated by commas.
  */
-export const ADD_DELIVERIES = prepared(
+export const ADD_DELIVERIES = storedInsert(
   'add_webhook_deliveries',
-  `
-INSERT INTO webhook_deliveries AS d (project_id, webhook_id, session_id, delivered_seq, through_seq, attempts, not_before)
+  ['uuid[]', 'bigint[]', 'bigint[]'],
+  `INSERT INTO webhook_deliveries AS d (project_id, webhook_id, session_id, delivered_seq, through_seq, attempts, not_before)
 SELECT $1, w.id, r.session_id, r.after_seq, r.last_seq, 0, now()
-FROM webhooks w CROSS JOIN unnest($2::uuid[], $3::bigint[], $4::bigint[]) AS r (session_id, after_seq, last_seq)
+FROM webhooks w CROSS JOIN unnest($2, $3, $4) AS r (session_id, after_seq, last_seq)
 WHERE w.project_id = $1 AND r.last_seq > r.after_seq
 ORDER BY w.id, r.session_id
-ON CONFLICT (project_id, webhook_id, session_id) DO UPDATE SET through_seq = greatest(d.through_seq, excluded.through_seq)
-RETURNING d.webhook_id`,
+ON CONFLICT (project_id, webhook_id, session_id) DO UPDATE SET through_seq = greatest(d.through_seq, excluded.through_seq)`,
+  `(SELECT string_agg(w.id::text, ',') FROM webhooks w
+    WHERE w.project_id = $1 AND EXISTS (SELECT FROM unnest($3, $4) AS r (after_seq, last_seq) WHERE r.last_seq > r.after_seq))`,
 )
 
 /**

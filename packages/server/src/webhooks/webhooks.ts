@@ -5,6 +5,7 @@ import { useConsumer } from '../changes/project_consumers.js'
 import { AnnalsError, invalidRequest, notFound } from '../errors.js'
 import { newId } from '../ids.js'
 import type { Database, Tenant } from '../postgres/database.js'
+import { call } from '../postgres/stored_function.js'
 import { namesPrivateAddress } from './public_address.js'
 import {
   ADD_DELIVERIES,
@@ -112,9 +113,9 @@ export function webhookConsumer(
       return async (connection) => {
         const [stepped] = await connection.query(FIND_CLOCK_SET_BACK, [project_id, WEBHOOKS, ids])
         if (stepped) await connection.query(FOLLOW_CLOCK, [project_id, stepped.at!])
-        const added = await connection.query(ADD_DELIVERIES, [project_id, ids, after, last])
+        const added = await call(connection, ADD_DELIVERIES, project_id, ids, after, last)
         await connection.query(FINISH_CHANGES.cursors, [project_id, WEBHOOKS, ids, last])
-        onDeliveries(project_id, new Set(added.map(({ webhook_id }) => webhook_id!)))
+        onDeliveries(project_id, new Set(added?.split(',')))
       }
     },
   }

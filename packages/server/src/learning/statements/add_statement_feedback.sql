@@ -12,7 +12,7 @@ LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
 AS $function$
 #variable_conflict use_column
 DECLARE
-  known bigint;
+  known uuid[];
 BEGIN
   PERFORM FROM learning_spaces l WHERE l.project_id = p_project AND l.id = p_space FOR KEY SHARE;
   IF NOT FOUND THEN
@@ -22,12 +22,12 @@ BEGIN
   IF NOT FOUND THEN
     RETURN 'no_session';
   END IF;
+  known := ARRAY(
+    SELECT s.id FROM statements s
+    WHERE s.project_id = p_project AND s.learning_space_id = p_space AND s.id = ANY (p_statements) AND s.state <> 'revoked' ORDER BY s.id);
   INSERT INTO statement_feedback AS f (project_id, learning_space_id, statement_id, session_id, helped, created_at)
-  SELECT p_project, p_space, s.id, p_session, p_helped, now()
-  FROM statements s WHERE s.project_id = p_project AND s.learning_space_id = p_space AND s.id = ANY (p_statements) AND s.state <> 'revoked'
-  ORDER BY s.id
+  SELECT p_project, p_space, k.id, p_session, p_helped, now() FROM unnest(known) AS k (id)
   ON CONFLICT (project_id, statement_id, session_id) DO UPDATE SET helped = excluded.helped;
-  GET DIAGNOSTICS known = ROW_COUNT;
-  RETURN known;
+  RETURN cardinality(known);
 END
 $function$

@@ -14,7 +14,7 @@ export async function createFunctions(
 ): Promise<void> {
   const isOnCluster = await isDistributed(client)
   for (const { definition, definition_on_cluster } of functions)
-    await client.query((isOnCluster && definition_on_cluster) || definition)
+    await client.query(isOnCluster ? definition_on_cluster : definition)
   if (!isOnCluster) return
   const { rows } = await client.query<{ signature: string }>(FIND_UNDISTRIBUTED)
   for (const { signature } of rows)

@@ -25,7 +25,9 @@ BEGIN
   );
   own_name := 'pg_temp.{name}_' || CASE WHEN is_here THEN shard::text ELSE 'elsewhere' END;
   IF to_regproc(own_name) IS NULL THEN
-    definition := replace($definition${definition}$definition$, '{' || 'name}', own_name);
+    definition := replace(
+      CASE WHEN is_here THEN $definition${definition}$definition$ ELSE $elsewhere${elsewhere}$elsewhere$ END,
+      '{' || 'name}', own_name);
     FOR place IN 1 .. cardinality(tables) LOOP
       IF is_here THEN
         names[place] := shard_name(

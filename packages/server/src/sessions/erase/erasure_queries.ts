@@ -1,9 +1,17 @@
 import { dropTerms } from '../../lists/listed.js'
 import { SESSION_LIST } from '../../log/append/append_queries.js'
 import { prepared } from '../../postgres/statement.js'
-import { storedFunctionIn } from '../../postgres/stored_function.js'
+import { storedFunctionIn, storedInsert } from '../../postgres/stored_function.js'
 import { expiryText } from '../expiry_queries.js'
 import { DROP_ACTIVITY } from '../last_activity_queries.js'
+
+export const KEEP_REMAINS = storedInsert(
+  'keep_remains',
+  ['uuid[]', 'bigint[]'],
+  `INSERT INTO erased_sessions AS x (project_id, session_id, last_seq, erased_at)
+SELECT $1::uuid, r.session_id, r.last_seq, now() FROM unnest($2::uuid[], $3::bigint[]) AS r (session_id, last_seq)
+ON CONFLICT (project_id, session_id) DO UPDATE SET last_seq = greatest(x.last_seq, excluded.last_seq)`,
+)
 
 /**
  * Deletes sessions with their logs, in one transaction and in this order. `lock` waits for appends in flight, in the
@@ -34,13 +42,7 @@ ORDER BY h.session_id FOR UPDATE`,
     'DELETE FROM entries AS e WHERE e.project_id = $1 AND e.session_id = ANY ($2::uuid[])',
   ),
   /** $3 their last seqs. */
-  remains: prepared(
-    'keep_remains',
-    `
-INSERT INTO erased_sessions AS x (project_id, session_id, last_seq, erased_at)
-SELECT $1::uuid, r.session_id, r.last_seq, now() FROM unnest($2::uuid[], $3::bigint[]) AS r (session_id, last_seq)
-ON CONFLICT (project_id, session_id) DO UPDATE SET last_seq = greatest(x.last_seq, excluded.last_seq)`,
-  ),
+  remains: KEEP_REMAINS.statement,
   /** First of all that a consumer of changes writes: whoever is about to write more waits for the lock, and finds no mark. */
   marks: prepared(
     'erase_marks',
