@@ -231,14 +231,14 @@ describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names'
           (_, n) => `(${VALUES[types[n - 1]!] ?? 'NULL'}::${types[n - 1]})`,
         )
         const explained = await connection.query(`EXPLAIN (COSTS OFF) ${given}`).catch((error: Error) => {
-          refused.push(`${name}: ${error.message}`)
+          // A text that is no text of this statement's.
+          if (!error.message.startsWith('invalid input')) refused.push(`${name}: ${error.message}`)
           return { rows: [] as Array<Record<string, string>> }
         })
         const plan = explained.rows.map((row) => row['QUERY PLAN']).join('\n')
         if (plan.includes('Distributed Subplan')) needs_all.add(name)
         if (/Task Count: (?!1$)/m.test(plan)) asks_many.add(name)
-        if (name.startsWith('read_') && !refused.at(-1)?.startsWith(`${name}:`))
-          expect(plan, name).toContain('Task Count: 1')
+        if (name.startsWith('read_') && plan) expect(plan, name).toContain('Task Count: 1')
         await connection.query('DEALLOCATE examined')
       }
     })
