@@ -13,6 +13,8 @@ export interface ScannedList {
   /** The time by which they are ordered, and the id that breaks ties. */
   at: string
   id: string
+  /** Where it begins; by default at the time in $2. */
+  from?: string
   /** Whether a row is on the page, with parameters from $5 on. */
   shows: string
   json: string
@@ -28,10 +30,10 @@ export interface ScannedList {
  * `is_passed`, the last one that was looked at.
  */
 export function scannedList(name: string, list: ScannedList, direction: 'asc' | 'desc'): Statement {
-  const { table, which, at, id, shows, json, bytes = '0', is_narrow = false } = list
+  const { table, which, at, id, from = '$2::timestamptz', shows, json, bytes = '0', is_narrow = false } = list
   const order = `ORDER BY t.listed_at ${direction}, t.listed_id ${direction}`
   const rows = `FROM ${table} t
-      WHERE t.project_id = $1 AND ${which} AND (${at}, ${id}) ${direction === 'asc' ? '>' : '<'} ($2::timestamptz, $3::uuid)
+      WHERE t.project_id = $1 AND ${which} AND (${at}, ${id}) ${direction === 'asc' ? '>' : '<'} (${from}, $3::uuid)
       ORDER BY ${at} ${direction}, ${id} ${direction}`
   const compose = () => `
 WITH page AS MATERIALIZED (

@@ -92,7 +92,7 @@ export function listRequests(
     id: 't.id',
     shows: `${IN_STATE[state]} AND ($5::text IS NULL OR EXISTS (
       SELECT FROM sessions s JOIN users u ON u.project_id = $1 AND u.id = s.user_id
-      WHERE s.project_id = $1 AND s.id = t.session_id AND u.identifier = $5))`,
+      WHERE s.project_id = $1 AND s.id = t.session_id AND u.identifier = $5 OFFSET 0))`,
     json: requestJson('t'),
     bytes: 't.bytes',
     is_narrow,

@@ -60,14 +60,17 @@ const STATES = {
  */
 export function listRuns(state: keyof typeof STATES, is_narrow: boolean): Statement {
   const { which, since, may, holds } = STATES[state]
+  // An index begins at one bound of several: each has to leave out what is due later.
+  const from = state === 'queued' ? 'least($2::timestamptz, now())' : '$2::timestamptz'
   const run = `FROM session_heads h CROSS JOIN LATERAL (${runOf('h')}) r WHERE h.project_id = $1 AND h.session_id = t.session_id`
   const list = {
     table: 'session_runs',
     which: `${is_narrow ? 't.session_id = ANY ($6::uuid[]) AND ' : ''}${which}`,
     at: since,
+    from,
     id: 't.session_id',
     shows: `${may} AND ($5::jsonb IS NULL OR EXISTS (
-      SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = t.session_id AND s.configs @> $5::jsonb)) AND EXISTS (SELECT ${run} AND ${holds})`,
+      SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = t.session_id AND s.configs @> $5::jsonb OFFSET 0)) AND EXISTS (SELECT ${run} AND ${holds})`,
     json: `(SELECT concat('{"session_id":"', t.session_id, '","since":"', ${timestampText('t.listed_at')}, '","run":', ${jsonOf('r', 'h')}, '}') ${run})`,
     is_narrow,
   }
