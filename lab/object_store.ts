@@ -4,7 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import S3rver from '@20minutes/s3rver'
-import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3'
 
 const BUCKET = 'annals'
 const KEY = 'S3RVER'
@@ -13,8 +19,9 @@ const KEY = 'S3RVER'
 export interface TestObjectStore {
   /** What a node needs to know of it. */
   env: Record<string, string>
-  /** Keys of all objects of a project. */
+  /** Keys of all objects of a project, or below another prefix, in their order. */
   keysOf(project_id: string): Promise<string[]>
+  textOf(key: string): Promise<string>
   /** Puts other bytes in the place of an object, or none. */
   damage(key: string, bytes?: Buffer): Promise<unknown>
   /** Answers nothing any more, until it is started again on the same address. */
@@ -59,6 +66,8 @@ export async function startObjectStore(): Promise<TestObjectStore> {
       const listed = await client.send(new ListObjectsV2Command({ Bucket: BUCKET, Prefix: `${project_id}/` }))
       return (listed.Contents ?? []).map(({ Key }) => Key!)
     },
+    textOf: async (Key) =>
+      (await client.send(new GetObjectCommand({ Bucket: BUCKET, Key }))).Body!.transformToString(),
     damage: (Key, Body) =>
       Body
         ? client.send(new PutObjectCommand({ Bucket: BUCKET, Key, Body }))

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { startObjectStore } from '../../lab/object_store.ts'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
@@ -212,5 +213,52 @@ it('a webhook that fails gets the same anchor again, and the operator is told', 
   } finally {
     receiver.closeAllConnections()
     await new Promise((resolve) => receiver.close(resolve))
+  }
+})
+
+it('a bucket gets an object for each anchor, also of the time in which it was away, and all of them prove a log', async () => {
+  const { project, api, log } = await chained()
+  const store = await startObjectStore()
+  const anchors = async (): Promise<string> =>
+    (await Promise.all((await store.keysOf('proofs/below')).map((key) => store.textOf(key)))).join('')
+  const isAnchored = async (seq: number) => {
+    const lines = (await anchors()).split('\n').filter(Boolean)
+    expect(
+      has(
+        lines.map((line) => JSON.parse(line)),
+        log.id,
+        seq,
+      ),
+    ).toBe(true)
+  }
+  try {
+    const node = await service.startNode({
+      ...anchoring,
+      ...store.env,
+      ANNALS_PROOF_ANCHOR: 's3://annals/proofs/below/',
+    })
+    const first = Number(expectOk(await log.addEvent('first')).seq)
+    await vi.waitFor(() => isAnchored(first), 60_000)
+    await store.stop()
+    const later = Number(expectOk(await log.addEvent('later')).seq)
+    await vi.waitFor(async () => {
+      const { stdout } = await transfers.run('doctor', '--json')
+      expect(stdout).toContain('s3://annals/proofs/below')
+    }, 60_000)
+    await store.start()
+    await vi.waitFor(() => isAnchored(later), 60_000)
+    await node.stop()
+    const lines = (await anchors()).trimEnd().split('\n')
+    expect(lines.map((line) => JSON.parse(line).nth)).toEqual(lines.map((_, index) => index + 1))
+    const path = transfers.newPath()
+    await writeFile(path, await anchors())
+    expect(
+      await verifyDatabase(service.databaseUrl, '--proof', '--project', project.id, '--anchors', path),
+    ).toMatchObject({ sound: true })
+    const proof = transfers.newPath()
+    await writeFile(proof, (await proofOf(api, log.id, first)).text)
+    expect(judge(proof, path)).toEqual(SOUND)
+  } finally {
+    await store.end()
   }
 })
