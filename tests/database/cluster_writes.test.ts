@@ -31,8 +31,16 @@ import { eventRequest } from './log_fixture.ts'
 
 const { mode, serverUrl } = inject('testServer')
 const BYTES_MAX = 65_536
-/** Operators' work, besides imports. */
-const NEEDS_ALL_WORKERS = ['change_project', 'create_api_key', 'create_project', 'revoke_api_key']
+/** Writes of tables that each machine has, besides imports. */
+const NEEDS_ALL_WORKERS = [
+  'begin_check_of_person',
+  'change_member',
+  'change_project',
+  'create_api_key',
+  'create_project',
+  'invite_member',
+  'revoke_api_key',
+]
 /** A value of each type of parameter, for a plan. */
 const VALUES: Record<string, string> = {
   uuid: `'${randomUUID()}'`,
