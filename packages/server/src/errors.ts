@@ -93,7 +93,7 @@ const SENTENCES = {
   expectation_failed: 'Header expect must be 100-continue.',
   session_in_space: 'The learning space already learns from this session.',
   user_mismatch:
-    "The learning space learns only from sessions of its own user, and this session is not one of them. Use a space without a user, or a space of the session's user.",
+    "The learning space belongs to a user, and learns only from that user's sessions; this session is not one of them. Use a space without a user, or a space of the session's user.",
   statement_revoked: 'The statement was revoked, because its sources were deleted. It cannot be changed.',
   skill_is_learnt: 'A learning space learnt this skill. To remove it, retire its statements.',
   search_off:
