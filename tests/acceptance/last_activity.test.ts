@@ -30,7 +30,7 @@ const newSession = async (body: unknown = {}) => expectOk(await api.createSessio
 const second = ({ updated_at }: Session) => updated_at.slice(0, 19)
 
 /** Waits until the list shows what is asked of it: it follows what is written within a second or two. */
-const eventually = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 20_000 })
+const eventually = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 60_000 })
 
 /** Each session's last activity in the past, as though it had been written to long ago; ids in that order. */
 async function pastSessions(count: number): Promise<string[]> {

@@ -145,7 +145,7 @@ describe('beside the embedded database', () => {
       const profiles = await readFile(join(directory, 'config', 'annals', 'profiles.json'), 'utf8')
       expect(profiles).toContain(`"${moved}"`)
       const elsewhere = await runAnnals(['users', 'list', '--url', 'http://192.0.2.1:8029'], here)
-      expect(elsewhere).toMatchObject({ code: 4, stderr: expect.stringContaining('There is no API key') })
+      expect(elsewhere).toMatchObject({ code: 4, stderr: expect.stringContaining('No API key for') })
       const { mode } = await stat(join(directory, 'config', 'annals', 'profiles.json'))
       expect(mode & 0o777).toBe(0o600)
     } finally {

@@ -80,6 +80,8 @@ async function drill(rounds: number, seed: number): Promise<boolean> {
       await backUp(postgres, join(work, 'drill.backup'), tally)
       await exportProject(postgres, join(work, 'drill.ndjson'), tally)
       say(`round ${round}: ${summaryOf(tally)}`)
+      // Deleted blobs would fill the disk sooner than autovacuum comes by.
+      await postgres.ask('VACUUM', [], 'annals')
     }
   } finally {
     await load.stop()

@@ -9,6 +9,8 @@ export interface Target {
 }
 
 const PAUSE_MS_MAX = 40
+/** Large blobs in loops, and yet rounds of a minute on a slow disk. */
+const HOSTILE_PAUSE_MS_MAX = 1_000
 const SESSIONS_MAX = 60
 const HOSTILE_BYTES = 8 * 1024 * 1024
 
@@ -40,7 +42,7 @@ export class Load {
 
   private async write(target: Target, hostile: boolean): Promise<void> {
     while (this.isRunning) {
-      await sleep(this.random.integer(0, PAUSE_MS_MAX))
+      await sleep(this.random.integer(0, hostile ? HOSTILE_PAUSE_MS_MAX : PAUSE_MS_MAX))
       // The service may be busy; what counts is what it stored.
       await (hostile ? this.sendAndDelete(target) : this.anything(target)).catch(() =>
         this.count('no answer', false),
