@@ -228,6 +228,7 @@ describe('annals serve --workers', () => {
   it('refuses more workers than the embedded database has connections for, and counts that are none', async () => {
     const result = await runAnnals(['serve', '--workers', '10'], {
       ANNALS_DATA_DIR: join(tmpdir(), 'annals-test-never-made'),
+      PORT: '0',
     })
     expect(result.code).toBe(1)
     expect(result.stderr).toMatch(/^annals: 10 workers with 26 connections each are more than .* \(237\)/)
