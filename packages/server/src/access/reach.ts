@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import { AnnalsError, notFound } from '../errors.js'
 import { answer } from '../http/answer/answer.js'
 import type { Tenant } from '../postgres/database.js'
@@ -35,16 +36,25 @@ export async function answerAbsent(
   return undefined
 }
 
+/**
+ * Sessions that tokens of a user or a parent were found to reach. What a session belongs to never changes; one that was
+ * deleted meanwhile is not there for the operation itself.
+ */
+const reached = new LRUCache<string, true>({ max: 10_000, ttl: 5_000 })
+
 /** Whether the token of a request reaches a session, which may or may not exist. A key reaches all of its project. */
 export async function reaches(request: FastifyRequest, session_id: string): Promise<boolean> {
   const { grant, database, project_id } = request
   const reach = grant!.narrow?.reach
   if (!reach) return true
   if ('session_id' in reach) return reach.session_id === session_id
+  const place = `${project_id} ${session_id} ${grant!.narrow!.reach_text}`
+  if (reached.get(place)) return true
   const [row] =
     'user' in reach
       ? await database.query(IS_OF_USER, [project_id, session_id, reach.user])
       : await database.query(IS_BELOW, [project_id, session_id, reach.parent])
+  if (row) reached.set(place, true)
   return row !== undefined
 }
 
