@@ -239,6 +239,10 @@ it('a bucket gets an object for each anchor, also of the time in which it was aw
     })
     const first = Number(expectOk(await log.addEvent('first')).seq)
     await vi.waitFor(() => isAnchored(first), 60_000)
+    // The other node has sent this head to its file as well: each proves it by the anchor at its own destination.
+    await vi.waitFor(async () => expect(has(await anchorsIn(file), log.id, first)).toBe(true), 60_000)
+    const bucketApi = await service.newClient({ token: project.token, node })
+    const proofs = await Promise.all([api, bucketApi].map((client) => proofOf(client, log.id, first)))
     await store.stop()
     const later = Number(expectOk(await log.addEvent('later')).seq)
     await vi.waitFor(async () => {
@@ -255,9 +259,11 @@ it('a bucket gets an object for each anchor, also of the time in which it was aw
     expect(
       await verifyDatabase(service.databaseUrl, '--proof', '--project', project.id, '--anchors', path),
     ).toMatchObject({ sound: true })
-    const proof = transfers.newPath()
-    await writeFile(proof, (await proofOf(api, log.id, first)).text)
-    expect(judge(proof, path)).toEqual(SOUND)
+    for (const [nth, anchors] of [file, path].entries()) {
+      const proof = transfers.newPath()
+      await writeFile(proof, proofs[nth]!.text)
+      expect(judge(proof, anchors)).toEqual(SOUND)
+    }
   } finally {
     await store.end()
   }

@@ -20,7 +20,14 @@ export const PROOF_MODULE: Module = {
   name: 'proof',
   functions: functionsIn(anchors, chains),
   open: ({ config, background, metrics }) => ({
-    routes: async () => (await import('./proof_routes.js')).proofRoutes(),
+    routes: async () => {
+      const [{ proofRoutes }, { destinationOf }] = await Promise.all([
+        import('./proof_routes.js'),
+        import('./destinations.js'),
+      ])
+      const { proof_anchor } = config
+      return proofRoutes(proof_anchor === undefined ? null : destinationOf(proof_anchor, config).name)
+    },
     ...(config.proof_anchor !== undefined && {
       background: () => anchorsHeads(config, background, metrics.registry),
     }),

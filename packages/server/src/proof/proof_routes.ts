@@ -16,7 +16,8 @@ const STEPS_BYTES_MAX = 8 * 1024 * 1024
 const SEQ = Object.assign(Between(1, Number.MAX_SAFE_INTEGER, 'Which entry.'), { examples: [2] })
 const FIELDS = ['type', 'role', 'format', 'key', 'occurred_at', 'data', 'meta'] as const
 
-export const proofRoutes = (): ModuleRoutes => ({
+/** @param destination where this process anchors, if it does */
+export const proofRoutes = (destination: string | null): ModuleRoutes => ({
   project: operationsOf('Sessions')({
     call: 'GET /session/:session_id/proof',
     id: 'getProof',
@@ -43,7 +44,7 @@ export const proofRoutes = (): ModuleRoutes => ({
       const entry = `{"seq":${seq},"id":"${id}","created_at":"${created_at}","kind":"${kind}",${fields}}`
       const begun = JSON.stringify({ session_id, begins, forked_proof: row.forked_proof ?? null, before })
       const head = `{"seq":${row.last_seq},"link":"${row.head}"}`
-      const anchor = await anchorOf(request, session_id, seq)
+      const anchor = await anchorOf(request, session_id, seq, destination)
       return `${begun.slice(0, -1)},"entry":${entry},"link":"${row.link}","head":${head},"anchor":${anchor}}`
     },
   }),
@@ -66,9 +67,14 @@ function genesis(session_id: string, seq: number, origin: string): string {
 }
 
 /** The first anchor of a head at or after the entry, as JSON. */
-async function anchorOf(request: FastifyRequest, session_id: string, seq: number): Promise<string> {
+async function anchorOf(
+  request: FastifyRequest,
+  session_id: string,
+  seq: number,
+  destination: string | null,
+): Promise<string> {
   const { database, project_id } = request
-  const [row] = await database.query(FIND_ANCHOR, [project_id, session_id, seq])
+  const [row] = await database.query(FIND_ANCHOR, [project_id, session_id, seq, destination])
   if (!row) return 'null'
   const statement = JSON.parse(row.statement!) as Omit<Anchor, 'leaves'>
   const leaf = { session_id, seq: Number(row.seq), head: row.head, state: 'live' }
