@@ -85,7 +85,7 @@ function readSpokenReply(audio: JsonObject): Part {
 
 function readCall(value: unknown, at: string, ids: CallIds): Part {
   const call = asObject(value, at)
-  const type = optionalTextAt(call, 'type', at) ?? 'function'
+  const type = optionalTextAt(call, 'type', at) || 'function'
   if (type === 'function')
     return readFunction(objectAt(call, 'function', at), textAt(call, 'id', at), at, ids, signatureOf(call))
   if (type !== 'custom') return dataPart(call, type)

@@ -16,6 +16,12 @@ export function argumentsAsObject(text: string): JsonObject {
   return value === undefined || unparsed(value) !== undefined ? { [UNPARSED_ARGUMENTS]: text } : value
 }
 
+/** Arguments as the text of an object, which many services that take OpenAI's formats read and refuse anything else. */
+export function textOfArguments(given: unknown): string {
+  const text = typeof given === 'string' ? given : writeJson(given ?? null)
+  return parseObject(text) ? text : writeJson(argumentsAsObject(text))
+}
+
 /** Arguments as text. */
 export function argumentsAsText(value: unknown): string {
   // Streams are collected as text: that is not encoded again.

@@ -27,7 +27,7 @@ const ANTHROPIC_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
   tool_use: fields('type', 'id', 'name', 'input', 'cache_control', 'caller', 'toolset_name'),
   tool_result: fields('type', 'tool_use_id', 'content', 'is_error', 'cache_control', 'toolset_name'),
 }
-const SYSTEM_FIELDS = fields('role', 'content', 'output_config')
+const SYSTEM_FIELDS = fields('role', 'content', 'output_config', 'clear_at')
 
 export const ANTHROPIC_SHAPE: Shape = {
   joins_all: false,
@@ -181,7 +181,7 @@ function cleaned(block: unknown): JsonObject | undefined {
   const kept = known ? only(block, known) : block
   switch (block.type) {
     case 'text':
-      return isBlank(kept.text) ? undefined : kept
+      return isBlank(kept.text) ? undefined : withRequestCitations(kept)
     case 'thinking':
       return isBlank(kept.signature) ? undefined : kept
     case 'tool_use':
@@ -201,6 +201,13 @@ function cleaned(block: unknown): JsonObject | undefined {
     default:
       return kept
   }
+}
+
+/** Citations of an answer name the file of the document, which requests must not. */
+function withRequestCitations(block: JsonObject): JsonObject {
+  if (!Array.isArray(block.citations)) return block
+  const citations = block.citations.filter(isObject).map(({ file_id: _, ...citation }) => citation)
+  return { ...block, citations }
 }
 
 /** `image/jpg`, which programs write, is no type that the API knows. */

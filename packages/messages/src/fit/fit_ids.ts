@@ -57,7 +57,13 @@ function fitId(id: string, format: MessageFormat, other?: string): string {
 
 function withDigest(plain: string, of: string, length_max: number): string {
   const suffix = `_${digest(of)}`
-  return `${plain.slice(0, length_max - suffix.length)}${suffix}`
+  return `${cutText(plain, length_max - suffix.length)}${suffix}`
+}
+
+/** The beginning of a text, without half a character at its end, which is no valid Unicode. */
+export function cutText(text: string, length_max: number): string {
+  const cut = text.slice(0, length_max)
+  return cut.length < text.length ? cut.replace(/[\ud800-\udbff]$/, '') : cut
 }
 
 /** 52 bits of a text, in 11 characters: two rounds of FNV-1a. Nobody has to be kept from finding two that are alike. */

@@ -35,14 +35,10 @@ export const GEMINI_SHAPE: Shape = {
   turn: (_, pieces) => {
     const [{ source }] = pieces as [(typeof pieces)[number]]
     let calls = 0
-    const isSigned = pieces.some(({ piece: { block } }) => {
-      const signature = signatureOf(block)
-      return signature != null && signature !== FOREIGN_SIGNATURE
-    })
     const parts = pieces.map(({ piece: { kind, block } }) => {
       if (kind !== 'call') return block
-      // Only the first of parallel calls is signed.
-      if (calls++ === 0) return isSigned ? block : { ...block, thoughtSignature: FOREIGN_SIGNATURE }
+      // The first of parallel calls is signed, and what is signed before it does not count.
+      if (calls++ === 0) return signatureOf(block) ? block : { ...block, thoughtSignature: FOREIGN_SIGNATURE }
       if (block.thoughtSignature !== FOREIGN_SIGNATURE) return block
       const { thoughtSignature: _, ...rest } = block
       return rest

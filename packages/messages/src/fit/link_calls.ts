@@ -47,69 +47,124 @@ export class Segments {
   }
 }
 
-/** Calls of one id in one message that wait for their results. */
-interface OpenCalls {
-  source: Source
+/** Something of one id: a call, or a result of one. */
+interface OfId extends SourcePiece {
+  segment: number
+  /** How often somebody else than the model had spoken before. */
+  stretch: number
+}
+
+/** Calls of one id that nobody but the model and its tools spoke between. `passed`: there were fewer results than calls. */
+interface Row {
   calls: LinkedCall[]
+  /** For each call, where those of its message begin. */
+  begins: number[]
   next: number
+  passed: LinkedCall[]
+  stretch: number
 }
 
 /**
- * Links results to calls: each to the first open call of its id in the latest message that has one, else to the last one
- * that was answered, whose earlier result is left out. A result that came after its call was sent without it is late.
+ * Links results to calls by their ids. Models use an id again: what was not answered when somebody else spoke counts as
+ * abandoned once a newer call has the id. Of calls in a row the last messages are answered, as many as there are results
+ * for, in their order. A result of no open call replaces that of the last call that was answered. A result that came
+ * after its call was sent without it is late.
  */
 export function linkCalls(runs: readonly SourceRun[], segments: Segments): Links {
   const links: Links = { calls: new Map(), results: new Map(), omitted: [], left: [] }
-  const open = new Map<string, OpenCalls[]>()
-  const answered = new Map<string, LinkedCall>()
-  const latest = new Map<LinkedCall, { piece: Piece; source: Source; segment: number }>()
+  const by_id = new Map<string, OfId[]>()
+  let stretch = 0
   for (const { source, run } of runs)
     for (const piece of run.pieces) {
-      const { kind, call: id = '' } = piece
-      if (kind === 'call') {
-        const call = { piece, source }
-        links.calls.set(piece, call)
-        addOpen(open, id, call)
-      }
-      if (kind !== 'result') continue
-      const call = takeOpen(open, id) ?? answered.get(id)
-      if (call === undefined) {
-        links.omitted.push({ id: source.id, reason: 'no_call', call_id: id })
-        links.left.push({ piece, source })
-        continue
-      }
-      answered.set(id, call)
-      const segment = segments.of(source)
-      const before = latest.get(call)
-      const segment_before = before?.segment ?? segments.of(call.source)
-      if (segment > segment_before) segments.keepEndOf(segment_before)
-      else if (before) {
-        links.results.get(before.piece)!.is_replaced = true
-        links.omitted.push({ id: before.source.id, reason: 'duplicate_result', call_id: id })
-        links.left.push({ piece: before.piece, source: before.source })
-      }
-      const is_late = segment > segments.of(call.source)
-      if (!is_late) call.result = { piece, source }
-      links.results.set(piece, { call, is_late, is_replaced: false })
-      latest.set(call, { piece, source, segment })
+      if (piece.kind === 'content' && run.side === 'user') stretch++
+      if (piece.kind !== 'call' && piece.kind !== 'result') continue
+      const one = { piece, source, segment: segments.of(source), stretch }
+      const id = piece.call ?? ''
+      const known = by_id.get(id)
+      if (known) known.push(one)
+      else by_id.set(id, [one])
     }
+  for (const [id, pieces] of by_id) linkOne(id, pieces, links, segments)
   return links
 }
 
-function addOpen(open: Map<string, OpenCalls[]>, id: string, call: LinkedCall): void {
-  const groups = open.get(id)
-  const group = groups?.at(-1)
-  if (group?.source === call.source) group.calls.push(call)
-  else if (groups) groups.push({ source: call.source, calls: [call], next: 0 })
-  else open.set(id, [{ source: call.source, calls: [call], next: 0 }])
+function linkOne(id: string, pieces: readonly OfId[], links: Links, segments: Segments): void {
+  const open: Row[] = []
+  let answered: LinkedCall | undefined
+  const latest = new Map<LinkedCall, OfId>()
+  const more = resultsFrom(pieces)
+  for (const [at, one] of pieces.entries()) {
+    const { piece, source, segment, stretch } = one
+    if (piece.kind === 'call') {
+      const call = { piece, source }
+      links.calls.set(piece, call)
+      if (open.at(-1)?.stretch !== stretch) open.push({ calls: [], begins: [], next: 0, passed: [], stretch })
+      addOpen(open.at(-1)!, call)
+      continue
+    }
+    const { count, is_cut } = more[at]!
+    const taken = takeOpen(open, count)
+    if (taken.has_passed && is_cut) segments.keepEndOf(segment)
+    const call = taken.call ?? answered
+    if (call === undefined) {
+      links.omitted.push({ id: source.id, reason: 'no_call', call_id: id })
+      links.left.push({ piece, source })
+      continue
+    }
+    answered = call
+    const before = latest.get(call)
+    const segment_of_call = segments.of(call.source)
+    const segment_before = before?.segment ?? segment_of_call
+    if (segment > segment_before) segments.keepEndOf(segment_before)
+    else if (before) {
+      links.results.get(before.piece)!.is_replaced = true
+      links.omitted.push({ id: before.source.id, reason: 'duplicate_result', call_id: id })
+      links.left.push({ piece: before.piece, source: before.source })
+    }
+    const is_late = segment > segment_of_call
+    if (!is_late) call.result = { piece, source }
+    links.results.set(piece, { call, is_late, is_replaced: false })
+    latest.set(call, one)
+  }
 }
 
-function takeOpen(open: Map<string, OpenCalls[]>, id: string): LinkedCall | undefined {
-  const groups = open.get(id)
-  while (groups && groups.length > 0) {
-    const group = groups.at(-1)!
-    if (group.next < group.calls.length) return group.calls[group.next++]
-    groups.pop()
+/** Results of an id that follow each other within a segment. `is_cut`: in the next segment there are more. */
+interface Results {
+  count: number
+  is_cut: boolean
+}
+
+/** For each result, those until the next call of the id, itself included. */
+function resultsFrom(pieces: readonly OfId[]): Results[] {
+  const all: Results[] = []
+  for (let at = pieces.length - 1; at >= 0; at--) {
+    const next = pieces[at + 1]
+    const is_last = next?.piece.kind !== 'result'
+    const is_cut = !is_last && next.segment !== pieces[at]!.segment
+    all[at] = is_last || is_cut ? { count: 1, is_cut } : { ...all[at + 1]!, count: all[at + 1]!.count + 1 }
   }
-  return undefined
+  return all
+}
+
+function addOpen({ calls, begins }: Row, call: LinkedCall): void {
+  const is_one = calls.at(-1)?.source === call.source
+  begins.push(is_one ? begins.at(-1)! : calls.length)
+  calls.push(call)
+}
+
+/** Takes, of the newest calls in a row, the first one of the messages that there are results for. */
+function takeOpen(open: Row[], count: number): { call?: LinkedCall; has_passed: boolean } {
+  let has_passed = false
+  for (let row = open.at(-1); row; row = open.at(-1)) {
+    const first = row.begins[row.calls.length - count] ?? 0
+    if (row.next < first) {
+      has_passed = true
+      row.passed.push(...row.calls.slice(row.next, first))
+      row.next = first
+    }
+    const call = row.next < row.calls.length ? row.calls[row.next++] : row.passed.pop()
+    if (call) return { call, has_passed }
+    open.pop()
+  }
+  return { has_passed }
 }

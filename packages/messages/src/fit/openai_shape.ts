@@ -1,4 +1,6 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
+import { textOfArguments } from '../tool_arguments.js'
+import { cutText } from './fit_ids.js'
 import {
   isBlank,
   NO_RESULT,
@@ -100,7 +102,7 @@ function runOf(item: JsonObject, { calls, results }: PieceIds, omit: OmitBlock):
   const head: JsonObject = {}
   for (const [key, value] of Object.entries(item))
     if (value !== null && key !== 'content' && !ANSWER_FIELDS.has(key)) head[key] = value
-  if (typeof head.name === 'string') head.name = head.name.replace(/[\s<|\\/>]/g, '_').slice(0, 64)
+  if (typeof head.name === 'string') head.name = cutText(head.name.replace(/[\s<|\\/>]/g, '_'), 64)
   if (head.name === '') delete head.name
   const pieces = contentPieces(item.content).filter(({ block }) => {
     const isTaken = item.role !== 'assistant' || OF_REPLIES.has(String(block.type))
@@ -112,10 +114,18 @@ function runOf(item: JsonObject, { calls, results }: PieceIds, omit: OmitBlock):
     if (pieces.some(({ block }) => block.type !== 'text')) head.role = 'user'
     return [{ side: 'user', head, pieces }]
   }
-  if (isObject(head.audio)) head.audio = { id: head.audio.id }
+  if (isObject(head.audio)) {
+    const { id, transcript } = head.audio
+    // OpenAI forgets a sound after an hour, and then refuses its id.
+    if (isBlank(transcript)) head.audio = { id }
+    else {
+      delete head.audio
+      pieces.push({ kind: 'content', block: { type: 'text', text: transcript }, is_bare: true })
+    }
+  }
   for (const call of Array.isArray(item.tool_calls) ? item.tool_calls : []) {
     if (!isObject(call)) continue
-    const isKnown = call.type == null || call.type === 'function' || call.type === 'custom'
+    const isKnown = !call.type || call.type === 'function' || call.type === 'custom'
     const ids = isKnown ? calls.shift() : undefined
     if (ids) pieces.push({ kind: 'call', block: callBlock(call, ids.id), call: ids.id, name: ids.name })
     else omit(String(call.type), call)
@@ -153,10 +163,8 @@ function callBlock(call: JsonObject, id: string): JsonObject {
   const { index: _, type, ...rest } = call
   if (isObject(rest.custom)) return { ...rest, id, type: 'custom' }
   const called = isObject(rest.function) ? rest.function : {}
-  const { arguments: text } = called
-  const is_empty =
-    text == null || (typeof text === 'string' && (text.trim() === '' || text.trim() === 'null'))
-  return { ...rest, id, type: 'function', function: { ...called, arguments: is_empty ? '{}' : text } }
+  const text = textOfArguments(called.arguments)
+  return { ...rest, id, type: 'function', function: { ...called, arguments: text } }
 }
 
 function contentPieces(content: unknown): Piece[] {

@@ -6,6 +6,7 @@ import { limitCacheMarks } from './cache_marks.js'
 import { FitIds, fitName } from './fit_ids.js'
 import { type LinkedCall, type Links, linkCalls, Segments } from './link_calls.js'
 import type { Added, Item, Omitted, Piece, Run, Shape, Source, SourcePiece, SourceRun } from './pieces.js'
+import { placeSystemMessages } from './system_places.js'
 
 /** A turn of the model: what it says and calls, with the results. */
 interface Turn {
@@ -59,10 +60,12 @@ export function putInOrder(
   }
   const writer = new BlockWriter(format, shape, links)
   for (const [index, block] of blocks.all.entries()) writer.write(block, blocks.all[index + 1])
-  const marks = format === 'anthropic' ? limitCacheMarks(writer.items, begun_seq) : []
+  const placed =
+    format === 'anthropic' ? placeSystemMessages(writer.items) : { items: writer.items, omitted: [] }
+  const marks = format === 'anthropic' ? limitCacheMarks(placed.items, begun_seq) : []
   return {
-    items: writer.items,
-    omitted: [...links.omitted, ...writer.omitted, ...marks],
+    items: placed.items,
+    omitted: [...links.omitted, ...writer.omitted, ...placed.omitted, ...marks],
     added: [...blocks.added, ...writer.added],
     left: [...links.left, ...blocks.left, ...writer.left],
     names: writer.names,

@@ -1,7 +1,17 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
 import { textOf } from '../json/exact_json.js'
 import { itemKind, itemRole } from '../response_items.js'
-import { isBlank, NO_RESULT, only, type Piece, type PieceIds, type Run, type Shape } from './pieces.js'
+import { textOfArguments } from '../tool_arguments.js'
+import {
+  isBlank,
+  NO_RESULT,
+  type OmitBlock,
+  only,
+  type Piece,
+  type PieceIds,
+  type Run,
+  type Shape,
+} from './pieces.js'
 
 /** Calls of the caller's own tools, and their outputs. */
 const CALLS = new Set(['function_call', 'custom_tool_call'])
@@ -11,9 +21,20 @@ const fields = (...names: string[]): ReadonlySet<string> => new Set(names)
 
 /** What items of a request may have, where an answer's have more. Other items come back as they are. */
 const RESPONSES_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
-  function_call: fields('type', 'id', 'call_id', 'name', 'arguments', 'status', 'caller', 'namespace'),
+  message: fields('type', 'id', 'role', 'content', 'status', 'phase'),
+  function_call: fields(
+    'type',
+    'id',
+    'call_id',
+    'name',
+    'arguments',
+    'status',
+    'caller',
+    'namespace',
+    'async',
+  ),
   function_call_output: fields('type', 'id', 'call_id', 'output', 'status', 'caller'),
-  custom_tool_call: fields('type', 'id', 'call_id', 'name', 'input', 'caller', 'namespace'),
+  custom_tool_call: fields('type', 'id', 'call_id', 'name', 'input', 'caller', 'namespace', 'async'),
   custom_tool_call_output: fields('type', 'id', 'call_id', 'output', 'caller'),
   reasoning: fields('type', 'id', 'summary', 'content', 'encrypted_content', 'status'),
   image_generation_call: fields('type', 'id', 'result', 'status'),
@@ -23,7 +44,7 @@ export const RESPONSES_SHAPE: Shape = {
   joins_all: false,
   begins_with_user: false,
   says_beside_results: false,
-  split: (items, ids) => items.flatMap((item) => runOf(item, ids)),
+  split: (items, ids, omit) => items.flatMap((item) => runOf(item, ids, omit)),
   turn: (_, pieces) => pieces.map(({ piece, source }) => ({ source, item: piece.block })),
   results: (results) => results.map(({ piece, source }) => ({ source, item: piece.block })),
   said: ({ pieces }, source) => pieces.map(({ block }) => ({ source, item: block })),
@@ -60,11 +81,11 @@ export const RESPONSES_SHAPE: Shape = {
   }),
 }
 
-function runOf(given: JsonObject, ids: PieceIds): Run[] {
+function runOf(given: JsonObject, ids: PieceIds, omit: OmitBlock): Run[] {
   const type = typeof given.type === 'string' ? given.type : given.role != null ? 'message' : 'item_reference'
   const known = RESPONSES_FIELDS[type]
-  const item = known ? withOnly(given, known) : given
-  const piece = pieceOf(item, type, ids)
+  const item = known ? withOnly(given, known) : withoutAuthor(given)
+  const piece = pieceOf(item, type, ids, omit)
   if (piece === undefined) return []
   const side = sideOf(piece, item, type)
   return [{ side, head: {}, pieces: [piece] }]
@@ -87,13 +108,56 @@ export function isOfConversations({ type, role }: JsonObject): boolean {
   return type === 'message' && !ROLES.has(String(role))
 }
 
-/** The message without what is null in its content. */
-function withoutNulls(item: JsonObject): JsonObject {
+/** Only answers say who made an item. */
+function withoutAuthor({ created_by: _, ...item }: JsonObject): JsonObject {
+  return item.type === 'additional_tools' ? { ...item, role: 'developer' } : item
+}
+
+const TEXT_FIELDS = fields('type', 'text', 'annotations', 'logprobs')
+/** The types of a text: which of them the API takes depends on who says it. */
+const TEXTS = new Set(['text', 'input_text', 'output_text'])
+
+/** The message with the content that its speaker may have, and without what is null in it. */
+function spokenMessage(item: JsonObject, omit: OmitBlock): JsonObject {
   if (!Array.isArray(item.content)) return item
-  const content = item.content.map((block) =>
-    isObject(block) ? Object.fromEntries(Object.entries(block).filter(([, value]) => value !== null)) : block,
-  )
-  return { ...item, content }
+  const is_models = item.role === 'assistant'
+  const blocks: JsonObject[] = item.content.filter(isObject)
+  const content = blocks.flatMap<JsonObject>((block) => {
+    const kept = Object.fromEntries(Object.entries(block).filter(([, value]) => value !== null))
+    if (TEXTS.has(String(kept.type))) return is_models ? outputText(kept) : inputText(kept)
+    if (!is_models) return kept.type === 'refusal' ? inputText({ text: kept.refusal }) : kept
+    if (kept.type === 'refusal') return kept
+    omit(String(kept.type), block)
+    return []
+  })
+  // Without an id, only a text is of the SDK's type.
+  const is_said = is_models && item.id === undefined && content.some(({ type }) => type !== 'refusal')
+  return { ...item, content: is_said ? content.map(saidText).join('') : content }
+}
+
+function outputText(block: JsonObject): JsonObject {
+  if (block.type === 'output_text') return only(block, TEXT_FIELDS)
+  return { type: 'output_text', text: block.text, annotations: [] }
+}
+
+function inputText(block: JsonObject): JsonObject {
+  return block.type === 'input_text' ? block : { type: 'input_text', text: block.text }
+}
+
+/** How the ids of these items begin: the API refuses any other. */
+const PREFIXES: Readonly<Record<string, string>> = {
+  message: 'msg',
+  reasoning: 'rs',
+  function_call: 'fc',
+  function_call_output: 'fc',
+  custom_tool_call: 'ctc',
+  custom_tool_call_output: 'ctc',
+}
+
+/** Whether the API takes an item's id, which another service may have made. */
+export function isItemId(type: unknown, id: string): boolean {
+  const prefix = PREFIXES[String(type)]
+  return prefix === undefined || (id.startsWith(prefix) && /^[a-zA-Z0-9_-]{1,64}$/.test(id))
 }
 
 /** Items whose id a request need not have. */
@@ -121,9 +185,16 @@ function saidText(block: unknown): string {
   return textOf(block.text ?? block.refusal)
 }
 
-function pieceOf(item: JsonObject, type: string, { calls, results }: PieceIds): Piece | undefined {
-  if (type === 'message')
-    return isEmptyMessage(item) ? undefined : { kind: 'content', block: withoutNulls(item) }
+function pieceOf(
+  item: JsonObject,
+  type: string,
+  { calls, results }: PieceIds,
+  omit: OmitBlock,
+): Piece | undefined {
+  if (type === 'message') {
+    const block = spokenMessage(item, omit)
+    return isEmptyMessage(block) ? undefined : { kind: 'content', block }
+  }
   if (type === 'reasoning') return { kind: 'thinking', block: item }
   if (CALLS.has(type)) {
     const ids = calls.shift()
@@ -132,7 +203,12 @@ function pieceOf(item: JsonObject, type: string, { calls, results }: PieceIds): 
   if (OUTPUTS.has(type)) {
     const ids = results.shift()
     return (
-      ids && { kind: 'result', block: item, call: ids.id, ...(ids.name !== undefined && { name: ids.name }) }
+      ids && {
+        kind: 'result',
+        block: withOutput(item),
+        call: ids.id,
+        ...(ids.name !== undefined && { name: ids.name }),
+      }
     )
   }
   const kind = itemKind(type)
@@ -150,11 +226,13 @@ function callIdOf({ call_id, id }: JsonObject, type: string): string | undefined
 }
 
 function withArguments(item: JsonObject): JsonObject {
-  if (item.type !== 'function_call') return item
-  const { arguments: text } = item
-  const is_empty =
-    text == null || (typeof text === 'string' && (text.trim() === '' || text.trim() === 'null'))
-  return is_empty ? { ...item, arguments: '{}' } : item
+  return item.type === 'function_call' ? { ...item, arguments: textOfArguments(item.arguments) } : item
+}
+
+function withOutput(item: JsonObject): JsonObject {
+  if (!Array.isArray(item.output)) return item
+  const isText = (block: unknown): block is JsonObject => isObject(block) && TEXTS.has(String(block.type))
+  return { ...item, output: item.output.map((block) => (isText(block) ? inputText(block) : block)) }
 }
 
 function isEmptyMessage({ content }: JsonObject): boolean {

@@ -1,5 +1,5 @@
 import type { OmittedReason, Piece, Run } from './pieces.js'
-import { withoutReasoningIds } from './responses_shape.js'
+import { isItemId, withoutReasoningIds } from './responses_shape.js'
 
 /**
  * Items of the Responses API by their ids. The API refuses a list that has one twice, as logs do where a run was stored
@@ -11,16 +11,18 @@ export class UniqueItems {
   private is_less = false
 
   take(piece: Piece, side: Run['side']): { shown?: Piece; reason?: OmittedReason } {
-    const { id, type, approval_request_id } = piece.block
+    const { id, type, role, approval_request_id } = piece.block
     if (side === 'user' && type === 'mcp_approval_response' && !this.known.has(String(approval_request_id)))
       return { reason: 'no_call' }
     if (side === 'user') this.is_less = false
     if (typeof id !== 'string') return { shown: piece }
+    const is_foreign = !isItemId(type ?? (role === undefined ? undefined : 'message'), id)
     const isKnown = this.known.has(id)
     this.known.add(id)
-    if (!isKnown && !this.is_less) return { shown: piece }
+    if (!isKnown && !this.is_less && !is_foreign) return { shown: piece }
     if (piece.kind === 'thinking') {
-      this.is_less ||= isKnown
+      this.is_less ||= isKnown || is_foreign
+      if (is_foreign) return { reason: 'not_in_format' }
       return isKnown ? { reason: 'duplicate_item' } : { shown: piece }
     }
     if (side === 'user' && type !== 'item_reference') {

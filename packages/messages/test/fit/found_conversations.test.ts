@@ -118,6 +118,142 @@ const FOUND: Record<string, [MessageFormat, object[]]> = {
       { type: 'item_reference', id: 'msg_1' },
     ]),
   ],
+  'ids of another service’s items': [
+    'responses',
+    [
+      { type: 'message', id: 'in_1', role: 'user', content: [{ type: 'input_text', text: 'x' }] },
+      reasoning('item_1'),
+      { ...said('__fake_id__'), content: [{ type: 'output_text', text: 'I look', annotations: [] }] },
+      { ...fn, id: '' },
+      { ...output, id: 'a' },
+      reasoning(`rs_${'a'.repeat(70)}`),
+      { ...fn, call_id: 'b', id: `fc_${'a'.repeat(400)}` },
+      { ...output, call_id: 'b' },
+    ],
+  ],
+  'texts of the wrong side': [
+    'responses',
+    [
+      { type: 'message', role: 'user', content: [{ type: 'output_text', text: 'x', annotations: [] }] },
+      { role: 'system', content: [{ type: 'text', text: 'x' }] },
+      { role: 'assistant', content: [{ type: 'input_text', text: 'y' }] },
+      {
+        ...said('msg_1'),
+        content: [
+          { type: 'text', text: 'y' },
+          { type: 'refusal', refusal: 'No' },
+        ],
+      },
+      { role: 'user', content: [{ type: 'refusal', refusal: 'No' }] },
+      fn,
+      { ...output, output: [{ type: 'output_text', text: 'z', annotations: [] }] },
+    ],
+  ],
+  'what a parser of answers adds': [
+    'responses',
+    [
+      { role: 'user', content: 'x' },
+      {
+        ...said('msg_1'),
+        parsed: {},
+        content: [{ type: 'output_text', text: '{}', annotations: [], parsed: {}, logprobs: null }],
+      },
+      { ...fn, parsed_arguments: {} },
+      output,
+      { type: 'shell_call', id: 'sh_1', call_id: 's', action: { commands: ['ls'] }, created_by: 'u' },
+      { type: 'shell_call_output', id: 'sho_1', call_id: 's', output: [], created_by: 'u' },
+    ],
+  ],
+  'arguments that are no object': [
+    'openai',
+    ['{"a":', '[1]', '"x"', '{"a":1} {', '12345678901234567890'].flatMap((text, nth) => [
+      { role: 'user', content: 'x' },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: `a${nth}`, type: '', function: { name: 'look', arguments: text } }],
+      },
+      { role: 'tool', tool_call_id: `a${nth}`, content: 'done' },
+    ]),
+  ],
+  'such arguments as items': [
+    'responses',
+    [{ role: 'user', content: 'x' }, { ...fn, arguments: '{"a":' }, output],
+  ],
+  'names and ids that are cut within a character': [
+    'openai',
+    [
+      { role: 'user', name: `${'a'.repeat(63)}😀`, content: 'x' },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [...Array(14).keys()].map((nth) => ({
+          ...call(),
+          id: `${'a'.repeat(20 + nth)}${'😀'.repeat(20)}`,
+        })),
+      },
+    ],
+  ],
+  'citations of a file': [
+    'anthropic',
+    [
+      user(
+        { type: 'document', source: { type: 'file', file_id: 'file_1' }, citations: { enabled: true } },
+        says('x'),
+      ),
+      assistant([
+        {
+          ...says('y'),
+          citations: [
+            {
+              type: 'page_location',
+              cited_text: 'y',
+              document_index: 0,
+              document_title: null,
+              start_page_number: 1,
+              end_page_number: 2,
+              file_id: null,
+            },
+          ],
+        },
+      ]),
+    ],
+  ],
+  'instructions in places where Anthropic takes none': [
+    'anthropic',
+    [
+      { role: 'system', content: 'Be brief.' },
+      user('x'),
+      {
+        role: 'system',
+        content: [says('Be kind.'), { type: 'tool_removal', tool: { type: 'tool_reference', name: 'look' } }],
+      },
+      { role: 'system', content: 'And quick.', output_config: { effort: 'low' } },
+      user('x'),
+      { role: 'system', content: 'Now be long.', clear_at: 'next_user_message' },
+      assistant('y'),
+      { role: 'system', content: 'Be brief.' },
+      user('x'),
+      assistant([use('a')]),
+      { role: 'system', content: 'Be kind.' },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'done' }] },
+    ],
+  ],
+  'a signed text before a call without a signature': [
+    'gemini',
+    [
+      ASKED,
+      model(
+        { text: 'a', thoughtSignature: 'c2ln' },
+        { functionCall: { name: 'f', args: {} } },
+        { functionCall: { name: 'g', args: {} }, thoughtSignature: 'c2ln' },
+      ),
+      asked(
+        { functionResponse: { name: 'f', response: {} } },
+        { functionResponse: { name: 'g', response: {} } },
+      ),
+    ],
+  ],
   'an approval whose request is gone': [
     'responses',
     [
@@ -135,12 +271,21 @@ const FOUND: Record<string, [MessageFormat, object[]]> = {
   ],
 }
 
+interface Sent {
+  id?: string
+  type?: string
+  role?: string
+  content?: unknown
+  tool_call_id?: string
+  tool_calls?: Array<{ id: string; function: { name: string } }>
+}
+
 function sent(from: MessageFormat, to: MessageFormat, blobs: readonly object[]) {
   const list = new FitToSend(to)
   for (const [i, blob] of blobs.entries())
     list.add({ id: messageId(i), parent_id: null, seq: i + 1, format: from, blob: JSON.stringify(blob) })
   const { items, omitted } = list.finish()
-  return { items: items.map(({ json }) => JSON.parse(json) as { id?: string; type?: string }), omitted }
+  return { items: items.map(({ json }) => JSON.parse(json) as Sent), omitted }
 }
 
 describe.each(MESSAGE_FORMATS)('fit to be sent in %s', (to) => {
@@ -165,6 +310,48 @@ describe('a list', () => {
       ['message', undefined],
     ])
     expect(omitted.map(({ reason }) => reason)).toEqual(Array(5).fill('duplicate_item'))
+  })
+
+  it('has the instructions that Anthropic takes, and the others as the user’s words', () => {
+    const [from, blobs] = FOUND['instructions in places where Anthropic takes none']!
+    const { items, omitted } = sent(from, 'anthropic', blobs)
+    expect(items.filter(({ role }) => role === 'system')).toEqual([
+      { role: 'system', output_config: { effort: 'low' } },
+      { role: 'system', content: 'Now be long.', clear_at: 'next_user_message' },
+      { role: 'system', content: 'Be kind.' },
+    ])
+    expect(items.filter(({ role }) => role === 'user')).toHaveLength(8)
+    expect(omitted).toContainEqual({ id: messageId(2), reason: 'not_in_format', what: 'tool_removal' })
+  })
+
+  it('says what a spoken reply said, because its sound is soon forgotten', () => {
+    const audio = { id: 'audio_1', data: 'AAAA', expires_at: 1, transcript: 'Yes' }
+    const { items } = sent('openai', 'openai', [user('x'), assistant(null, { audio })])
+    expect(items[1]).toEqual({ role: 'assistant', content: 'Yes' })
+  })
+
+  it('gives results to calls of one id in their order, and to the newest one where some were abandoned', () => {
+    const calls = (name: string) => assistant(null, { tool_calls: [call(name)] })
+    const done = (content: string) => ({ role: 'tool', tool_call_id: 'a', content })
+    /** For each call, its name and what came of it. */
+    const told = (...blobs: object[]) => {
+      const { items } = sent('openai', 'openai', [user('x'), ...blobs])
+      return items.flatMap(({ tool_calls = [] }) =>
+        tool_calls.map(({ id, function: { name } }) => {
+          const result = items.find(({ tool_call_id }) => tool_call_id === id)!
+          return `${name} ${result.content === 'No result was recorded.' ? '-' : result.content}`
+        }),
+      )
+    }
+    expect(told(calls('f'), calls('g'), done('1'), done('2'))).toEqual(['f 1', 'g 2'])
+    expect(told(calls('f'), calls('g'), done('2'))).toEqual(['f -', 'g 2'])
+    expect(told(calls('f'), user('y'), calls('g'), done('2'))).toEqual(['f -', 'g 2'])
+    expect(told(calls('f'), user('y'), calls('g'), done('2'), done('1'))).toEqual(['f 1', 'g 2'])
+    expect(told(calls('f'), done('1'), calls('g'), done('2'), done('3'))).toEqual(['f 1', 'g 3'])
+    const both = assistant(null, { tool_calls: [call('f'), call('g')] })
+    expect(told(both, done('1'), done('2'))).toEqual(['f 1', 'g 2'])
+    expect(told(both, done('1'))).toEqual(['f 1', 'g -'])
+    expect(told(calls('e'), both, done('1'), done('2'))).toEqual(['e -', 'f 1', 'g 2'])
   })
 
   it('names the pictures that an answer cannot have', () => {

@@ -8,7 +8,9 @@ import type { MessageFormat } from '../../src/index.js'
 export function brokenRules(format: MessageFormat, items: readonly unknown[]): string[] {
   const broken = RULES[format](items as readonly Json[])
   const isStrict = format === 'openai' || format === 'anthropic' || format === 'responses'
-  if (isStrict && URL_SAFE.test(JSON.stringify(items))) broken.push('bytes in the URL-safe alphabet')
+  const text = JSON.stringify(items)
+  if (isStrict && URL_SAFE.test(text)) broken.push('bytes in the URL-safe alphabet')
+  if (/\\ud[89a-f]/i.test(text)) broken.push('half a character')
   return broken
 }
 
@@ -24,6 +26,15 @@ const RULES: Readonly<Record<MessageFormat, (items: readonly Json[]) => string[]
   gemini: geminiRules,
   acontext: acontextRules,
   responses: responsesRules,
+}
+
+function isObjectText(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  } catch {
+    return false
+  }
 }
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/
@@ -68,8 +79,8 @@ function openaiRules(items: readonly Json[]): string[] {
       if (known.has(call.id)) broken.push(`[${at}] id ${call.id} is not unique`)
       if (call.id === '' || call.id.length > 40) broken.push(`[${at}] id ${call.id}`)
       if (!NAME.test((call.function ?? call.custom).name)) broken.push(`[${at}] name ${call.function?.name}`)
-      if (call.function && typeof call.function.arguments !== 'string') broken.push(`[${at}] arguments`)
-      if (call.function && call.function.arguments.trim() === '') broken.push(`[${at}] empty arguments`)
+      if (call.function && !isObjectText(call.function.arguments))
+        broken.push(`[${at}] arguments must be a valid JSON object string: ${call.function.arguments}`)
       known.add(call.id)
       open.push(call.id)
     }
@@ -88,9 +99,11 @@ function anthropicRules(items: readonly Json[]): string[] {
   let has_short_mark = false
   if (items.length > 0 && items[0].role !== 'user' && items[0].role !== 'system')
     broken.push('does not begin with the user')
+  broken.push(...misplacedSystemMessages(items))
   for (const [at, item] of items.entries()) {
     const extra = Object.keys(item).filter(
-      (key) => !['role', 'content', ...(item.role === 'system' ? ['output_config'] : [])].includes(key),
+      (key) =>
+        !['role', 'content', ...(item.role === 'system' ? ['output_config', 'clear_at'] : [])].includes(key),
     )
     if (extra.length > 0) broken.push(`[${at}] Extra inputs are not permitted: ${extra}`)
     const blocks = blocksOf(item.content)
@@ -99,6 +112,8 @@ function anthropicRules(items: readonly Json[]): string[] {
     for (const block of blocks) {
       for (const one of [block, ...(Array.isArray(block.content) ? block.content : [])]) {
         if (one.type === 'text' && String(one.text).trim() === '') broken.push(`[${at}] blank text`)
+        for (const { file_id } of Array.isArray(one.citations) ? one.citations : [])
+          if (file_id !== undefined) broken.push(`[${at}] citations.file_id: Extra inputs are not permitted`)
         if (!one.cache_control) continue
         marks++
         if (one.cache_control.ttl === '1h' && has_short_mark)
@@ -144,6 +159,19 @@ function anthropicRules(items: readonly Json[]): string[] {
   return broken
 }
 
+/** One with content follows the user or a result of Anthropic's tools, and an answer or nothing follows it. */
+function misplacedSystemMessages(items: readonly Json[]): string[] {
+  const sections = items.filter(({ role, content }) => role !== 'system' || content !== undefined)
+  return sections.flatMap(({ role }, at) => {
+    if (role !== 'system') return []
+    const [before, after] = [sections[at - 1], sections[at + 1]]
+    const last = before && blocksOf(before.content).at(-1)
+    const follows =
+      before?.role === 'user' || before?.role === 'system' || /._tool_result$/.test(last?.type ?? '')
+    return follows && after?.role !== 'user' ? [] : [`a system message may not be at ${at}`]
+  })
+}
+
 function unpairedInAnthropic(items: readonly Json[], at: number, blocks: Json[]): string[] {
   const broken: string[] = []
   const calls = blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => id)
@@ -181,8 +209,7 @@ function geminiRules(items: readonly Json[]): string[] {
     if (calls.length > 0) {
       if (item.role !== 'model') broken.push(`[${at}] calls of the user`)
       const first = item.parts.findIndex((part: Json) => (part.functionCall ?? part.function_call) != null)
-      const ahead = item.parts.slice(0, first + 1)
-      if (!ahead.some((part: Json) => part.thoughtSignature ?? part.thought_signature))
+      if (!(item.parts[first].thoughtSignature ?? item.parts[first].thought_signature))
         broken.push(`[${at}] the first call is not signed`)
       if (calls.some(({ args }) => typeof args !== 'object' || args === null)) broken.push(`[${at}] args`)
       if (items[at - 1]?.role !== 'user') broken.push(`[${at}] a call's turn must come after one of the user`)
@@ -231,6 +258,8 @@ const callsOf = ({ parts = [] }: Json): Json[] =>
 const resultsOf = ({ parts = [] }: Json): Json[] =>
   parts.flatMap((part: Json) => part.functionResponse ?? part.function_response ?? [])
 
+const INPUTS = ['input_text', 'input_image', 'input_file', 'input_audio']
+const ID_PREFIXES = { message: 'msg', reasoning: 'rs', function_call: 'fc', custom_tool_call: 'ctc' }
 const CALLERS_TOOLS = [
   'function_call',
   'custom_tool_call',
@@ -271,7 +300,20 @@ function responsesRules(items: readonly Json[]): string[] {
       if (!is_followed || /_output$/.test(next.type ?? ''))
         broken.push(`[${at}] reasoning without its required following item`)
     }
+    if ('arguments' in item && item.type === 'function_call' && !isObjectText(item.arguments))
+      broken.push(`[${at}] arguments ${item.arguments}`)
+    const prefix = ID_PREFIXES[item.type as keyof typeof ID_PREFIXES]
+    if (prefix && item.id !== undefined && !(item.id.startsWith(prefix) && /^[\w-]{1,64}$/.test(item.id)))
+      broken.push(`[${at}] Expected an ID that begins with '${prefix}': ${item.id}`)
+    if ('created_by' in item) broken.push(`[${at}] Unknown parameter: created_by`)
     const isMessage = item.type === 'message' || (item.type === undefined && item.role)
+    for (const block of isMessage && Array.isArray(item.content) ? item.content : []) {
+      const takes = item.role === 'assistant' ? ['output_text', 'refusal'] : INPUTS
+      if (!takes.includes(block.type)) broken.push(`[${at}] Invalid value: '${block.type}'`)
+      if ('parsed' in block) broken.push(`[${at}] Unknown parameter: parsed`)
+    }
+    for (const block of Array.isArray(item.output) && item.type === 'function_call_output' ? item.output : [])
+      if (!INPUTS.includes(block.type)) broken.push(`[${at}] Invalid value: '${block.type}'`)
     if (isMessage && !['user', 'assistant', 'system', 'developer'].includes(item.role))
       broken.push(`[${at}] role ${item.role}`)
     if ((item.type === 'message' || item.role) && (item.content === '' || item.content?.length === 0))
