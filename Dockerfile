@@ -21,6 +21,7 @@ COPY packages/learning/package.json packages/learning/
 COPY packages/recall/package.json packages/recall/
 COPY packages/redaction/package.json packages/redaction/
 COPY packages/otel/package.json packages/otel/
+COPY packages/openapi/package.json packages/openapi/
 COPY packages/messages/package.json packages/messages/
 COPY packages/server/package.json packages/server/
 
@@ -30,7 +31,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.base.json tsconfig.json ./
 COPY packages packages
 # The service alone: the adapters need the frameworks that they are for.
-RUN npx tsc -b packages/cli && node packages/server/bundle.js && node packages/server/tokens/table.js && node packages/console/build.js
+RUN npx tsc -b packages/cli packages/openapi && node packages/server/bundle.js && node packages/server/tokens/table.js && node packages/console/build.js
 # The SQL that stands beside the sources.
 RUN mkdir /sql && find packages/server/src -name '*.sql' -exec cp --parents {} /sql \;
 

@@ -56,7 +56,7 @@ for (const name of readdirSync(BUNDLE).filter((name) => !files.includes(name))) 
 }
 
 // What the service answers at /openapi.json.
-const { describeApi } = await import('./dist/service/describe_api.js')
+const { describeApi } = await import('../openapi/dist/describe_api.js')
 put(join(DIST, 'openapi.json'), JSON.stringify(await describeApi()))
 
 /** Packages stay outside. To import one of CommonJS, Node parses all of it for names: to require it is faster. */

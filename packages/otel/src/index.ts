@@ -10,7 +10,15 @@ export {
   userNamed,
 } from './meaning.js'
 export { readLogRecords, readSpans } from './read_telemetry.js'
-export { fingerprint, openAiMessage, type Said, textIn } from './said.js'
+export { openAiMessage, type Said, textIn } from './said.js'
+export {
+  type Group,
+  type Link,
+  type Naming,
+  type Part,
+  recordsBySession,
+  spansBySession,
+} from './sort_out.js'
 export {
   type Attributes,
   type Encoding,

@@ -66,7 +66,6 @@ const CATALOGUE = {
 
 export type ErrorName = keyof typeof CATALOGUE
 
-/** The default sentence of an error. */
 const SENTENCES = {
   invalid_cursor:
     'Query parameter cursor is damaged or belongs to a query with another order or filter. Start again without a cursor.',
@@ -108,7 +107,6 @@ const SENTENCES = {
 
 type SaidName = keyof typeof SENTENCES
 
-/** Examples of the other errors, for the documentation. */
 const EXAMPLES: Record<Exclude<ErrorName, SaidName>, string> = {
   invalid_json: 'The body is not JSON: Unexpected end of JSON input.',
   invalid_request: 'Query parameter limit must be an integer from 1 to 200.',
@@ -208,7 +206,6 @@ export function mergedTooLarge(field: string): AnnalsError {
 /** Characters of a message: a sentence has far fewer, unless it quotes what a caller sent. */
 const MESSAGE_LENGTH_MAX = 4_000
 
-/** The status and the body of an error's answer. */
 export function errorText({ error, message }: AnnalsError): { status: number; text: string } {
   const status = statusOf(error)
   const msg = message.length > MESSAGE_LENGTH_MAX ? `${message.slice(0, MESSAGE_LENGTH_MAX)}…` : message

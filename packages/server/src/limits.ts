@@ -13,7 +13,6 @@ export const SEARCH_QUERY_LENGTH_MAX = 1_024
 export const IDS_MAX = 200
 export const RETRACTED_LAST_MAX = 1_000
 export const RETRACTED_AFTER_MAX = 10_000
-/** Messages of a summary. */
 export const SUMMARY_MESSAGES_MAX = 16
 /** Entries, and tool calls and results, that one compaction covers beyond the one before it. */
 export const COMPACTED_ENTRIES_MAX = 100_000

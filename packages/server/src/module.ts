@@ -1,10 +1,11 @@
 import type { Logger } from 'pino'
+import type { TSchema } from '#typebox'
 import type { Changes } from './changes/changes.js'
 import type { Consumer } from './changes/consumer.js'
 import type { Config } from './configuration/config.js'
 import type { FairSemaphore, MemoryBudget } from './fairness/fair_queue.js'
 import type { AppServer } from './http/app_server.js'
-import type { Described } from './http/openapi/openapi.js'
+import type { OperationLinks } from './http/openapi/openapi_links.js'
 import type { Operation } from './http/operation.js'
 import type { Background } from './lifecycle/background.js'
 import type { Erasure } from './lifecycle/erase/erasure.js'
@@ -27,9 +28,7 @@ export interface Module<Own extends OpenModule = OpenModule> extends TableOwner 
 
 /** A module that works in a service, with what it offers to those that are opened after it. */
 export interface OpenModule {
-  /** Loads what answers its requests. */
   routes?(): Promise<ModuleRoutes>
-  /** What looks at changed sessions for it. */
   consumers?: readonly Consumer[]
   /** Starts background work; stops on abort. */
   background?(): { ended(): Promise<unknown> }
@@ -71,6 +70,18 @@ export interface Kits {
   isReady: () => boolean
   /** Whether the service accepts requests: false when it stops, after ANNALS_SHUTDOWN_DELAY_MS. */
   isServing: () => boolean
+}
+
+/** What packages/openapi says of a module's operations beside their own schemas. */
+export interface Described {
+  /** Schemas that answers refer to by their `$id`. */
+  schemas?: readonly TSchema[]
+  /** Operations whose bodies are bytes, and of which types. */
+  byte_bodies?: Readonly<Record<string, readonly string[]>>
+  /** The forms that operations take. */
+  form_bodies?: Readonly<Record<string, TSchema>>
+  /** Where the answers of operations lead: which other operations take an id that is in them. */
+  links?: Readonly<Record<string, OperationLinks>>
 }
 
 export interface ModuleRoutes extends Described {

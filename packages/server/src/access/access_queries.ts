@@ -6,7 +6,6 @@ const VERIFIES_HOURS = 25
 
 const VERIFIES = `(k.replaced_at IS NULL OR k.replaced_at > now() - interval '${VERIFIES_HOURS} hours')`
 
-/** The keys that verify, oldest first. */
 export const LIST_SIGNING_KEYS = prepared(
   'list_signing_keys',
   `SELECT k.generation, k.installation, k.secret::text AS secret, k.replaced_at IS NULL AS signs FROM signing_keys k
@@ -43,7 +42,6 @@ export const FORGET_SIGNING_KEYS = prepared(
   `DELETE FROM signing_keys AS k WHERE NOT ${VERIFIES}`,
 )
 
-/** The key with an id, if it is valid; see FIND_API_KEYS. */
 export const FIND_PARENT_KEY = prepared(
   'find_parent_key',
   `SELECT ${API_KEY_COLUMNS} FROM ${KEYS_AND_OWNERS} WHERE k.id = $1 AND ${IS_LIVE_KEY}`,

@@ -2,7 +2,6 @@ import type { Module, OpenModule } from '../module.js'
 import { SessionTokens } from './session_tokens.js'
 
 export interface Access extends OpenModule {
-  /** Of who has a token that reaches only some sessions. */
   sessionTokens: SessionTokens
 }
 

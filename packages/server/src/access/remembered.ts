@@ -15,7 +15,6 @@ export class Remembered<Fact extends object> {
     private readonly read: (name: string) => Promise<Fact>,
   ) {}
 
-  /** @throws AnnalsError unavailable */
   find(name: string): Fact | Promise<Fact> {
     const known = this.known.get(name)
     const age = known ? performance.now() - known.read_at : Number.POSITIVE_INFINITY

@@ -24,7 +24,6 @@ export interface TokenRequest {
   origin: string | undefined
 }
 
-/** The claims of a token, besides its expiry. */
 interface Claims extends JWTPayload {
   jti: string
   exp: number
@@ -35,11 +34,9 @@ interface Claims extends JWTPayload {
   origin?: string
 }
 
-/** A verified token. Whatever may change is looked up again at every use. */
 interface Verified {
   claims: Claims
   generation: string
-  /** The grant of the key that it was made with, and what it has of that. */
   parent: Grant | undefined
   grant: Grant | undefined
 }
@@ -94,7 +91,6 @@ export class SessionTokens implements NarrowTokens {
       : undefined
   }
 
-  /** @throws AnnalsError unavailable */
   async find(token: string): Promise<Grant | undefined> {
     const id = idOf(token)
     if (this.refused.has(id)) return undefined
@@ -123,7 +119,6 @@ export class SessionTokens implements NarrowTokens {
     return this.verified.peek(idOf(token))?.grant?.project_id
   }
 
-  /** Whose pages may read the answers to a token that was verified, expired or not. */
   private originOf(token: string): string | undefined {
     return this.verified.peek(idOf(token))?.claims.origin
   }

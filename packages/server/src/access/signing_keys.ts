@@ -15,7 +15,6 @@ export const ALGORITHM = 'EdDSA'
 /** How soon unknown generations are looked up again: one may have been added by another node. */
 const UNKNOWN_KEPT_MS = 1_000
 
-/** A key of the installation, by its generation, which tokens name as `kid`. */
 interface SigningKey {
   generation: string
   installation: string
@@ -25,7 +24,6 @@ interface SigningKey {
   public: Promise<CryptoKey> | undefined
 }
 
-/** The keys with which the installation signs tokens and verifies them. */
 export class SigningKeys {
   private readonly all: Remembered<Map<string, SigningKey>>
 
@@ -36,12 +34,10 @@ export class SigningKeys {
     this.all = new Remembered(kept_ms, async () => keysOf(await database.query(LIST_SIGNING_KEYS, [])))
   }
 
-  /** Whether a generation verifies. */
   async verifies(generation: string): Promise<boolean> {
     return (await this.all.find('all')).has(generation)
   }
 
-  /** @throws AnnalsError unavailable */
   async find(generation: unknown): Promise<{ installation: string; key: CryptoKey } | undefined> {
     if (typeof generation !== 'string') return undefined
     let found = (await this.all.find('all')).get(generation)

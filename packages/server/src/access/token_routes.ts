@@ -53,7 +53,6 @@ const IssuedToken = Type.Object(
   { $id: 'IssuedToken' },
 )
 
-/** By operation: how its body is checked, and what is taken from it. */
 export const ACCESS_BODIES = { issueToken: whole(IssueTokenBody) } as const
 
 function sessionsOf({ user, parent, session_id }: IssueTokenBody['for']): Sessions {

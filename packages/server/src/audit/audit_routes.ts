@@ -40,7 +40,6 @@ const AuditQuery = Strict({
   }),
 })
 
-/** Which reads of a project. */
 interface ReadsQuery {
   project_id: string
   session_id?: string | undefined

@@ -5,7 +5,6 @@ import { describeError } from '../postgres/database_errors.js'
 import { NotedReads } from './noted_reads.js'
 import { ADD_READS, FIND_PROJECTS_THAT_FORGET_READS, FORGET_READS } from './read_queries.js'
 
-/** Between two writes, on average. */
 const WRITE_MS = 3_000
 const FORGOTTEN_AT_ONCE = 10_000
 
@@ -13,7 +12,6 @@ export interface Audit extends OpenModule {
   notedReads: NotedReads
 }
 
-/** The audit: what was done by those who administrate, and who read which session where a project wants to know. */
 export const AUDIT_MODULE: Module<Audit> = {
   name: 'audit',
   open: (kits) => {

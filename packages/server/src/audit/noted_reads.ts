@@ -29,7 +29,6 @@ interface Read {
 }
 
 const MINUTE_MS = 60_000
-/** Rows that one statement adds. */
 const ROWS_AT_ONCE = 2_000
 /** So many wait at most, of one project as many as are left free: what comes beyond that is lost. */
 const WAITING_MAX = 100_000
@@ -164,7 +163,6 @@ export class NotedReads {
   }
 }
 
-/** As the database writes it. */
 function timeText(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z')
 }

@@ -13,7 +13,6 @@ const TOKEN = /^[\w-]{136}$/
 
 export interface Asset {
   project_id: string
-  /** The session, or the skill. */
   owner_id: string
   sha256: string
 }

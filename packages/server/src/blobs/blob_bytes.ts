@@ -17,7 +17,6 @@ const BYTES =
   /"\\u0000n(?<sized>[0-9a-f]{64})"|(?<!\\)\\u0000(?<as>[tuv]?)(?<marked>[0-9a-f]{64})|\{(?:"encoding": "(?<encoding>base64url(?:-unpadded)?)", )?"media_type": "(?:[^"\\]|\\.)*", "annals_blob": "(?<sha256>[0-9a-f]{64})", "annals_inline": "(?<prefix>[^"\\]*)"\}/g
 
 type Encoding = Parameters<typeof encoded>[1]
-/** By the letter in a mark. */
 const ENCODINGS: Readonly<Record<string, Encoding>> = { u: 'base64url', v: 'base64url-unpadded' }
 
 /** Answers with entries, with the bytes of blobs in place; see answerChunks. */
@@ -30,7 +29,6 @@ export async function answerEntries(
   return sendEntries(reply, chunks, urls)
 }
 
-/** The same for chunks whose memory is already reserved. */
 export function sendEntries(
   reply: FastifyReply,
   chunks: AsyncIterable<string>,

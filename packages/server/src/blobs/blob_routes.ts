@@ -104,7 +104,6 @@ const BYTES = {
 
 const ownRoutes = (parts: BlobParts) =>
   allOf(
-    // A scope of its own, in which a body is bytes, whatever its type is called.
     (app) =>
       app.register(async (scope: AppServer) => {
         scope.removeAllContentTypeParsers()

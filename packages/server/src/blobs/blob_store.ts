@@ -42,7 +42,6 @@ export interface StoredBlob {
   known: boolean
 }
 
-/** The bytes of a blob that the project has, which is now kept as if it were new; undefined if there is none. */
 export async function touchBlob(
   { database, project_id }: Tenant,
   sha256: string,
@@ -154,7 +153,6 @@ async function* checked(
   yield last
 }
 
-/** A blob that an entry of a session refers to, or a file of a skill. @throws AnnalsError blob_not_found */
 export async function findBlobOf(
   database: Queryable,
   { project_id, owner_id, sha256 }: Asset,
@@ -178,7 +176,6 @@ export function blobOf({ id, sha256, bytes, in_object_store }: Row): Blob {
   return { id: id!, sha256: sha256!, bytes: Number(bytes), in_object_store: in_object_store === 't' }
 }
 
-/** @throws AnnalsError blob_not_found */
 export async function findBlob(tenant: Tenant, sha256: string): Promise<Blob> {
   const blob = (await findBlobs(tenant, [sha256])).get(sha256)
   if (!blob) throw notFound('blob')

@@ -1,13 +1,8 @@
 -- Deletes blobs that nothing has referred to for a day, and uploads that did not end. What is referred to after all is
 -- not looked at again. An append that refers to one at the same moment holds it locked, and it is passed over. Answer:
 -- how many were looked at.
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_blobs_max int
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_blobs_max int) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   old uuid[];

@@ -30,14 +30,12 @@ export async function collectBlobs(database: Queryable, signal: AbortSignal): Pr
   }
 }
 
-/** Deletes references of owners that are being erased, and with each the blob that nothing else refers to. */
 export const releaseSome: Dependents['eraseSome'] = async ({ database, project_id }, owner_ids) => {
   const answer = await call(database, RELEASE_BLOBS, project_id, owner_ids, RELEASED_AT_ONCE_MAX)
   const [released, blobs] = answer!.split(',').map(Number)
   return { counts: { blobs: blobs! }, has_all: released! < RELEASED_AT_ONCE_MAX }
 }
 
-/** Deletes some blobs of a project that is being erased, and their chunks. */
 export async function eraseSomeBlobs({ database, project_id }: Tenant, ids: string[]): Promise<ErasedStep> {
   const rows = await database.query(ERASE_BLOBS, [project_id, ids, DELETED_BYTES_MAX])
   const objects = rows.filter((row) => row.in_object_store === 't').map((row) => row.id!)
@@ -50,7 +48,6 @@ const AT_ONCE = 8
 /** Objects that an erasure waits for; the rest is left to housekeeping. */
 const WAITED_FOR_MAX = 200
 
-/** Where the bytes of a blob are in the object store. */
 export function keyOf(project_id: string, blob_id: string): string {
   return `${project_id}/${blob_id}`
 }
@@ -105,7 +102,6 @@ async function areKept(database: Queryable, project_id: string): Promise<boolean
   return row!.kept === 't'
 }
 
-/** @throws AnnalsError unavailable */
 export function objectsOf({ objects }: Queryable) {
   if (objects) return objects
   const sentence = 'The bytes are in an object store that this node does not know. Set ANNALS_S3_BUCKET.'

@@ -1,11 +1,6 @@
 
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_id uuid
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_id uuid) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   is_object boolean;

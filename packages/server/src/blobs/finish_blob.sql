@@ -1,16 +1,9 @@
 -- Adds the last chunk of an upload and makes it a blob. Answer: `stored`, or `known` where the project has the blob by
 -- now; the upload is then deleted. Null: the upload took so long that it was given up.
 CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_id uuid,
-  p_n int,
-  p_data bytea,
-  p_sha256 text,
-  p_bytes bigint
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+  p_project uuid, p_id uuid, p_n int, p_data bytea, p_sha256 text, p_bytes bigint
+) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   is_object boolean;

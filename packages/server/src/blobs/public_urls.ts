@@ -2,16 +2,13 @@ import type { FastifyRequest } from 'fastify'
 import type { Config } from '../configuration/config.js'
 import type { Asset, AssetUrls } from './asset_urls.js'
 
-/** Dependencies of signed URLs. */
 export interface PublicUrlMaker {
   config: Pick<Config, 'behind_tls'>
   assets: Pick<AssetUrls, 'sign'>
 }
 
-/** Where signed URLs lead. */
 export const ASSETS_PATH = '/assets'
 
-/** Memory that the hash of a blob takes. */
 const HASH_BYTES = 256
 const AT_ONCE = 1_000
 
@@ -28,7 +25,6 @@ export async function publicUrl(
   return { url: `${origin}${ASSETS_PATH}/${token}`, expire_at }
 }
 
-/** A signed URL for each blob that an answer shows. */
 export class PublicUrls {
   private readonly shown = new Set<string>()
 
@@ -40,7 +36,6 @@ export class PublicUrls {
     private readonly beside_bytes: number,
   ) {}
 
-  /** Notes a blob. @throws AnnalsError overloaded */
   async show(sha256: string): Promise<void> {
     this.shown.add(sha256)
     if (this.shown.size % AT_ONCE > 0) return

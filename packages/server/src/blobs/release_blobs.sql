@@ -1,13 +1,7 @@
 -- Deletes references of some owners, and in the same transaction the blobs that nothing else refers to. Answer: how many
 -- references and how many blobs, separated by a comma.
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_owners uuid[],
-  p_references_max int
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_owners uuid[], p_references_max int) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   hashes text[];

@@ -44,7 +44,6 @@ export function objectStoreOf(config: Config): ObjectStore | undefined {
   return new S3Store(config, config.s3_bucket)
 }
 
-/** A bucket of Amazon S3, or of a service with its interface. */
 class S3Store implements ObjectStore {
   private connected: ReturnType<typeof connect> | undefined
   private readonly connections = new FairSemaphore({
@@ -239,7 +238,6 @@ async function* steadily(body: Readable): AsyncGenerator<Buffer> {
   }
 }
 
-/** The project that an object belongs to: see keyOf. */
 function ownerOf(key: string): string {
   return key.split('/', 1)[0]!
 }

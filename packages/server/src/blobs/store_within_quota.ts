@@ -2,7 +2,6 @@ import type { FastifyRequest } from 'fastify'
 import type { UsageDirectory } from '../projects/usage.js'
 import { type Source, type StoredBlob, storeBlob } from './blob_store.js'
 
-/** Stores a blob of up to so many bytes if there is room for them. @throws AnnalsError quota_exceeded, and as storeBlob */
 export async function storeBlobWithinQuota(
   usage: UsageDirectory,
   request: FastifyRequest,

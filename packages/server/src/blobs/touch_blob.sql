@@ -1,11 +1,6 @@
 -- A blob that is sent again is kept as if it were new. Answer: its bytes; null if there is none.
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_sha256 text
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_sha256 text) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   found_bytes bigint;

@@ -2,8 +2,6 @@ import { timestampText } from '../lists/resource_json.js'
 import { planned, prepared, type Statement } from '../postgres/statement.js'
 import { storedInsert } from '../postgres/stored_function.js'
 
-/** Switching consumers on for projects, and looking their sessions through. */
-
 /** Switching on, in one transaction: the table that all machines have first. Parameters of each: $1 project, $2 consumer. */
 export const SWITCH_ON = {
   /** Locks the project even where nothing changes: whoever is taking the consumer apart is done first, or waits. */

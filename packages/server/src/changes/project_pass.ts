@@ -6,7 +6,6 @@ import { planned, prepared, type Statement } from '../postgres/statement.js'
 const POLL_MS = 10_000
 const LEASE_S = 60
 
-/** Up to where all is done. */
 export interface PassPlace {
   session_id: string
   seq: number
@@ -74,7 +73,6 @@ WHERE r.project_id = $1 AND r.leased_until <= now() RETURNING r.session_id, r.se
   }
 }
 
-/** Does what follows a place. Returns up to where, with the values of `counts`; undefined if nothing is left. */
 export type PassPiece = (
   project_id: string,
   place: PassPlace,

@@ -12,12 +12,10 @@ const HEALTHY_MS = 60_000
 
 export interface WorkersOptions {
   count: number
-  /** Arguments of a worker's command line, after the program. */
   args: string[]
   env: Record<string, string>
   /** How long a worker may take to stop before it is killed, in ms. */
   stop_ms_max: number
-  /** Reports to the operator what happens to workers. */
   say: (sentence: string) => void
 }
 

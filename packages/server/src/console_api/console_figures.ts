@@ -22,7 +22,6 @@ export async function readIdentifiers(
 
 const USERS_AT_ONCE = 5
 
-/** How many sessions users have, how they ended, and when they last grew, as JSON texts. Unknown ids are left out. */
 export async function countSessionsOfUsers(
   { database, project_id }: Tenant,
   user_ids: string[],
@@ -37,7 +36,6 @@ export async function countSessionsOfUsers(
   return counted
 }
 
-/** The newest sessions counted by creation time, as JSON text. */
 export async function countOverTime(
   database: Queryable,
   filter: Omit<CountedSessions, 'user_id'> & { user?: string | undefined },
@@ -66,7 +64,6 @@ interface SessionFigures {
   is_whole: boolean
 }
 
-/** Figures of sessions. Unknown ids are left out. */
 export async function readFigures(
   { database, project_id }: Tenant,
   session_ids: readonly string[],
@@ -88,7 +85,6 @@ export async function readFigures(
   }))
 }
 
-/** Sessions that are shown, and those that are counted. */
 const SHOWN_MAX = 50
 const COUNTED_MAX = 500
 const LEVELS_MAX = 20

@@ -6,7 +6,6 @@ import { timestampText } from '../lists/resource_json.js'
 import { prepared } from '../postgres/statement.js'
 import { CALLS_CONSUMER } from '../tools/tool_queries.js'
 
-/** Most sessions that the chart counts: this limits its cost, whatever the filter. */
 const SESSIONS_COUNTED_MAX = 20_000
 
 export const NAME_USERS = prepared(
@@ -40,7 +39,6 @@ WHERE u.project_id = $1 AND u.id = ANY ($2::uuid[]) GROUP BY u.id`,
 const WIDTHS = [1, 5, 15, 60, 300, 900, 3_600, 10_800, 43_200, 86_400, 604_800, 2_592_000, 31_536_000]
 const COLUMNS_MAX = 72
 
-/** Distinct values that are counted apart; the others are counted together. */
 const VALUES_MAX = 20
 
 /** Which sessions the chart counts. Times in RFC 3339; `by` is the path of a member of configs. */
@@ -192,7 +190,6 @@ WHERE t.project_id = $1 AND t.session_id = ANY ($2::uuid[])`,
 
 /** Sessions above one that are looked for: its parent or what it was copied from, and so on. */
 const ABOVE_MAX = 20
-/** Sessions below one that are looked at. */
 const BELOW_MAX = 500
 /** Larger configs are left out. */
 const CONFIGS_BYTES_MAX = 8_192

@@ -160,7 +160,6 @@ const StartQuery = Strict({ ...RangeQuery, time_desc: Type.Boolean(), at: Time }
 const ReadsQuery = Strict({ ...optional({ session_id: Type.String({ format: 'uuid' }) }), ...pageQuery() })
 
 const NIL_ID = '00000000-0000-0000-0000-000000000000'
-/** Users whose figures are read at once. */
 const FIGURES_BYTES = 2 * 1024 * 1024
 const FIGURES_MAX = 50
 const USERS_MAX = 25

@@ -44,7 +44,6 @@ export async function createLoginCode(
   return code
 }
 
-/** Exchanges a code and the verifier of its challenge for a personal token, as JSON. @throws AnnalsError unauthorized */
 export async function takeLoginCode(
   database: Kits['database'],
   { body, address }: Pick<FastifyRequest, 'address'> & { body: Static<typeof LoginBody> },
@@ -68,7 +67,6 @@ export async function takeLoginCode(
 
 const escaped = (text: string) => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
 
-/** Shows somebody the codes, by project. */
 export function loginPage(email: string, codes: Array<[project: string, code: string]>): string {
   const rows = codes.map(([project, code]) => `<dt>${escaped(project)}</dt><dd><code>${code}</code></dd>`)
   return `<!doctype html>

@@ -2,7 +2,6 @@ import type { Module } from '../module.js'
 import { PEOPLE_MODULE } from '../people/module.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
 
-/** The console: its page, how a browser signs in, and the data that only it shows. */
 export const CONSOLE_MODULE: Module = {
   name: 'console',
   tables: [],

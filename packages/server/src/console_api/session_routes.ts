@@ -36,7 +36,6 @@ export interface SignInParts {
   tokens: TokenDirectory
   /** If there is an admin token. */
   adminSessions: AdminSessions | undefined
-  /** At which people sign in, if one is configured. */
   issuer: Issuer | undefined
   database: SharedDatabase
 }

@@ -28,7 +28,6 @@ const STATUS_TEXT: Record<number, string> = {
   503: 'The database is unavailable or the service is overloaded; nothing was stored.',
 }
 
-/** Errors that every operation may return. */
 const ALWAYS: ErrorName[] = [
   'invalid_request',
   'unauthorized',

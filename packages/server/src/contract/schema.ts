@@ -13,14 +13,12 @@ export const JsonObject = (description: string, example: object) =>
 
 export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()])
 
-/** A whole number, of at least 0. */
 export const Count = (description: string) => Type.Integer({ minimum: 0, description })
 
 /** A whole number within bounds; `value`: what holds where it is absent. */
 export const Between = (minimum: number, maximum: number, description: string, value?: number) =>
   Type.Integer({ minimum, maximum, ...(value !== undefined && { default: value }), description })
 
-/** One of some texts. */
 export const OneOf = <Value extends string>(values: readonly Value[], description: string) =>
   Type.Unsafe<Value>(
     Type.Union(
@@ -29,7 +27,6 @@ export const OneOf = <Value extends string>(values: readonly Value[], descriptio
     ),
   )
 
-/** Members of an object that may be absent. */
 export function optional<P extends Record<string, TSchema>>(members: P) {
   const entries = Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)])
   return Object.fromEntries(entries) as { [Name in keyof P]: ReturnType<typeof Type.Optional<P[Name]>> }

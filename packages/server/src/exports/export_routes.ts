@@ -55,7 +55,6 @@ function documented(responses: Record<string, unknown>): Record<string, unknown>
   return { ...responses, 200: { ...success, content } }
 }
 
-/** The user's identifier, where the token may know of users. */
 async function userOf(request: FastifyRequest, session: string): Promise<string | undefined> {
   const reach = request.grant!.narrow?.reach
   const { user_id } = JSON.parse(session) as { user_id: string | null }
@@ -64,7 +63,6 @@ async function userOf(request: FastifyRequest, session: string): Promise<string 
   return row?.identifier ?? undefined
 }
 
-/** The items of the log, in pieces. */
 async function* itemsOf({ request, raw }: FastifyReply): AsyncGenerator<string[]> {
   const { database, project_id, params } = request
   const { session_id } = params as { session_id: string }

@@ -1,6 +1,5 @@
 import type { Module } from '../module.js'
 
-/** Sessions in the formats of other tools. It has no tables of its own. */
 export const EXPORTS_MODULE: Module = {
   name: 'exports',
   tables: [],

@@ -5,7 +5,6 @@ import { AnnalsError } from '../errors.js'
 
 /** A queue by owner: owners take turns, and each owner's items keep their order. */
 export class FairQueue<T> {
-  /** In order of turns. */
   private readonly waiting = new Map<unknown, T[]>()
   size = 0
 
@@ -105,7 +104,6 @@ const WAITING_MAX = 10_000
  * Room to wait is shared by the same rule.
  */
 export class FairSemaphore {
-  /** Number of waits, and of refusals, including those for lack of room to wait. */
   readonly counts = { waits: 0, refusals: 0 }
   private free: number
   private readonly held = new Map<string, number>()

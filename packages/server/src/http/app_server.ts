@@ -18,14 +18,12 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The caller's project: every query of the request is bound to it. */
     project_id: string
-    /** The database, with the project's share of the connections. */
     readonly database: Database
     /** Whether the caller may still read what was asked for: long answers ask for it. */
     isStillAuthorized?(): Promise<boolean>
   }
 }
 
-/** The HTTP application, with the types of its schemas. */
 export type AppServer = FastifyInstance<
   RawServerDefault,
   RawRequestDefaultExpression,

@@ -9,11 +9,9 @@ import { type BodyParts, type TakeBody, takeBody } from './request/read_body.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The answer's schema, which only the description needs. */
     documented?: () => Record<string, unknown>
     /** Its body is checked and taken, on the second thread if it is large. */
     takes_body?: boolean
-    /** The scope that a key or a token needs. */
     scope?: OperationScope
     /** See OperationParts. */
     reach?: Reach | undefined
@@ -58,15 +56,12 @@ interface OperationParts<
    * answers them as it answers keys. By default, they must reach what the path names first, and otherwise find nothing.
    */
   reach?: Reach
-  /** How its body is checked, and what is taken from it. */
   body?: Body
   /** By default what the service takes. */
   body_bytes_max?: number
   querystring?: Query
   headers?: Headers
-  /** Description of a success. */
   returns: string
-  /** Schema of a success's data; by default none. */
   data?: TSchema
   /** Beside those that follow from what it takes: `<what the first id in the path names>_not_found`, `invalid_cursor`. */
   errors?: ErrorName[]
@@ -80,7 +75,6 @@ interface OperationParts<
   handle?: Handle<C, Body, Query, Headers, Promise<unknown>>
 }
 
-/** `body`: what is taken from it. */
 type Handle<C extends Call, Body, Query extends TSchema, Headers extends TSchema, Answer> = (
   request: RequestOf<C, Query, Headers>,
   reply: FastifyReply,
@@ -104,7 +98,6 @@ type Handler<C extends Call, Query extends TSchema, Headers extends TSchema> = (
   reply: FastifyReply,
 ) => Promise<unknown>
 
-/** Adds operations to an application. */
 export type Operation = (app: AppServer) => void
 
 /** Describes operations that the API's description lists under a tag, with what else is the same of all of them. */

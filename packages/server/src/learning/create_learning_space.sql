@@ -2,17 +2,9 @@
 -- null, `p_new_user` an id for a new user, `p_key` may be null. Answer: the space as JSON; null: see
 -- FIND_OR_CREATE_OWNER.
 CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_id uuid,
-  p_user text,
-  p_new_user uuid,
-  p_body jsonb,
-  p_key text,
-  p_request_hash text
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+  p_project uuid, p_id uuid, p_user text, p_new_user uuid, p_body jsonb, p_key text, p_request_hash text
+) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   owner uuid;

@@ -18,7 +18,6 @@ const takeSpace: TakeBody<CreateLearningSpaceBody, { user: string | null | undef
   return { user }
 }
 
-/** Of the fields beside a skill's file, as JSON. */
 export const takeSkill: TakeBody<SkillFields, { user: string | undefined; meta: string }> = (
   { user, meta },
   text,
@@ -27,7 +26,6 @@ export const takeSkill: TakeBody<SkillFields, { user: string | undefined; meta: 
   return { user: user ?? undefined, meta: meta ? memberTexts(text).get('meta')! : '{}' }
 }
 
-/** By operation: how its body is checked, and what is taken from it. */
 export const LEARNING_BODIES = {
   createLearningSpace: [CreateLearningSpaceBody, takeSpace],
   mergeLearningSpaceMeta: [PatchLearningSpaceBody, checkMeta],

@@ -22,7 +22,6 @@ function lostSession(kind: string) {
 const COUNTED_SUPPORT = `(SELECT count(DISTINCT c.session_id) FROM statement_cites c
       WHERE c.project_id = $1 AND c.statement_id = t.id AND c.polarity = '+')`
 
-/** What learning spaces learn, and from where; each after what it refers to. */
 export const LEARNING_TABLES: readonly Table[] = [
   {
     ...OF_SPACE,

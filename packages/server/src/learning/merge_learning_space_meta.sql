@@ -1,14 +1,7 @@
 -- Merges into the meta of a space, unless the result exceeds `p_bytes_max`. Answer: the merged space as JSON, empty if
 -- it is too large; null if there is no such space.
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_id uuid,
-  p_body jsonb,
-  p_bytes_max int
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_id uuid, p_body jsonb, p_bytes_max int) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   before record;

@@ -14,15 +14,12 @@ export interface Background {
 }
 
 export interface LoopOptions<Task extends object> extends Pick<Background, 'signal' | 'logger'> {
-  /** The line of the log with what failed. */
   failure: string
-  /** Does what there is to do, or plans it. */
   poll: () => Promise<unknown>
   /** Between two polls, on average: this spreads nodes over time, even those that were started together. */
   poll_ms: number
   /** The wait for the first poll; by default as for any other. */
   first_ms?: number
-  /** Carries out what was planned. */
   run?: (task: Task) => Promise<unknown>
   /** Planned tasks that run at once. */
   running_max?: number
@@ -62,12 +59,10 @@ export class Loop<Task extends object = never> {
     if (at < this.next) this.wakeAt(at)
   }
 
-  /** Waiting or running. */
   get tasks(): ReadonlyMap<string, Task> {
     return new Map([...this.waiting, ...this.running].map(([key, { task }]) => [key, task]))
   }
 
-  /** Begins no other task; resolves when those that run have ended. */
   async stop(): Promise<void> {
     this.stopped = true
     clearTimeout(this.timer)

@@ -2,7 +2,6 @@ import { type HandledTable, isHandled, isOwner, type Table, type TableOwner } fr
 
 /** The tables of all modules, each after those that it refers to. */
 export interface TableRegistry {
-  /** Those that say all of themselves. */
   readonly tables: readonly Table[]
   /** The same, and those that other tables' code handles. */
   readonly all_tables: readonly (Table | HandledTable)[]

@@ -29,7 +29,6 @@ export async function mendAfterClock(
 
 interface Waiting {
   readonly name: string
-  /** What its statements are named after. */
   readonly id: string
   readonly waits: Waits
 }

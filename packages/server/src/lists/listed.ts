@@ -11,7 +11,6 @@ export interface Listed {
   id: string
 }
 
-/** The values that a list carries of its rows, by column. */
 type Values = Record<string, Array<string | null>>
 
 /**
@@ -46,7 +45,6 @@ export function idText(id: string | null | undefined): string {
   return id ? `"${id}"` : 'null'
 }
 
-/** A list of resources that PostgreSQL writes as JSON, with an SQL expression. */
 export function writtenInSql(json: string): Listing {
   return {
     columns: { ...PLACE, json: { sql: json, as: 'token', is_bounded: true } },
@@ -60,7 +58,6 @@ const LARGE_ROWS_AT_ONCE = 8
 /** Memory that reading rows at once takes: a column as received, as text, as rows, and as the resources. */
 export const PIECE_READ_BYTES = 4 * TEXT_BYTES_MAX
 
-/** What reads a list; `memory` reserves more where its rows are large. */
 export interface ListReader extends Tenant {
   memory?: { hold(bytes: number): Promise<void> }
 }
@@ -117,7 +114,6 @@ export async function* pagesOf(
   }
 }
 
-/** Where a page of a list ordered by (created_at, id) begins, how long it is, and its direction. */
 export interface ListPosition {
   time_desc: boolean
   limit: number
@@ -211,7 +207,6 @@ export interface ListFilter {
   user?: string | undefined
   /** A JSON object as text, not empty: only rows whose document contains it. */
   document?: string | undefined
-  /** The id of a row: only its children; or `none`: only rows without a parent. */
   parent?: string | undefined
 }
 
@@ -223,15 +218,12 @@ export interface FilteredList {
   order?: { name: string; page(filter: ListFilter, position: ListPosition): ListStatement }
 }
 
-/** A listed row belongs to the user with the identifier in $5; to none, if there is none. */
 const OF_USER = 't.user_id = (SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $5::text)'
 
-/** Which parent a filter asks for. */
 export function parentFilterOf({ parent }: ListFilter): ParentFilter | undefined {
   return parent === undefined || parent === 'none' ? parent : 'given'
 }
 
-/** A page of a list, one row more than `limit` if there are more. */
 export function filteredList(
   { list, listing, order }: FilteredList,
   filter: ListFilter,

@@ -4,12 +4,10 @@
  * are those of the contract and the columns.
  */
 
-/** RFC 3339 in UTC with microseconds. */
 export function timestampText(expression: string): string {
   return `to_char(${expression} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 }
 
-/** A day such as 2026-11-21. */
 export function dayText(expression: string): string {
   return `to_char(${expression}, 'YYYY-MM-DD')`
 }

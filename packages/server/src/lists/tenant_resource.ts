@@ -7,7 +7,6 @@ import { BEFORE_ALL, type Listed, pagesOf } from './listed.js'
 
 type Resource = Parameters<typeof notFound>[0]
 
-/** Runs work of a project in one transaction. */
 export function within<T>(
   { database, project_id }: Tenant<Database>,
   work: (tenant: Tenant) => Promise<T>,

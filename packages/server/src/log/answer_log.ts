@@ -32,14 +32,12 @@ export function readPageRange(
   return { range, seen: position.seq < after_seq ? { seq: after_seq } : position }
 }
 
-/** The log of the session that the path names, which is read as long as the caller waits for it. */
 export function logOfPath(reply: FastifyReply, seen?: LogPosition): LogReader {
   const { database, project_id, params } = reply.request
   const { session_id } = params as { session_id: string }
   return new LogReader(database, { project_id, session_id }, seen, () => !reply.raw.destroyed)
 }
 
-/** Answers with a page of the log that the path names, in order of seq. */
 export function answerLogPage(
   reply: FastifyReply,
   view: 'event' | 'item',
@@ -53,7 +51,6 @@ export function answerLogPage(
   return answerEntriesPage(reply, entries, limit, (last) => cursors.write(writePosition(last)))
 }
 
-/** Answers with a page of entries: see entriesPage. */
 export function answerEntriesPage(
   reply: FastifyReply,
   ...page: Parameters<typeof entriesPage>

@@ -57,12 +57,10 @@ export function refuseReservedType(type: string, place: string): void {
     throw invalidRequest(`${place}/type must not be ${type}: ${operation} and appends this event.`)
 }
 
-/** What is stored for an event: see TakeBody. */
 export function takeEvent(body: AddEventBody, text: string, bytes: number): AppendedEntry {
   return eventEntry(body, memberTexts(text).get('data')!, bytes, undefined, '')
 }
 
-/** What is stored for a message, and its parts as they are answered. */
 export const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts: string }> = (
   { blob: parsed, format = 'openai', meta, key = null, occurred_at },
   text,
@@ -79,7 +77,6 @@ export const takeMessage: TakeBody<AddMessageBody, { entry: AppendedEntry; parts
   return { entry, parts: partsJson(message.parts, blob, message.references !== undefined) }
 }
 
-/** What is asked to be retracted, and what is stored in its place. */
 export function takeRetraction(
   { entries, ...which }: RetractEntriesBody,
   text: string,
@@ -94,7 +91,6 @@ export function takeRetraction(
   return { ...which, entries: entries ? takeEntries({ entries }, text, bytes, factsOf) : [] }
 }
 
-/** What is asked to be compacted, and the summary: see compactionEvent. */
 export function takeCompaction(
   { summary, ...asked }: CompactSessionBody,
   text: string,
@@ -202,7 +198,6 @@ export function takeEntries(
   return entriesAt(entries, text, 0, '', bytesOf(text, all_bytes, entries.length), factsOf)
 }
 
-/** What a batch stores: its entries, and before them the inputs that it applies. */
 export const takeBatch: TakeBody<
   AppendEntriesBody,
   { entries: AppendedEntry[]; apply: string[] | undefined }
@@ -276,7 +271,6 @@ function bytesOf(text: string, all_bytes: number, entries: number): LengthOf {
   return ({ from, to }) => (isOneByteEach ? to - from : Buffer.byteLength(text.slice(from, to))) + spread
 }
 
-/** The entries of the object that begins at `from`; `outer` is its place in the body. */
 function entriesAt(
   entries: NonNullable<AppendEntriesBody['entries']>,
   text: string,
@@ -323,7 +317,6 @@ export function takeEntry(
 
 type BatchEntry = NonNullable<AppendEntriesBody['entries']>[number]
 
-/** By operation: how its body is checked, and what is taken from it. */
 export const LOG_BODIES = {
   addEvent: [AddEventBody, takeEvent],
   addMessage: [AddMessageBody, takeMessage],
@@ -334,7 +327,6 @@ export const LOG_BODIES = {
   mergeMessageMeta: [PatchMetaBody, checkMeta],
 } as const
 
-/** What is stored and answered with a message, in addition to its blob. */
 export interface MessageEntry {
   role: 'user' | 'assistant'
   parts: Part[]
@@ -388,7 +380,6 @@ export function partsJson(parts: Part[], text: string, mayRefer = mayReferToBlob
   return writeJson(showReferences(parts, references))
 }
 
-/** The same for a stored message. */
 export function storedPartsJson(format: MessageFormat, text: string, id: string): string {
   return partsJson(readMessage(format, parseStored(format, text), { id }).parts, text)
 }

@@ -16,7 +16,6 @@ import { blobMissing, requireBlobs } from './append/blob_places.js'
 import type { Feed } from './follow/feed.js'
 import type { Heartbeat } from './follow/heartbeat.js'
 
-/** What the operations on a log work with. */
 export interface LogParts extends AppendParts {
   config: BodyReader['config']
   thread: WorkThread
@@ -177,10 +176,6 @@ declare module 'fastify' {
   }
 }
 
-/**
- * Whether a request appends to the log of a project whose backlog is too long, seen from its headers alone. Which paths
- * append is known from the routes, by the last part of each.
- */
 export function lateAppends(app: AppServer, appender: Pick<Appender, 'isBehind' | 'waitingRequests'>) {
   const endings = new Set<string>()
   app.addHook('onRoute', ({ url, config }) => {
@@ -193,14 +188,12 @@ export function lateAppends(app: AppServer, appender: Pick<Appender, 'isBehind' 
   }
 }
 
-/** The last part of a path, without its query. */
 function lastPart(url: string): string {
   const query = url.indexOf('?')
   const end = query === -1 ? url.length : query
   return url.slice(url.lastIndexOf('/', end - 1) + 1, end)
 }
 
-/** The fence in the headers of a request, which the contract has checked. */
 export function fenceOf({ headers }: { headers: Record<string, unknown> }): number | undefined {
   const fence = headers['annals-fence']
   return fence === undefined ? undefined : Number(fence)

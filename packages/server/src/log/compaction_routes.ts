@@ -16,7 +16,6 @@ import { contextMessages } from './render/page_renderer.js'
 /** Plans in a row that a retraction or another compaction may overtake. */
 const ATTEMPTS_MAX = 10
 
-/** What stands for entries, from a request. */
 export interface Summary {
   /** The members of the event's data that the request says, as JSON text; at least one. */
   members: string

@@ -82,7 +82,6 @@ function rulesOf(query: ContextQuery): ContextRules {
   }
 }
 
-/** What a pin says: the cut, and what was sent with it. */
 interface Pin {
   cut?: PinnedCut
   seen: LogPosition

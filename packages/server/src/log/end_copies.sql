@@ -1,12 +1,7 @@
 -- Takes copies from their writers, with their keys. Which: those of some ids, or of some sources.
 -- Answer: the ids of the copies, separated by commas, or null.
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  {ids} uuid[]
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, {ids} uuid[]) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   ended uuid[] := '{}';

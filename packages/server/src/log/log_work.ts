@@ -32,7 +32,6 @@ export const LOG_WORK = {
     renderers.delete(conversation)
   },
 
-  /** The tokens of stored messages, by what is known of the blobs in them. */
   storedTokens(
     messages: Array<{ format: MessageFormat; data: string }>,
     facts: Array<[sha256: string, facts: MediaFacts]>,
@@ -41,7 +40,6 @@ export const LOG_WORK = {
     return messages.map(({ format, data }) => storedTokens(format, data, (sha256) => known.get(sha256)))
   },
 
-  /** The next messages of a list that is made fit to be sent. */
   addToList(list: number, format: MessageFormat, options: FitOptions, messages: FitMessage[]): void {
     let fit = lists.get(list)
     if (!fit) {
@@ -63,7 +61,6 @@ export const LOG_WORK = {
     return messages.map(contextMessage)
   },
 
-  /** A message that is stored in parts, and its tokens. */
   joinedMessage(format: MessageFormat, parts: string[]): { blob: string; tokens: number } | undefined {
     const blob = joinedMessage(format, parts)
     return blob === undefined ? undefined : { blob, tokens: storedTokens(format, blob, () => undefined) }

@@ -208,7 +208,6 @@ const Most = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const ToolNames = Type.Array(Type.String({ maxLength: 256 }), { maxItems: 1_000 })
 const WHICH = { keep_tools: Type.Optional(ToolNames), gt_token: Type.Optional(Most) }
 
-/** What `edit_strategies` takes, as JSON. */
 export const EditStrategies = Type.Array(
   Type.Union(
     [

@@ -84,7 +84,6 @@ function retractionEvent(): AppendedEntry {
   }
 }
 
-/** What the answer has before and after the retracted entries. */
 function aroundItems({ json }: AppendAnswer, appended: AppendAnswer[]): [begin: string, end: string] {
   const end = appended.length === 0 ? ']}' : `],"appended":[${appended.map(({ json }) => json).join(',')}]}`
   return [`{"retraction":${json},"items":[`, end]
@@ -100,7 +99,6 @@ async function* readItems(log: LogReader, { json }: AppendAnswer): AsyncGenerato
   }
 }
 
-/** What a caller asks to retract: one of the first three, and with `last` what kind or type. */
 export interface AskedRetraction {
   ids?: string[]
   after_seq?: number

@@ -172,7 +172,6 @@ async function withInputs(request: FastifyRequest, asked: readonly SessionAppend
   return { appends, only_known }
 }
 
-/** @throws AnnalsError invalid_request */
 function readIds(query: TimelineQuery, text: string): string[] {
   const other = Object.keys(query).find((name) => name !== 'ids')
   if (other !== undefined)

@@ -90,7 +90,6 @@ export function fetchFrom(app: AppServer, request: FastifyRequest): typeof fetch
   }
 }
 
-/** The whole of an answer, or why it cannot be had. */
 async function readWithin(request: FastifyRequest, stream: Readable): Promise<string | AnnalsError> {
   const chunks: Buffer[] = []
   let received = 0

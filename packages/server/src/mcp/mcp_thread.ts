@@ -9,7 +9,6 @@ const HERE = 'http://annals.invalid'
 
 const answer = mcpOverHttp(VERSION, workerData as string[])
 
-/** The thread itself: answers requests of the Model Context Protocol, many at once, and has the service make its calls. */
 serveWork(
   (call): McpWork => ({
     answer: async ({ headers, body, token, may_write }) => {

@@ -1,6 +1,5 @@
 import type { Module } from '../module.js'
 
-/** The Model Context Protocol, over the operations of the other modules. */
 export const MCP_MODULE: Module = {
   name: 'mcp',
   tables: [],

@@ -44,7 +44,6 @@ export class RequestSeconds {
     return histogram
   }
 
-  /** Called by the registry: the values of all. */
   async get() {
     const values = []
     for (const [route, ofRoute] of this.series)
@@ -127,7 +126,6 @@ export class Metrics {
     }).set({ version: VERSION, node: process.versions.node }, 1)
   }
 
-  /** The queue of appends, and who follows logs. */
   watchLog(
     appends: { load(): { requests: number; bytes: number; flushes: number } },
     tails: { load(): { subscriptions: number } },

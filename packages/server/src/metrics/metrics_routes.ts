@@ -15,7 +15,6 @@ export interface Siblings {
   metricsOfAll(): Promise<string | undefined>
 }
 
-/** Counts errors, and serves /metrics. */
 export function metricsRoutes(
   app: AppServer,
   { metrics, worker }: { metrics: Metrics; worker?: Siblings | undefined },

@@ -1,155 +1,30 @@
+import { createHash } from 'node:crypto'
 import { isRefusal, readStorable, writeJson } from '@annals/messages/json'
-import {
-  type Attributes,
-  type Conversation,
-  type LogRecord,
-  type Meaning,
-  meaningOf,
-  membersOf,
-  openAiMessage,
-  type Said,
-  type Span,
-  textIn,
-} from '@annals/otel'
+import { type Attributes, type Naming, openAiMessage, type Said, textIn } from '@annals/otel'
 import type { AppendedEntry } from '../log/append/append_request.js'
 import { messageEntry } from '../log/append_bodies.js'
 
-export const SPAN_TYPE = 'otel.span'
-export const LOG_TYPE = 'otel.log'
 export const MESSAGE_TYPE = 'otel.message'
 /** Says that what follows does not continue what was said before. */
 export const CHANGED_TYPE = 'annals.context_changed'
 
-const SPAN_KINDS = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer']
-const STATUS_CODES = ['unset', 'ok', 'error']
-const NANOS = 1_000_000n
 /** What an entry has beside its data. */
 const ENVELOPE_BYTES = 100
 
-/** The messages that stand beside a span, and the attributes that are left out of it for that. */
-export interface Beside {
-  conversation: Conversation
-  /** The id of the last message that it knows of. */
-  last_id: string
+/** A UUIDv5: the same for the same name below the same UUID, wherever and whenever it is made. */
+function namedId(namespace: string, name: string): string {
+  const named = Buffer.concat([Buffer.from(namespace.replaceAll('-', ''), 'hex'), Buffer.from(name)])
+  const digest = createHash('sha1').update(named).digest()
+  digest[6] = (digest[6]! & 0x0f) | 0x50
+  digest[8] = (digest[8]! & 0x3f) | 0x80
+  const text = digest.toString('hex', 0, 16)
+  return text.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }
 
-/** Nanoseconds since 1970 as RFC 3339 in UTC with microseconds; null: unknown. */
-export function timeOf(nanos: bigint): string | null {
-  if (nanos <= 0n) return null
-  const time = new Date(Number(nanos / NANOS))
-  if (!(time.getUTCFullYear() <= 9_999)) return null
-  const micros = String((nanos / 1_000n) % 1_000_000n).padStart(6, '0')
-  return `${time.toISOString().slice(0, 19)}.${micros}Z`
-}
-
-/** What is stored of a span. */
-export function spanData(span: Span, meaning: Meaning, beside: Beside | undefined): Attributes {
-  const { name, kind, trace_id, span_id, parent_span_id, status, links, resource, scope, dropped } = span
-  const { start_time_unix_nano: start, end_time_unix_nano: end } = span
-  const used = new Set(beside?.conversation.used)
-  const error = errorOf(span)
-  return withoutNothing({
-    name,
-    ...meaningData(meaning, status.code === 2 || error !== undefined, error),
-    kind: SPAN_KINDS[kind] ?? String(kind),
-    trace_id,
-    span_id,
-    parent_span_id: parent_span_id || undefined,
-    started_at: timeOf(start) ?? undefined,
-    ended_at: timeOf(end) ?? undefined,
-    duration_ms: start > 0n && end >= start ? Number(end - start) / 1e6 : undefined,
-    status: withoutNothing({
-      code: STATUS_CODES[status.code] ?? String(status.code),
-      message: status.message || undefined,
-    }),
-    messages: beside && besideData(beside),
-    attributes: without(span.attributes, used),
-    events: used.has('events') ? undefined : some(span.events.map(eventData)),
-    links: some(links),
-    trace_state: span.trace_state || undefined,
-    dropped: dropped || undefined,
-    resource,
-    scope,
-  })
-}
-
-/** What is stored of a record of a log. */
-export function logData(record: LogRecord, beside: Beside | undefined): Attributes {
-  const { trace_id, span_id, severity_number, severity_text, body, attributes, resource, scope } = record
-  const all = { ...membersOf(body), ...attributes, 'event.name': nameOf(record) }
-  const is_failed =
-    attributes.success === 'false' || attributes.success === false || /error$/.test(nameOf(record))
-  return withoutNothing({
-    name: nameOf(record) || undefined,
-    ...meaningData(meaningOf('', all), is_failed, attributes.error),
-    trace_id: trace_id || undefined,
-    span_id: span_id || undefined,
-    severity: severity_text || severity_number || undefined,
-    duration_ms: numberIn(attributes.duration_ms),
-    messages: beside && besideData(beside),
-    body: beside ? undefined : (body ?? undefined),
-    attributes: without(attributes, new Set(beside?.conversation.used)),
-    resource,
-    scope,
-  })
-}
-
-/** Claude Code has numbers as texts. */
-function numberIn(value: unknown): number | undefined {
-  const number = typeof value === 'string' && value !== '' ? Number(value) : value
-  return typeof number === 'number' && number >= 0 && Number.isFinite(number) ? number : undefined
-}
-
-/** The name of what a record tells. */
-export function nameOf({ event_name, attributes }: Pick<LogRecord, 'event_name' | 'attributes'>): string {
-  return event_name || (typeof attributes['event.name'] === 'string' ? attributes['event.name'] : '')
-}
-
-function meaningData(meaning: Meaning, is_failed: boolean, error: unknown): Attributes {
-  const { operation, agent, model, provider, usage, tool } = meaning
-  return {
-    operation,
-    agent,
-    model,
-    provider,
-    usage: Object.keys(usage).length > 0 ? usage : undefined,
-    tool: tool && withoutNothing({ ...tool, is_error: is_failed || undefined }),
-    error: error ?? undefined,
-  }
-}
-
-/** What went wrong, as the status or an exception says. */
-function errorOf({ status, events, attributes }: Span): string | undefined {
-  const exception = events.find(({ name }) => name === 'exception')?.attributes
-  if (status.code !== 2 && !exception) return undefined
-  const said = [status.message, exception?.['exception.message'], attributes['error.type']]
-  const text = said.find((one) => typeof one === 'string' && one !== '') as string | undefined
-  // LangSmith has the stack in the message; it stands in the exception as well.
-  const stack = text?.indexOf('Traceback (most recent call last):') ?? -1
-  return stack > 0 ? text!.slice(0, stack) : text
-}
-
-function besideData({ conversation, last_id }: Beside): Attributes {
-  const { input, output, used } = conversation
-  return { input: input.length, output: output.length, last_id, left_out: used }
-}
-
-function eventData({ time_unix_nano, name, attributes }: Span['events'][number]): Attributes {
-  return withoutNothing({ name, at: timeOf(time_unix_nano) ?? undefined, attributes })
-}
-
-function some<One>(list: One[]): One[] | undefined {
-  return list.length > 0 ? list : undefined
-}
-
-function without(attributes: Attributes, names: ReadonlySet<string>): Attributes {
-  return names.size === 0
-    ? attributes
-    : Object.fromEntries(Object.entries(attributes).filter(([name]) => !names.has(name)))
-}
-
-function withoutNothing(members: Attributes): Attributes {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
+/** Names and digests for what is sorted out, which knows no cryptography. */
+export const NAMING: Naming = {
+  idOf: namedId,
+  digestOf: (text) => createHash('sha256').update(text).digest('hex'),
 }
 
 /** An event to be stored, or why it cannot be. */

@@ -1,19 +1,24 @@
 import { gunzipSync } from 'node:zlib'
-import { readLogRecords, readSpans, Unreadable } from '@annals/otel'
+import {
+  type Group,
+  type Link,
+  type Part,
+  readLogRecords,
+  readSpans,
+  recordsBySession,
+  spansBySession,
+  Unreadable,
+} from '@annals/otel'
 import type { AppendedEntry } from '../log/append/append_request.js'
-import { namedId } from './named_id.js'
 import type { AskedSession, KnownSession, Sent, StoreAnswers, StoreCall, Taken } from './otel_on_thread.js'
-import { type Group, type Link, type Part, recordsBySession, spansBySession } from './sorted_out.js'
-import { CHANGED_TYPE, eventEntry, saidEntry } from './stored_entries.js'
+import { CHANGED_TYPE, eventEntry, NAMING, saidEntry } from './stored_entries.js'
 
 type Store = <Call extends StoreCall>(call: Call) => Promise<StoreAnswers[Call['call']]>
 
 /** Entries and bytes of one append. */
 const APPEND_ENTRIES_MAX = 500
 const APPEND_BYTES_MAX = 512 * 1024
-/** Ids that are looked up at once. */
 const IDS_AT_ONCE = 2_500
-/** Sessions that are written to at once. */
 const SESSIONS_AT_ONCE = 4
 /** Somebody else may send the same at the same time. */
 const ATTEMPTS_MAX = 5
@@ -64,10 +69,10 @@ function decompressed(body: Uint8Array, bytes_max: number): Uint8Array {
 function sortOut({ signal, encoding, project_id }: Sent, body: Uint8Array) {
   if (signal === 'traces') {
     const { items, refused, reason } = readSpans(body, encoding)
-    return { groups: spansBySession(items, project_id), refused, reason }
+    return { groups: spansBySession(items, project_id, NAMING), refused, reason }
   }
   const { items, refused, reason } = readLogRecords(body, encoding)
-  const { groups, left } = recordsBySession(items, project_id)
+  const { groups, left } = recordsBySession(items, project_id, NAMING)
   return {
     groups,
     refused: refused + left,
@@ -75,7 +80,6 @@ function sortOut({ signal, encoding, project_id }: Sent, body: Uint8Array) {
   }
 }
 
-/** The ids of the entries that a session has. */
 interface Known {
   has_messages: boolean
   ids: Set<string>
@@ -142,7 +146,6 @@ function idsOf(links: Link[]): string[] {
   return links.map(({ id }) => id)
 }
 
-/** Stores what a session lacks. False: it failed. */
 async function storeGroup(
   group: Group,
   known: Known,
@@ -214,7 +217,7 @@ function* entriesOf(
   // All before the last one that is known was said as well, in whatever words it was stored.
   for (const link of chain.slice(0, from)) has.ids.add(link.id)
   if (isChanged) {
-    const changed_id = namedId(session_id, `changed ${chain[0]!.id}`)
+    const changed_id = NAMING.idOf(session_id, `changed ${chain[0]!.id}`)
     const said = { span: id, messages: chain.length }
     if (!has.ids.has(changed_id)) yield eventEntry(changed_id, CHANGED_TYPE, said, began_at, bytes_max)
   }

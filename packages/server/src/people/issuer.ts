@@ -22,7 +22,6 @@ export type IssuerConfig = Pick<
   | 'public_url'
 >
 
-/** Why somebody could not sign in. */
 export class SignInRefused extends Error {
   constructor(
     readonly reason: 'refused' | 'address' | 'no_project',
@@ -32,7 +31,6 @@ export class SignInRefused extends Error {
   }
 }
 
-/** Who the issuer says that somebody is. */
 export interface Identity {
   issuer: string
   subject: string
@@ -45,7 +43,6 @@ export interface Identity {
   refresh_token: string | undefined
 }
 
-/** What a sign-in that has begun must come back with. */
 interface Begun {
   state: string
   nonce: string

@@ -6,7 +6,6 @@ const MEMBER_JSON = `json_build_object('id', m.id, 'project_id', m.project_id, '
   'is_from_group', m.invited_role IS NULL, 'has_signed_in', m.subject IS NOT NULL,
   'created_at', ${timestampText('m.created_at')})::text`
 
-/** Parameters: $1 project. */
 export const LIST_MEMBERS = prepared(
   'list_members',
   `SELECT ${MEMBER_JSON} AS json FROM members m WHERE m.project_id = $1 ORDER BY m.created_at, m.id`,
@@ -37,7 +36,6 @@ export const REMOVE_MEMBER = prepared(
   'DELETE FROM members AS m WHERE m.project_id = $1 AND m.id = $2 RETURNING m.email',
 )
 
-/** Parameters: $1 project, $2 member. */
 export const REVOKE_KEYS_OF_MEMBER = prepared(
   'revoke_keys_of_member',
   `UPDATE api_keys AS k SET revoked_at = now()

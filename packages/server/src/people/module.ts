@@ -12,7 +12,6 @@ export interface People extends OpenModule {
   issuer: Issuer | undefined
 }
 
-/** People: members of projects with their roles, personal tokens, and the issuer at which they sign in. */
 export const PEOPLE_MODULE: Module<People> = {
   name: 'people',
   open: (kits) => {

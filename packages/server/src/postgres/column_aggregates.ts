@@ -5,7 +5,6 @@ import type { Row } from './database.js'
  * from a subquery with an ORDER BY, whose order all aggregates keep.
  */
 
-/** SQL of a column, and how its values are carried. */
 export interface Column {
   sql: string
   /**
@@ -27,7 +26,6 @@ const COLUMN_SEPARATOR = '\x02'
 /** `2026-11-21T09:30:00.123456`, as it is in full. */
 const TIME_LENGTH = 26
 
-/** The columns as a select list of aggregates, one for each name. */
 export function aggregated(columns: Record<string, Column>): string {
   const aggregates = Object.entries(columns).map(([name, column]) => `${aggregate(column)} AS ${name}`)
   return aggregates.join(', ')

@@ -21,9 +21,7 @@ export interface DatabaseLocation {
   target: ConnectionTarget
   /** Where LISTEN works; undefined behind a pooler, where live tails find other nodes' appends by polling. */
   listening: ConnectionTarget | undefined
-  /** Where the data is, in words, without a password. */
   description: string
-  /** What is wrong with the way to it, in sentences. */
   warnings: string[]
   /** Leaves the embedded server, which the last client stops. Does nothing for an operator's server. */
   release(): Promise<void>

@@ -32,7 +32,6 @@ export interface Queryable extends WithObjects {
   query(statement: Statement, parameters: readonly Parameter[], onSending?: () => void): Promise<Row[]>
 }
 
-/** Runs statements and transactions. */
 export interface Database extends Queryable {
   /** It is a Citus cluster. */
   readonly distributed?: boolean

@@ -137,7 +137,6 @@ async function apply(
   }
 }
 
-/** The newest migration that was applied; 0 if none. */
 async function appliedVersion(client: pg.Client): Promise<number> {
   try {
     const { rows } = await client.query<{ version: number | null }>(

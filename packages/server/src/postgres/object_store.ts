@@ -29,8 +29,6 @@ export interface ObjectStore {
   check(): Promise<void>
 }
 
-/** What knows a database. */
 export interface WithObjects {
-  /** Where bytes of its blobs are kept, if not in itself. */
   readonly objects?: ObjectStore | undefined
 }

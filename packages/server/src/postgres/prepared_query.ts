@@ -91,7 +91,6 @@ export class WholeMessages {
   }
 }
 
-/** The length of the message that begins there. */
 function lengthAt(bytes: Buffer, at: number): number {
   return at + HEAD_BYTES <= bytes.length ? 1 + bytes.readUInt32BE(at + 1) : UNKNOWN
 }
@@ -101,7 +100,6 @@ export type Parameter = string | number | boolean | null | Buffer | ReadonlyArra
 /** Rows come as text and null only: numbers and JSON that pass through must not become JavaScript numbers. */
 export type Row = Record<string, string | null>
 
-/** The part of the driver's connection that we use. */
 interface Connection {
   stream: { writable: boolean; write(bytes: Buffer): void; cork(): void; uncork(): void }
   /** The texts of the statements that the server has prepared, by name. */
@@ -120,7 +118,6 @@ const EXECUTE_AND_SYNC = Buffer.concat([EXECUTE, Buffer.from('S\0\0\0\x04', 'lat
 /** By connection and by name of a statement: a row with its columns, and nothing in them. */
 const known = new WeakMap<Connection, Map<string, Row>>()
 
-/** A prepared statement, and what it is executed with. */
 export interface Execution {
   statement: { name: string; text: string }
   parameters: readonly unknown[]

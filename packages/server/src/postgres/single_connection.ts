@@ -39,7 +39,6 @@ export function singleConnection(
   })
 }
 
-/** Runs work on such a connection, and closes it. */
 export async function onSingleConnection<T>(
   client: pg.Client,
   work: (client: pg.Client) => Promise<T>,
@@ -55,7 +54,6 @@ export async function onSingleConnection<T>(
 /** Who can read or change what crosses a connection. `unverified`: who stands between the two machines. */
 export type Transport = 'local' | 'encrypted' | 'unverified' | 'clear text'
 
-/** How a connection, which is open, crosses the network. */
 export function transportOf(client: pg.Client): Transport {
   const { stream } = (client as unknown as { connection: pg.Connection }).connection
   const { remoteAddress, localAddress } = stream as Socket

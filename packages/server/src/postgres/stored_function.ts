@@ -30,10 +30,10 @@ export interface StoredFunction {
 }
 
 /**
- * A function in PL/pgSQL that returns text, whole: its parameters one a line, its name {name}. `values`: what else the text
- * names in braces. `tables`: those of the project's tables that it names in braces as well, because on a cluster their
- * shards take their places: see citus/on_shards.sql. What it selects to insert is inserted as values there, unless it names
- * the table in braces: see citus/insert_values.ts. One that only reads says STABLE.
+ * A whole function in PL/pgSQL that returns text. Its name is {name}. `values`: what else the text names in braces.
+ * `tables`: those of the project's tables that it names in braces as well, because on a cluster their shards take their
+ * places: see citus/on_shards.sql. What it selects to insert is inserted as values there, unless it names the table in
+ * braces: see citus/insert_values.ts. One that only reads says STABLE.
  *
  * The first parameter is `p_project`, by which the function is distributed. Where a name is both a column's and a
  * variable's, the column is meant. The steps should be simple: on Citus each is planned on the worker, under the worker's
@@ -81,10 +81,7 @@ export function storedInsert(
   const parameters = ['p_project uuid', ...types.map((type, index) => `p_${index + 2} ${type}`)]
   return storedFunction(
     name,
-    `CREATE OR REPLACE FUNCTION {name}(
-  ${parameters.join(',\n  ')}
-)
-RETURNS text
+    `CREATE OR REPLACE FUNCTION {name}(${parameters.join(', ')}) RETURNS text
 LANGUAGE plpgsql AS $function$
 #variable_conflict use_column
 BEGIN
@@ -99,13 +96,9 @@ type Values = Readonly<Record<string, string | number>>
 
 /** Names and types. */
 function parametersIn(text: string): string[] {
-  const lines = text.split('\n')
-  const from = lines.findIndex((line) => line.startsWith('CREATE ')) + 1
-  return lines
-    .slice(from, lines.indexOf(')', from))
-    .map((line) => line.trim())
-    .filter((line) => !line.startsWith('--'))
-    .map((line) => (line.endsWith(',') ? line.slice(0, -1) : line))
+  const [, after = ''] = text.replaceAll(/--.*/g, '').split('{name}(', 2)
+  const list = after.slice(0, after.search(/\)(?: RETURNS|\n)/))
+  return list.split(',').map((parameter) => parameter.trim())
 }
 
 function versioned(name: string, definition: string): string {

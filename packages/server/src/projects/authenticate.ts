@@ -10,7 +10,6 @@ import { hashToken, isMistyped } from './tokens/token.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The token's grant, once it is known. */
     grant: Grant | null
   }
 }

@@ -16,7 +16,6 @@ const USAGE_MS = 10_000
 export interface Projects extends OpenModule {
   /** API keys, their owners and scopes. */
   tokens: TokenDirectory
-  /** If there is an admin token. */
   adminSessions: AdminSessions | undefined
   usage: UsageDirectory
 }

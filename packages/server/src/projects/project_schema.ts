@@ -178,7 +178,6 @@ export const OwnKey = Type.Object(
   { $id: 'OwnKey' },
 )
 
-/** A project's settings. */
 const ProjectSettings = {
   ...Type.Partial(Type.Object(SETTINGS)).properties,
   model: Type.Optional(
@@ -256,7 +255,6 @@ export const Usage = Type.Object(
   { $id: 'Usage' },
 )
 
-/** By operation: how its body is checked, and what is taken from it. */
 export const PROJECT_BODIES = {
   createProject: whole(CreateProjectBody),
   changeProject: whole(ChangeProjectBody),

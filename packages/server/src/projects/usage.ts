@@ -113,7 +113,6 @@ export class UsageDirectory {
     return project.reserve(what, amount)
   }
 
-  /** Open tails of a project at this node. */
   tailsOf: (project_id: string) => number = () => 0
 
   /** @param tailsOf tells how many tails of a project are open at this node */
@@ -134,13 +133,11 @@ export class UsageDirectory {
 class ProjectUsage {
   counted: Usage | undefined
   private counting: Promise<void> | undefined
-  /** Nothing that this node stored can be both in the last count and in `added`. */
   is_exact = true
   private counted_at_ms = 0
   private count_ms = 0
   /** Stored by this node since the last count began. */
   private readonly added = { sessions: 0, bytes: 0, blob_bytes: 0 }
-  /** Being stored by this node. */
   private readonly reserved = { sessions: 0, bytes: 0, blob_bytes: 0 }
 
   constructor(private readonly tenant: Tenant) {}
@@ -196,7 +193,6 @@ const NO_USE = { ...NOTHING, statements: 0, model_tokens: 0 }
 /** `day`: such as 2026-11-21, in UTC. */
 export type UsageDay = typeof NO_USE & { day: string }
 
-/** Amounts stored. */
 export type Stored = Partial<Record<(typeof KINDS)[number], number>>
 
 type Imported = Readonly<Record<string, { stored: number; bytes?: number } | undefined>>
@@ -287,7 +283,6 @@ export async function readDays(
   return [...found.values()].sort((one, other) => (one.day < other.day ? 1 : -1))
 }
 
-/** Such as 2026-11-21, of a day since 1970. */
 function dayText(day: number): string {
   return new Date(day * DAY_MS).toISOString().slice(0, 10)
 }
@@ -304,7 +299,6 @@ export async function readModelTokens(
 /** Most sessions that one statement adds up: some ten milliseconds of work. */
 const SESSIONS_AT_ONCE = 20_000
 
-/** A project's totals. */
 export interface Counts {
   sessions: number
   entries: number

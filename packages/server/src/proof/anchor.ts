@@ -50,7 +50,6 @@ export function hashOf(...parts: Array<string | Buffer>): Buffer {
   return hash.digest()
 }
 
-/** A Merkle tree of leaves, level by level. */
 function levelsOf(leaves: readonly Leaf[]): Buffer[][] {
   let level = leaves.map(({ session_id, seq, head, state }) =>
     hashOf('\0', `${session_id}\n${seq}\n${head}\n${state}\n`),

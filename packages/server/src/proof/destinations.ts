@@ -6,7 +6,6 @@ import { StartError } from '../errors.js'
 import { VERSION } from '../version.js'
 import { type Anchor, after, type Before, FIRST, hashOf, readAnchors } from './anchor.js'
 
-/** Where anchors go, outside the database. */
 export interface Destination {
   /** Its name in the database, without secrets: two destinations have two names. */
   name: string

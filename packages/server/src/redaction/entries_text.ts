@@ -4,7 +4,6 @@ import { AnnalsError } from '../errors.js'
 import type { AppendedEntry } from '../log/append/append_request.js'
 import { messageEntry } from '../log/append_bodies.js'
 
-/** Entries as the body of a batch would have them, for rules. */
 export function textOfEntries(entries: readonly AppendedEntry[]): string {
   const texts = entries.map(({ kind, type, data, meta }) =>
     kind === 'event'
@@ -14,7 +13,6 @@ export function textOfEntries(entries: readonly AppendedEntry[]): string {
   return `[${texts.join(',')}]`
 }
 
-/** The entries with what a rewritten text has of them. */
 export function rewrittenEntries(entries: readonly AppendedEntry[], text: string): AppendedEntry[] {
   const slices = elementSlices(text)
   return entries.map((entry, index) => {

@@ -23,7 +23,6 @@ export function keyOf({ name, digest, session_id = '' }: FoundMark): string {
   return `${session_id} ${name} ${digest}`
 }
 
-/** How a mark is written. */
 export function maskOf({ action, name }: Mark, digest: string, number: number | undefined): string {
   if (action === 'drop') return ''
   if (action === 'hash') return `<${name}:${digest.slice(0, 12)}>`
@@ -91,7 +90,6 @@ async function numberIn(
   })
 }
 
-/** The next numbers, each for one value. */
 async function nextOf(
   connection: Queryable,
   project_id: string,

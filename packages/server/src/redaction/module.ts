@@ -1,7 +1,6 @@
 import type { Module } from '../module.js'
 import { ADD_MASKS } from './mask_queries.js'
 
-/** Rules of redaction: for entries before they are stored, and for masked readers. */
 export const REDACTION_MODULE: Module = {
   name: 'redaction',
   open: (kits) => ({

@@ -82,5 +82,4 @@ export const Redaction = Type.Object(
   { $id: 'Redaction' },
 )
 
-/** By operation: how its body is checked, and what is taken from it. */
 export const REDACTION_BODIES = { setRedaction: whole(SetRedactionBody) } as const

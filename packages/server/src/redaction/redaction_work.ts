@@ -100,7 +100,6 @@ export function rewriteTaken(
   return outcome && masked(json.text, outcome, rewriting as Rewriting)
 }
 
-/** Applies rules to a small body. */
 export function findInJson(
   operation: string,
   json: { text: string; value: unknown },

@@ -86,7 +86,6 @@ export async function rewriteEntries(
   const found = await on.run(request.project_id, 'findInEntries', entries, write)
   if (!found) return entries
   if ('refused' in found) throw refusal(found.refused)
-  // They are in one session, which no path names.
   const numbers = await numberMarks(request, found.marks, session_id)
   return on.run(request.project_id, 'rewriteEntries', entries, { ...write, numbers })
 }

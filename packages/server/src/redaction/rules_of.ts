@@ -44,7 +44,6 @@ function rulesText(rules: readonly Rule[], secret: string): RulesText {
   return { rules: JSON.stringify(rules), secret, costly: rules.some(({ what }) => 'pattern' in what) }
 }
 
-/** The same on whichever thread uses them. */
 export function rulesFrom({ rules }: RulesText): readonly ReadyRule[] {
   let found = ready.get(rules)
   if (!found) {

@@ -2,15 +2,8 @@
 -- hear of it, known, or applied with its `seq`; or `refused`: fenced, input_differs, inbox_full, blob; null if there is no such
 -- session. The session changed, but its log did not. The session refers to the blobs of its input, under seq 0, for as
 -- long as it is there.
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_session uuid,
-  p_fence bigint,
-  p_input jsonb
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_session uuid, p_fence bigint, p_input jsonb) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE{run_variables}
   known record;

@@ -2,18 +2,10 @@
 -- Answer: the lease as JSON; empty where nothing was to be released; or `refused`: leased, by whom and for how long;
 -- fenced, with the fence that there is; released, stalled; null if there is no such session.
 CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_session uuid,
-  p_fence bigint,
-  p_ttl_ms int,
-  p_owner text,
-  p_progress boolean,
-  p_requires boolean,
+  p_project uuid, p_session uuid, p_fence bigint, p_ttl_ms int, p_owner text, p_progress boolean, p_requires boolean,
   p_steal boolean
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE{run_variables}
 BEGIN

@@ -1,16 +1,8 @@
 -- Leases sessions with due input and no valid lease, the longest due first. It waits for nobody: a head that somebody
 -- holds is skipped, so two claimers take different sessions. Answer: `items`, how many were `skipped`, and when there
 -- are no items, in how many ms the next one is due (`next_ms`, or null).
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_owner text,
-  p_ttl_ms int,
-  p_max int,
-  p_filter jsonb
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_owner text, p_ttl_ms int, p_max int, p_filter jsonb) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE{run_variables}
   p_session uuid;

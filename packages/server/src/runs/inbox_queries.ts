@@ -14,7 +14,6 @@ const WITHDRAWN_KEPT = 10_000
 
 const field = (name: string, value: string) => `coalesce(',"${name}":' || to_json(${value})::text, '')`
 
-/** An input as JSON text, from a row of session_inbox. */
 export function inputJson(i: string): string {
   return `concat('{"id":"', ${i}.id, '","session_id":"', ${i}.session_id, '","place":', ${i}.place, ',"mode":"', ${i}.mode, '","state":"',
     CASE WHEN ${i}.withdrawn_at IS NOT NULL THEN 'withdrawn' WHEN ${i}.expires_at <= clock_timestamp() THEN 'expired' ELSE 'pending' END,

@@ -137,7 +137,6 @@ interface RunPlace {
   left_ms: number | undefined
 }
 
-/** @throws AnnalsError session_not_found */
 async function placeOf({ request }: FastifyReply, session_id: string): Promise<RunPlace> {
   const [row] = await request.database.query(READ_PLACE, [request.project_id, session_id])
   if (!row) throw notFound('session')

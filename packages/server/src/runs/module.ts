@@ -121,7 +121,6 @@ const REQUESTS: Table = {
   },
 }
 
-/** What the module offers: who is to hear that webhooks have to be told of input. */
 interface OpenRuns extends OpenModule {
   tellOfInput(listener: RunParts['onInput']): void
 }

@@ -1,14 +1,7 @@
 -- Opens a request and appends its event. `p_request`: `id`, `event_id`, `body`, `call_sha256`, `expires_at`. Answer: `{
 -- state, request }`, where state is new or known, or `refused`: fenced, request_differs, requests_full; null if there is no such session.
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_session uuid,
-  p_fence bigint,
-  p_request jsonb
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_session uuid, p_fence bigint, p_request jsonb) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE{run_variables}
   request record;

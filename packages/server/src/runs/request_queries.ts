@@ -12,7 +12,6 @@ export const RESOLUTION_TYPE = 'annals.resolution'
 /** Open requests of one session, at most. */
 export const OPEN_MAX = 1_000
 
-/** SQL: whether a request is open. */
 export function isOpenText(q: string): string {
   return `${q}.decision IS NULL AND (${q}.expires_at IS NULL OR ${q}.expires_at > clock_timestamp())`
 }
@@ -62,7 +61,6 @@ export const RESOLVE_REQUESTS = runFunction('resolve_requests', {
   ),
 })
 
-/** Parameters: $1 project, $2 request. */
 export const FIND_SESSION_OF_REQUEST = prepared(
   'find_session_of_request',
   'SELECT q.session_id FROM session_requests q WHERE q.project_id = $1 AND q.id = $2',

@@ -2,13 +2,8 @@
 -- `decision`, `answer`, `by`, `call_sha256`. Answer: `sessions` and `items`, which are JSON as text; or `refused`, the
 -- `index` and what is there: missing, resolved, expired, kind (the decision is none for it), call (another call was
 -- asked for). The heads are locked in the order of their ids, as by appends.
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_resolutions jsonb
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_resolutions jsonb) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE{run_variables}
   one record;

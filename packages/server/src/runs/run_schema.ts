@@ -319,14 +319,11 @@ const timeOf = (place: string, text: string | undefined) =>
 
 interface TakenInput {
   id: string
-  /** What ADD_INPUT takes. */
   json: string
   bytes: number
-  /** Blobs that it refers to. */
   blobs: readonly BlobPlace[]
 }
 
-/** What is stored for an input: an entry to be, with its id. */
 const takeInput: TakeBody<AddInputBody, TakenInput> = (body, text, bytes, factsOf?: FactsOf) => {
   const entry = takeEntry(body, memberTexts(text), bytes, '', factsOf)
   const { id, kind, type, key, role, format, tokens, data, meta, references: blobs = [] } = entry
@@ -352,7 +349,6 @@ function digestOfCall(text: string): string {
   return createHash('sha256').update(canonical).digest('hex')
 }
 
-/** @throws AnnalsError payload_too_large */
 function refuseLong(bytes: number, what: string): void {
   if (bytes > OBJECT_BYTES_MAX)
     throw new AnnalsError(
@@ -382,7 +378,6 @@ const takeRequest: TakeBody<OpenRequestBody, { json: string; bytes: number }> = 
   return { bytes, json: `${json.slice(0, -1)},"body":{${asked}}}` }
 }
 
-/** The members of one resolution for RESOLVE_REQUESTS, without the id of its request. */
 function resolutionJson(
   { decision, answer }: Static<typeof ResolveRequestBody>,
   members: ReadonlyMap<string, string>,
@@ -432,7 +427,6 @@ const takeClaim: TakeBody<Static<typeof ClaimBody>, Static<typeof ClaimBody> & {
   return { ...body, filter: memberTexts(text).get('filter_by_configs') ?? null }
 }
 
-/** By operation: how its body is checked, and what is taken from it. */
 export const RUN_BODIES = {
   takeLease: whole(TakeLeaseBody),
   renewLease: whole(RenewLeaseBody),

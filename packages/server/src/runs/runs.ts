@@ -10,7 +10,6 @@ import { roomFor } from '../projects/within_quotas.js'
 import { PENDING_MAX } from './inbox_queries.js'
 import { OPEN_MAX } from './request_queries.js'
 
-/** What the operations on runs work with. */
 export interface RunParts {
   feed: Feed
   heartbeat: Heartbeat
@@ -40,7 +39,6 @@ export interface Refusal {
   owner?: string
   expires_at?: string
   left_ms?: number
-  /** A blob that is not there. */
   sha256?: string
 }
 
@@ -82,7 +80,6 @@ const REFUSALS: Record<string, (refusal: Refusal, sent: number | undefined) => A
     ),
 }
 
-/** What is refused, or undefined. */
 export function refusalIn(answer: string): Refusal | undefined {
   return /^\{"refused" ?:/.test(answer) ? (JSON.parse(answer) as Refusal) : undefined
 }
@@ -98,7 +95,6 @@ interface Written extends Pick<FastifyRequest, 'database' | 'project_id'> {
   params: { session_id: string }
 }
 
-/** Calls a stored function for a session. @throws AnnalsError session_not_found */
 export async function callFor(
   { database, project_id, params }: Written,
   change: StoredFunction,
@@ -126,7 +122,6 @@ export async function withinQuota(
 /** How what is shown of a session begins: a request, the session of a list, a claim. */
 const OF_SESSION = /^\{(?:"id":"[0-9a-f-]{36}",)?"session_id":"([0-9a-f-]{36})"/
 
-/** Notes which sessions are shown by these items. */
 export function showSessions(
   { shows }: Pick<FastifyRequest, 'shows'>,
   items: readonly string[],

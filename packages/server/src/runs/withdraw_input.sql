@@ -1,14 +1,6 @@
 -- Answer: withdrawn, or `refused`: fenced, applied (the log has it), missing; null if there is no such session.
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_session uuid,
-  p_fence bigint,
-  p_id uuid,
-  p_reason text
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_session uuid, p_fence bigint, p_id uuid, p_reason text) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE{run_variables}
   known record;

@@ -55,7 +55,6 @@ export type MatchesOf = (
   entries: SearchedEntry[],
 ) => Promise<Array<(Match & Told) | null>>
 
-/** Dependencies of a page. */
 export interface Finding {
   database: Queryable
   search: Search
@@ -66,7 +65,6 @@ export interface Finding {
 
 /** How long a statement of a search may take, about. */
 const STATEMENT_MS = 150
-/** Limits of one read of logs. */
 const PIECE_BYTES = 1024 * 1024
 
 /** The part of a search that the index answers; undefined if nothing can match. */

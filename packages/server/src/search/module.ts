@@ -10,7 +10,6 @@ import { wordsOnThread } from './search_work.js'
 
 const DERIVED = { counted: false, exported: false, is_derived: true } as const
 
-/** The words of entries, for projects that search. */
 export const SEARCH_MODULE: Module = {
   name: 'search',
   open: (kits) => ({

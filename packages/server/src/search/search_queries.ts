@@ -171,7 +171,6 @@ SELECT CASE WHEN n.walked <= ${TERM_ROWS_MAX} AND coalesce(cardinality(n.session
 FROM narrowest n`,
 )
 
-/** Sessions of a project. Parameters: $1 project. Row: sessions. */
 export const COUNT_SESSIONS = prepared(
   'count_sessions_to_index',
   'SELECT count(*) AS sessions FROM session_heads h WHERE h.project_id = $1',

@@ -134,7 +134,6 @@ function readPlace<Place>(text: string | undefined, check: (place: Place) => Pla
   }
 }
 
-/** @throws Error if the database could not compare with it */
 function foundPlace({ created_at, session_id, seq }: FoundPlace): FoundPlace {
   const id = session_id === null ? null : parseId(session_id)
   if (id === undefined || (seq !== null && !Number.isSafeInteger(seq)))
@@ -147,7 +146,6 @@ function rankedPlace({ newest, shown }: RankedPlace): RankedPlace {
   return { newest: foundPlace(newest), shown }
 }
 
-/** A place without what else an entry has. */
 function placeOf(place: FoundPlace | RankedPlace): FoundPlace | RankedPlace {
   if ('newest' in place) return { ...place, newest: placeOf(place.newest) as FoundPlace }
   const { created_at, session_id, seq } = place
@@ -168,7 +166,6 @@ function uncutFor<Items>({ mask }: FastifyRequest, items: Items): Items {
 
 type SearchRequest = Parameters<typeof logReadBytes>[0] & FastifyRequest<{ Querystring: SearchQuery }>
 
-/** The answer to a question in plain words. */
 async function answerQuestion(request: SearchRequest, thread: WorkThread): Promise<string> {
   const { project_id, database, query } = request
   const { group = 'session', limit = RECALL_LIMIT.default } = query
@@ -240,7 +237,6 @@ function bySession(
   )
 }
 
-/** Sessions as they are found, without those that were deleted meanwhile. */
 async function withTitles<Item extends { session_id: string }>(
   { database, project_id }: SearchRequest,
   thread: WorkThread,

@@ -39,7 +39,6 @@ const notOurs = () => (): never => {
   throw new Error('a schema was compiled before validateRequests, or for an answer')
 }
 
-/** The functions of modules that admission and authentication use. */
 export type AppModules = Pick<Projects, 'tokens' | 'adminSessions'> &
   Pick<Access, 'sessionTokens'> &
   Pick<Audit, 'notedReads'> &

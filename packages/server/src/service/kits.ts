@@ -48,7 +48,6 @@ const DETOUR = 'a worker cannot be reached directly: its projects are served thr
  */
 const LONG_WORK_MAX = 4
 
-/** The inputs of a service. */
 export interface Opening {
   config: Config
   modules: readonly Module[]
@@ -62,11 +61,8 @@ export interface Opening {
 export type Undo = Array<() => unknown>
 
 export interface Pools {
-  /** For everything that requests do except appends. */
   requests: SharedPool
-  /** For appends, so that slow lists never delay them. */
   appends: SharedPool
-  /** For short queries that must always get through. */
   reserved: DatabasePool
   /** For consumers of changes; cut off when they stop. */
   changes: { database: DatabasePool; abort: AbortController }

@@ -53,7 +53,6 @@ export function functionsOf(modules: readonly Module[]): StoredFunction[] {
 
 export const FUNCTIONS: readonly StoredFunction[] = functionsOf(MODULES)
 
-/** Opens modules, in their order. */
 export function openModules(modules: readonly Module[], kits: Kits) {
   const open = new Map<Module, OpenModule>()
   const opened: Opened = <Own extends OpenModule>(module: Module<Own>) => {

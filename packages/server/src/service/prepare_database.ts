@@ -9,13 +9,9 @@ import { ensureDefaultProject } from '../projects/projects.js'
 import { UsageDays } from '../projects/usage.js'
 import { migrateDatabase } from './migrate_database.js'
 
-/** A database ready for services: migrated, with a default project. */
 export interface PreparedDatabase {
-  /** Where its data is, in words. */
   database: string
-  /** The default project's first API key, if this start created it. */
   api_key: string | undefined
-  /** The code that opens the console once, if that is allowed. */
   sign_in_code: string | undefined
   release(): Promise<void>
 }
@@ -49,11 +45,9 @@ export async function createFirst(database: Database, config: Config) {
   }
 }
 
-/** How a command's use of the database differs from a request's. */
 export interface WorkOptions {
   wait_ms_max?: number
   statement_ms_max?: number
-  /** Settings of PostgreSQL for the command's connections. */
   settings?: Record<string, string>
   /** Ends the command: its statement in the database is cancelled, and it fails with the signal's reason. */
   signal?: AbortSignal

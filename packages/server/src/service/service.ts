@@ -36,7 +36,6 @@ export interface Service extends Omit<PreparedDatabase, 'release'> {
 
 /** For a message that is still on its way to the database, beside all else that is waited for. */
 const SETTLE_MARGIN_S = 15
-/** Between two looks whether the database's clock was set back, on average. */
 const CLOCK_MS = 10_000
 
 /**

@@ -18,7 +18,6 @@ import type { ThreadWork } from '../threads/work_thread.js'
 import { TOOL_WORK } from '../tools/tool_work.js'
 import { WEBHOOK_BODIES } from '../webhooks/webhook_schema.js'
 
-/** By operation: the bodies that modules take. */
 export const BODIES: Readonly<Record<string, BodyParts>> = {
   ...LOG_BODIES,
   ...SESSION_BODIES,

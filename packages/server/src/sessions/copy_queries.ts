@@ -23,7 +23,6 @@ function copiedEntryText(project: string, copy: string, until: string): string {
     o.kind, o.type, o.role, o.format, o.key, CASE WHEN o.retracted_by <= ${until} THEN o.retracted_by END, o.occurred_at, o.data, o.meta, o.patched_meta`
 }
 
-/** The references of copied entries to blobs, from after one seq up to another. */
 function copyReferencesText(
   project: string,
   session: string,
@@ -119,7 +118,6 @@ export const BEGIN_COPY = {
     'lock_copied_session',
     'SELECT h.session_id FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2 FOR KEY SHARE',
   ),
-  /** The session to copy. */
   source: prepared(
     'read_copied_session',
     `

@@ -92,13 +92,11 @@ interface CopyRequest {
   /** The body as sent; configs are taken from it. */
   body: string
   idempotency: IdempotencyKey | undefined
-  /** The quota that the copy must fit into. */
   room: Room
   /** Whether the caller is still connected: without a key, nobody else could ever learn of the copy. */
   isWanted: () => boolean
   /** Whether this process keeps running. */
   isServing: () => boolean
-  /** What else belongs to a session. */
   dependents: Dependents
 }
 
@@ -209,7 +207,6 @@ async function copySlice(
   return { entries: entries.length, bytes: sum('bytes'), tokens: sum('tokens') }
 }
 
-/** Returns the answer as JSON. */
 async function finish(connection: Queryable, copy: Copy): Promise<string> {
   const { project_id, session_id, id, source, last_seq, idempotency } = copy
   const { user_id, configs, disable_task_tracking, expires_in_s } = source

@@ -3,21 +3,10 @@
 -- `p_user` (an identifier), `p_new_user` (an id for it) and `p_key` may be null. Answer: JSON; null if there is no such
 -- session, or its log ends before, or is longer than `p_entries_max` or `p_bytes_max`.
 CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_session uuid,
-  p_copy uuid,
-  p_up_to_seq bigint,
-  p_user text,
-  p_new_user uuid,
-  p_body jsonb,
-  p_key text,
-  p_request_hash text,
-  p_entries_max bigint,
-  p_bytes_max bigint
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+  p_project uuid, p_session uuid, p_copy uuid, p_up_to_seq bigint, p_user text, p_new_user uuid, p_body jsonb,
+  p_key text, p_request_hash text, p_entries_max bigint, p_bytes_max bigint
+) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   head record;

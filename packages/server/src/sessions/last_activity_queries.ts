@@ -20,8 +20,6 @@ import { composedOnce, prepared, type Statement } from '../postgres/statement.js
 import { storedInsert } from '../postgres/stored_function.js'
 import { SESSIONS } from './session_queries.js'
 
-/** The order of sessions by their last activity: see migrations/0010_marks_of_change.sql. */
-
 /** The term of every session. */
 const EVERY = '7::bigint'
 
@@ -77,7 +75,6 @@ const LISTING: Listing = {
   columns: { ...SESSIONS.listing.columns, listed_at: { sql: 't.listed_at', as: 'time' } },
 }
 
-/** A page of sessions in the order of their last activity, which is `created_at` in positions and rows. */
 export function listSessionsByActivity(filter: ListFilter, position: ListPosition): ListStatement {
   const direction = directionOf(position)
   const name = 'list_sessions_by_activity'
@@ -109,7 +106,6 @@ FROM (
   return { statement, parameters: listParameters(filter.project_id, position), listing: LISTING }
 }
 
-/** Sessions in that order. */
 export const SESSIONS_BY_ACTIVITY: FilteredList = {
   ...SESSIONS,
   order: { name: 'sessions by last activity', page: listSessionsByActivity },

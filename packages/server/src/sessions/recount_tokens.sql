@@ -2,15 +2,8 @@
 -- locked first, as in every change of a session, so that nothing is retracted meanwhile; doing it again changes nothing.
 -- A retracted message has its tokens for copies that end before its retraction. Answer: the difference; null without
 -- such a session.
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_session uuid,
-  p_seqs bigint[],
-  p_tokens int[]
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_session uuid, p_seqs bigint[], p_tokens int[]) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   before record;

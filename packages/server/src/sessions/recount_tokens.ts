@@ -8,7 +8,6 @@ import { call, storedFunctionIn } from '../postgres/stored_function.js'
 /** Limits of one read: sessions, entries of one of them, and bytes. */
 const PIECE = { sessions: 100, entries: 500, bytes: 512 * 1024 }
 
-/** A stored message whose tokens are counted anew. */
 export interface RecountedMessage {
   id: string
   format: MessageFormat
@@ -37,7 +36,6 @@ export class TokenRecount {
     )
   }
 
-  /** Resolves when nothing is under way any more, which `signal` brings about. */
   ended(): Promise<void> {
     return this.loop.ended()
   }

@@ -154,7 +154,6 @@ export const SESSIONS: FilteredList = {
   },
 }
 
-/** Which sessions are listed in the order of their ids: by the beginning of these, or the one with an id. */
 export interface PrefixFilter {
   prefix: string
   session_id?: string | undefined

@@ -25,7 +25,6 @@ import { createSession, mergeConfigs, readSession, replaceConfigs, setExpiry } f
 
 const operation = operationsOf('Sessions')
 
-/** Dependencies of the operations on sessions. */
 interface SessionParts extends Pick<Kits, 'changes' | 'erasure' | 'longWork' | 'isServing'> {
   usage: UsageDirectory
 }

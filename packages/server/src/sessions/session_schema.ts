@@ -143,7 +143,6 @@ type ConfigsBody = Static<typeof ConfigsBody>
 
 export const MergedConfigs = Type.Object({ configs: Configs('The merged configs.') })
 
-/** The other fields of a session; its configs pass through as text. */
 interface GivenNames {
   user: string | null | undefined
   use_uuid: string | null | undefined
@@ -166,7 +165,6 @@ const takeCopy: TakeBody<CopySessionBody, GivenNames & { up_to_seq: number | und
 const checkConfigs: TakeBody<ConfigsBody, void> = ({ configs }, text) =>
   checkObjectBytes('/configs', configs, text)
 
-/** By operation: how its body is checked, and what is taken from it. */
 export const SESSION_BODIES = {
   createSession: [CreateSessionBody, takeSession],
   flushSession: whole(EmptyBody),

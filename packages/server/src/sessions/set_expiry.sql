@@ -1,12 +1,6 @@
 -- Sets when a session expires, which touches it. Answer: the session as JSON; null if there is no such session.
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_session uuid,
-  p_body jsonb
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_session uuid, p_body jsonb) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   expires_in integer := {expires_in};

@@ -106,7 +106,6 @@ export class WorkThread<Work extends object = ThreadWork> {
     this.places = new FairSemaphore(places)
   }
 
-  /** The thread for a job, by whether its project can make it costly. */
   for(isCostly: boolean | undefined): WorkThread<Work> {
     return (isCostly ? this.costly : undefined) ?? this
   }
@@ -135,7 +134,6 @@ export class WorkThread<Work extends object = ThreadWork> {
     return operation !== undefined && (this.options.operations?.has(operation) ?? false)
   }
 
-  /** Does it on this thread. */
   runHere<Name extends WorkName<Work>>(
     name: Name,
     ...values: WorkArguments<Name, Work>
@@ -254,7 +252,6 @@ const INLINE_ORDERS_MAX = 4
 /** Characters per job of the work thread, except for a single longer item, so that others get their turns. */
 const ORDER_LENGTH_MAX = 512 * 1024
 
-/** Work on items one by one, of which each has a result. */
 type ItemWork = {
   [Name in WorkName]: ThreadWork[Name] extends (
     items: infer _Items extends unknown[],

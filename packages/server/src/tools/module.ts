@@ -6,7 +6,6 @@ import { indexCallsOnThread } from './tool_work.js'
 
 const DERIVED = { erased_with: 'session', counted: false, exported: false, is_derived: true } as const
 
-/** The calls of tools, for projects that ask for them. */
 export const TOOLS_MODULE: Module = {
   name: 'tools',
   open: (kits) => ({

@@ -24,9 +24,7 @@ export interface RequestTrace {
   end(outcome: { status: number | undefined; project_id: string | undefined }): void
 }
 
-/** An append that waits for its commit. */
 interface TracedAppend {
-  /** The context in which it came. */
   readonly origin?: unknown
   readonly enqueued_at: number
   readonly followers: readonly TracedAppend[]

@@ -36,7 +36,6 @@ function ResourceCounts(names: readonly string[]) {
   return Type.Object({ counts: Type.Object({ ...counts, disks_count: Type.Literal(0) }) })
 }
 
-/** How much went of what has these names. */
 function ErasedUser(names: readonly string[]) {
   return Type.Object({
     deleted: Type.Object(Object.fromEntries(names.map((name) => [name, Count]))),

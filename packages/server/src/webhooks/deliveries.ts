@@ -87,7 +87,6 @@ export class Deliveries {
     for (const webhook_id of webhook_ids) this.loop.plan(webhook_id, { project_id, webhook_id }, WAKE_MS)
   }
 
-  /** Resolves when nothing is under way any more, which `signal` brings about. */
   ended(): Promise<void> {
     return this.loop.ended()
   }
@@ -115,7 +114,6 @@ export class Deliveries {
     }
   }
 
-  /** Delivers some entries of a session. */
   private async takeTurn(turn: Turn, row: Row): Promise<void> {
     const { database, signal } = this.options
     const owned = [turn.project_id, turn.webhook_id, turn.session_id]
@@ -244,9 +242,7 @@ export interface Post {
   url: string
   headers: Record<string, string>
   body: string
-  /** Whether it may go to any address. */
   to_private: boolean
-  /** Ends the attempt. */
   signal: AbortSignal
 }
 

@@ -29,7 +29,6 @@ export const COUNT_WEBHOOKS = prepared(
 
 const FIELDS = `'id', w.id, 'url', w.url, 'events', w.events, 'created_at', ${timestampText('w.created_at')}`
 
-/** $2 id, $3 url, $4 events, $5 secret. */
 export const CREATE_WEBHOOK = prepared(
   'create_webhook',
   `INSERT INTO webhooks AS w (project_id, id, url, events, secret, created_at, given_up)

@@ -63,5 +63,4 @@ export const CreateWebhookBody = Strict({
   ),
 })
 
-/** By operation: how its body is checked, and what is taken from it. */
 export const WEBHOOK_BODIES = { createWebhook: whole(CreateWebhookBody) } as const

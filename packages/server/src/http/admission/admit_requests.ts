@@ -50,16 +50,12 @@ export class Intake<T> {
   constructor(
     private readonly options: {
       take: (item: T) => void
-      /** The caller, if known; all unknown callers count as one. */
       callerOf: (item: T) => string | undefined
-      /** The address of an unknown caller. */
       addressOf: (item: T) => string
-      /** The time in ms. */
       now: () => number
     },
   ) {}
 
-  /** Accepts a request, now or in a later turn. Returns false if it is refused. */
   offer(item: T): boolean {
     const { take, callerOf, addressOf, now } = this.options
     if (this.held.size === 0 && this.taken < TAKEN_A_TURN) {
@@ -116,7 +112,6 @@ export class Intake<T> {
 export const TAKEN_AT_ONCE = new Set(['/health', '/ready', '/metrics'])
 /** Most monitoring requests per turn of the event loop: no monitor needs more, and anybody may ask. */
 const TAKEN_AT_ONCE_MAX = 8
-/** How often the log reports the number of refusals. */
 const TOLD_MS = 1_000
 
 const REFUSAL = errorText(
@@ -126,11 +121,9 @@ const REFUSAL = errorText(
 interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** The caller, once somebody has asked. */
   caller?: { name: string | undefined }
 }
 
-/** What admission needs to know about callers. */
 export interface Admission {
   logger: Logger
   memory: MemoryBudget
@@ -138,10 +131,8 @@ export interface Admission {
   callerOf(request: IncomingMessage): string | undefined
   /** Whether the service is behind with what a request asks for, so that it need not be read. */
   isLate(request: IncomingMessage, callerOf: () => string | undefined): boolean
-  /** Rewrites a request as it comes in. */
   enter(request: IncomingMessage): void
   addressOf: AddressOf
-  /** Called with a number of refusals. */
   refused(count: number): void
 }
 
@@ -213,7 +204,6 @@ export function admitRequests(app: AppServer, admission: Admission): void {
   })
 }
 
-/** Counts refusals, and logs how many there were since the last line. */
 function refusalTeller({ logger, refused }: Admission): (count: number) => void {
   let untold = 0
   let told_at = Number.NEGATIVE_INFINITY

@@ -21,7 +21,6 @@ export function inEnvelope(reply: FastifyReply, data: string, status = 200): str
   return `{"code":0,"error":"","msg":"ok","data":${data}}`
 }
 
-/** A list that is answered as a whole. */
 export function itemsOf(items: string[]): string {
   return `{"items":[${items.join(',')}]}`
 }
@@ -91,7 +90,6 @@ export function holdAnswer(request: FastifyRequest, length: number): boolean {
   return true
 }
 
-/** A part of an answer. */
 export type Answer = string | Buffer
 
 /** Texts or bytes as a stream of pieces, which fails when the caller's key is revoked: a client may read slowly. */
@@ -130,7 +128,6 @@ async function* exactly(pieces: AsyncIterable<Buffer | string>, bytes: number): 
   if (missing > 0) throw new Error('an answer has fewer bytes than were announced')
 }
 
-/** A text as UTF-8, piece by piece; only one of them is in memory in addition to the text. */
 export function* answerPieces(text: string): Generator<Buffer> {
   for (let from = 0; from < text.length; ) {
     let to = from + PIECE_LENGTH_MAX
@@ -177,7 +174,6 @@ export class AnswerBytes {
     })
   }
 
-  /** Its length in bytes. */
   get length(): number {
     return this.filled + this.rest_bytes
   }
@@ -215,7 +211,6 @@ export async function answerChunks(
   return sendChunks(reply, chunks)
 }
 
-/** The same for chunks whose memory is already reserved. */
 export async function sendChunks(reply: FastifyReply, chunks: AsyncGenerator<string>): Promise<FastifyReply> {
   const { request } = reply
   let text = '{"code":0,"error":"","msg":"ok","data":'

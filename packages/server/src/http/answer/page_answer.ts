@@ -21,7 +21,6 @@ const SEPARATOR = '|'
 /** Characters of items that are joined at once. */
 const JOINED_LENGTH_MAX = 256 * 1024
 
-/** Reads the position in a list out of a cursor. */
 export function readListCursor(
   cursors: Cursors,
   cursor: string | undefined,
@@ -31,7 +30,6 @@ export function readListCursor(
   return { created_at: created_at!, id: id! }
 }
 
-/** A cursor to the rows after a position in a list. */
 export function writeListCursor(
   cursors: Cursors,
   { created_at, id }: { created_at: string; id: string },
@@ -55,14 +53,12 @@ export function cursorsOfList(
   return new Cursors(list.order?.name ?? list.list.table, project_id, time_desc, user, document, ...parents)
 }
 
-/** Which page of a list is asked for. */
 export interface PageQuery {
   cursor?: string
   limit?: number
   time_desc?: boolean
 }
 
-/** Answers with a page of a list. `find` returns one row more than `limit` where another page follows. */
 export async function answerPage(
   reply: FastifyReply,
   cursors: Cursors,

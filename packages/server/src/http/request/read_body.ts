@@ -26,7 +26,6 @@ const GROWTH = 4
 
 export interface BodyReader {
   config: { body_bytes_max: number; blob_bytes_max: number }
-  /** For bodies that would hold the event loop too long. */
   thread: WorkThread
   /** Rewrites bodies before they are taken; undefined: nothing does. */
   rewrites?: RewritesBodies
@@ -127,7 +126,6 @@ function limitsOf({ body_bytes_max, blob_bytes_max }: BodyReader['config']): Att
   return { rest_bytes_max: body_bytes_max, blob_bytes_max }
 }
 
-/** Parses and checks a received body; a large one on the work thread. */
 function takeIn(
   request: FastifyRequest,
   body: Buffer,
@@ -374,7 +372,6 @@ export function takeBody<Body, Taken>(
   throw revived(body.outcome.error)
 }
 
-/** How the body of an operation is checked, and what is taken from it. */
 export type BodyParts = readonly [schema: TSchema, take: TakeBody<never, unknown>]
 
 /** For a body whose schema limits all of its content. */

@@ -34,7 +34,6 @@ export interface BodyWork {
    * are taken out of it first.
    */
   takeBody(operation: string, bytes: Uint8Array, limits?: AttachmentLimits, rewriting?: unknown): BodyOutcome
-  /** The same for what was sent as a form. */
   takeForm(
     operation: string,
     content_type: string,

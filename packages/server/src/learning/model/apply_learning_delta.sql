@@ -2,16 +2,9 @@
 -- same words again are the same statement. Answer: the statement as JSON with what decides over its state, null if the
 -- space is full or it is gone.
 CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_space uuid,
-  p_statement uuid,
-  p_polarity text,
-  p_new jsonb,
-  p_cites jsonb
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+  p_project uuid, p_space uuid, p_statement uuid, p_polarity text, p_new jsonb, p_cites jsonb
+) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   known uuid := p_statement;

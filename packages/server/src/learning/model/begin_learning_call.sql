@@ -3,20 +3,10 @@
 -- pass at a time. Answer: `send` and the id; `answered` and the answer; `applied`; `space` or `project`, whose budget is
 -- used up; null if the space or a session is gone. A call that is sent outlives the machine, so that it always counts.
 CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_space uuid,
-  p_id uuid,
-  p_hash text,
-  p_step text,
-  p_model text,
-  p_sessions uuid[],
-  p_tokens bigint,
-  p_space_max bigint,
-  p_project_max bigint
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+  p_project uuid, p_space uuid, p_id uuid, p_hash text, p_step text, p_model text, p_sessions uuid[], p_tokens bigint,
+  p_space_max bigint, p_project_max bigint
+) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   known record;

@@ -103,7 +103,6 @@ export class Learner {
     }
   }
 
-  /** Those whose model is away. */
   private waitingSpaces(): string[] {
     const now = performance.now()
     for (const [space_id, { until }] of this.waits)

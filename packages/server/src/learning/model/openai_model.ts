@@ -87,7 +87,6 @@ async function boundedFetch(input: string | URL | Request, init: RequestInit = {
   return new Response(text === '' ? null : text, { status, statusText, headers: type })
 }
 
-/** The whole of an answer. @throws AnswerTooLong */
 async function textOf(answer: IncomingMessage): Promise<string> {
   const pieces: Buffer[] = []
   let bytes = 0

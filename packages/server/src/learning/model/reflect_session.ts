@@ -45,7 +45,6 @@ export type FindNearest = (
 
 export interface Turn extends Omit<Asking, 'session_ids'> {
   session_id: string
-  /** Up to where it is read. */
   seq: number
   outcome: Outcome
   is_auto: boolean
@@ -128,14 +127,11 @@ async function readNear(
   return nearest(project_id, candidates, known as unknown as KnownStatement[])
 }
 
-/** What a model made of a session, and how the space takes it. */
 interface Reflection
   extends Pick<Turn, 'project_id' | 'space_id' | 'session_id' | 'seq' | 'is_auto' | 'is_of_user'> {
-  /** All sessions that the model was shown. */
   session_ids: readonly string[]
   lane_until: string
   deltas: readonly Delta[]
-  /** The calls that led to them. */
   call_ids: readonly string[]
 }
 

@@ -3,19 +3,10 @@
 -- `p_findings`: an array of { id, skill_id, key, skill, description, text, is_repaired, cites }. `p_outcome`: null where
 -- there is none. Statements of rules are the words of tools, so no mode makes them active without a person.
 CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_space uuid,
-  p_session uuid,
-  p_seq bigint,
-  p_is_whole boolean,
-  p_findings jsonb,
-  p_tools jsonb,
-  p_outcome jsonb,
-  p_has_model boolean
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+  p_project uuid, p_space uuid, p_session uuid, p_seq bigint, p_is_whole boolean, p_findings jsonb, p_tools jsonb,
+  p_outcome jsonb, p_has_model boolean
+) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   finding record;

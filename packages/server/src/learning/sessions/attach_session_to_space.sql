@@ -1,16 +1,8 @@
 -- Gives a session to a space, and marks it, so that its log is read from the beginning. What failed is tried again, and
 -- a session that is known has its turn now if `p_now` says so. The mark is taken from whoever is at work on it without
 -- knowing of the space. Answer: the record as JSON, or why not: no_space, no_session, other_user, known.
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_space uuid,
-  p_session uuid,
-  p_id uuid,
-  p_now boolean
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_space uuid, p_session uuid, p_id uuid, p_now boolean) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   space_user uuid;

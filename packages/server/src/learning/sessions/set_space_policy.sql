@@ -1,13 +1,7 @@
 -- Sets the policy of a space, and marks its sessions, so that they are read under it. Answer: null if there is no such
 -- space.
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_space uuid,
-  p_policy jsonb
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_space uuid, p_policy jsonb) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 BEGIN
   PERFORM FROM learning_spaces l WHERE l.project_id = p_project AND l.id = p_space FOR KEY SHARE;

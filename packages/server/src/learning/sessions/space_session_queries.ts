@@ -2,7 +2,6 @@ import { timestamps, timestampText } from '../../lists/resource_json.js'
 import { prepared } from '../../postgres/statement.js'
 import { storedFunctionIn } from '../../postgres/stored_function.js'
 
-/** The name of the consumer of changes that reads sessions for spaces. */
 export const LEARNING_CONSUMER = 'learning'
 
 function spaceSessionJson(row: string): string {

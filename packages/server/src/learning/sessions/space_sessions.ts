@@ -62,7 +62,6 @@ export function readPolicy(tenant: Tenant, space_id: string): Promise<string> {
   return readResource(tenant, 'learning_space', READ_POLICY, space_id)
 }
 
-/** What a space has used of a model in the last days, as JSON. @throws AnnalsError learning_space_not_found */
 export function readSpaceUsage(tenant: Tenant, space_id: string, days = USAGE_DAYS): Promise<string> {
   return readResource(tenant, 'learning_space', READ_SPACE_USAGE, space_id, days)
 }

@@ -2,18 +2,10 @@
 -- sha256. Answer: the skill as JSON; the same after `=` if it was there already; empty if there is another one of that
 -- name; null: see FIND_OR_CREATE_OWNER.
 CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_id uuid,
-  p_user text,
-  p_new_user uuid,
-  p_name text,
-  p_description text,
-  p_meta jsonb,
+  p_project uuid, p_id uuid, p_user text, p_new_user uuid, p_name text, p_description text, p_meta jsonb,
   p_files jsonb
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   owner uuid;

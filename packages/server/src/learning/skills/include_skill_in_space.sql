@@ -1,14 +1,7 @@
 -- Includes a written skill in a space. Answer: the record as JSON, after `=` if it was there; or why not: no_space,
 -- no_skill, learnt, other_user, full.
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_space uuid,
-  p_skill uuid,
-  p_id uuid
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_space uuid, p_skill uuid, p_id uuid) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   space_user uuid;

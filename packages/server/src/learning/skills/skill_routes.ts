@@ -37,7 +37,6 @@ import {
   skillFiles,
 } from './skills.js'
 
-/** What the operations on skills work with. */
 export interface SkillParts extends BodyReader {
   thread: WorkThread
   usage: UsageDirectory

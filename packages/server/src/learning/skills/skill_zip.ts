@@ -62,10 +62,8 @@ export async function readSkillZip(
   return files
 }
 
-/** Bytes of the extra fields and comments in the directory, of which nothing is read yet. */
 function extraBytes(zip: Buffer, { readEntryCursor, entryCount }: ZipFile): number {
   let bytes = 0
-  // The library's types take it for a boolean.
   let at = readEntryCursor as unknown as number
   for (let left = entryCount; left > 0 && at + ENTRY.bytes <= zip.length; left -= 1) {
     const extra =

@@ -23,7 +23,6 @@ import {
 } from './skill_queries.js'
 import type { SkillFile, ZippedFile } from './skill_zip.js'
 
-/** Skills of a space that are read at once: each may have 200 files. */
 const SKILLS_AT_ONCE = 20
 
 export interface NewSkill {
@@ -89,7 +88,6 @@ export function findSkills(tenant: Tenant, user: string | undefined, position: L
 export interface StoredFile extends ZippedFile {
   mime: string
   is_text: boolean
-  /** The blob with its bytes; none where it is made when it is read. */
   sha256?: string
 }
 
@@ -120,7 +118,6 @@ async function* readByHash(tenant: Tenant, sha256: string): AsyncGenerator<Buffe
   yield* readBlob(tenant, await findBlob(tenant, sha256))
 }
 
-/** SKILL.md of a learnt skill, as its active statements make it. */
 async function learntFiles({ database, project_id }: Tenant, skill_id: string): Promise<StoredFile[]> {
   const { texts } = await renderLearntSkill(database, project_id, skill_id)
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)

@@ -1,18 +1,9 @@
 -- A person's own statement: active and pinned. The same words again are the same statement. Answer: its id; null if
 -- there is no such space; empty if the space is full.
 CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_space uuid,
-  p_id uuid,
-  p_skill_id uuid,
-  p_skill text,
-  p_description text,
-  p_kind text,
-  p_text text
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+  p_project uuid, p_space uuid, p_id uuid, p_skill_id uuid, p_skill text, p_description text, p_kind text, p_text text
+) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   skill uuid;

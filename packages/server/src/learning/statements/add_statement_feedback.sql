@@ -1,15 +1,9 @@
 -- What a session says of statements that it used. Answer: how many of them the space has, or why not: no_space,
 -- no_session.
 CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_space uuid,
-  p_session uuid,
-  p_statements uuid[],
-  p_helped boolean
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+  p_project uuid, p_space uuid, p_session uuid, p_statements uuid[], p_helped boolean
+) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   known uuid[];

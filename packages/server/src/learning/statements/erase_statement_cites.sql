@@ -2,14 +2,8 @@
 -- was shown one of them, cited or not, or that has no support left loses its words, a rule's what one of them had shown,
 -- as do the versions of skills that it was in. A skill that has none but such statements loses its name, which may be
 -- that of a tool that only those sessions called. Answer: citations, statements.
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_sessions uuid[],
-  p_rows_max bigint
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_sessions uuid[], p_rows_max bigint) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   cites bigint;

@@ -29,7 +29,6 @@ function statementJson(statement: string): string {
     'cites', ${citesJson(statement, CITES_SHOWN_MAX)}, ${timestamps(statement)})::text`
 }
 
-/** Which statements of a space a list shows. */
 export interface StatementFilter {
   project_id: string
   learning_space_id: string

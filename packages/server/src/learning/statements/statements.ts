@@ -20,11 +20,8 @@ import {
   type StatementFilter,
 } from './statement_queries.js'
 
-/** Active statements that a context chooses from: those with most support. */
 const CONSIDERED_MAX = 300
-/** Citations that one statement erases. */
 const CITES_AT_ONCE_MAX = 1_000
-/** Versions that are read at once. */
 const VERSIONS_AT_ONCE = 5
 const SKILL_DEFAULT = 'general'
 /** Characters that the event loop works on without a pause. */
@@ -108,7 +105,6 @@ export async function changeStatement(
   return readStatement({ database, project_id }, id)
 }
 
-/** Keeps what SKILL.md of a statement's skill is now. */
 export async function addVersion(
   connection: Queryable,
   project_id: string,
@@ -151,7 +147,6 @@ export async function renderLearntSkill(connection: Queryable, project_id: strin
   return { texts, ids: statements.map(({ id }) => id) }
 }
 
-/** The active statements of a space, those with most support first. @throws AnnalsError learning_space_not_found */
 export async function readActiveStatements({ database, project_id }: Tenant, space_id: string) {
   const found = await database.query(READ_ACTIVE_STATEMENTS, [project_id, space_id, CONSIDERED_MAX])
   if (found.length === 0) await readPolicy({ database, project_id }, space_id)

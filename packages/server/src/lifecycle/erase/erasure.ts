@@ -20,7 +20,6 @@ export const ROWS_AT_ONCE_MAX = 2_000
 
 type EraseSlice = Dependents['eraseSome']
 
-/** The tables whose rows go with those of one kind, in the order in which they go. */
 export class DependentTables implements Dependents {
   private readonly slices: readonly EraseSlice[]
 
@@ -40,7 +39,6 @@ export class DependentTables implements Dependents {
   }
 }
 
-/** Adds to counts what others say. */
 export function addCounts(counts: Counts, others: Counts): void {
   for (const [name, count] of Object.entries(others)) counts[name] = (counts[name] ?? 0) + count
 }
@@ -63,7 +61,6 @@ const ATTEMPTS_MAX = 10
 const STILL_REFERRED_TO =
   'The project still has data: requests add to it, or a newer version of Annals stored what this one does not know. Erase it again, at a node of the newest version.'
 
-/** A table whose rows go one by one, each with what belongs to it. */
 interface Owner {
   table: Table
   erasure: ReturnType<typeof eraseOwners>
@@ -289,7 +286,6 @@ SELECT count(*) AS gone FROM gone`,
   }
 }
 
-/** Erasing rows one by one, each with what belongs to it. */
 export function eraseOwners(table: Table) {
   const { name, document } = table
   const find = (suffix: string, condition: string, order: readonly string[], limit: string) =>

@@ -23,24 +23,20 @@ export function readConfigs(session: string): string {
   FROM sessions s WHERE s.project_id = p_project AND s.id = ${session};`
 }
 
-/** Merges `change` into the configs in `before`, and sets `after`. */
 export function mergeConfigs(change: string): string {
   return `
   SELECT ${mergedJson('before.configs', change)} INTO after;`
 }
 
-/** Stores `after` as the configs of the session in `before`. */
 export const STORE_CONFIGS = `${moveTerms(SESSION_LIST, 'before', 'after')}
   UPDATE sessions AS s SET configs = after WHERE s.project_id = p_project AND s.id = before.id;`
 
-/** Carries out the retractions of a flush. APPEND_ENTRIES calls it. */
 export const RETRACT_ENTRIES = storedFunctionIn('log/append/retract_entries.sql', {
   from_seq: seqText('from_seq'),
   to_seq: seqText('to_seq'),
   item_columns: joinedText(VIEW_COLUMNS.item),
 })
 
-/** One flush. */
 export const APPEND_ENTRIES = storedFunctionIn(
   'log/append/append_entries.sql',
   {

@@ -18,11 +18,8 @@ export interface AppendedEntry {
   /** The caller chose the id: if an entry is already stored under it, that one is the answer. */
   id_given: boolean
   kind: 'event' | 'message'
-  /** Type of an event, null for a message. */
   type: string | null
-  /** Format of a message, null for an event. */
   format: string | null
-  /** Role of a message, user or assistant; null for an event. */
   role: string | null
   /** Length of the entry's JSON text, in bytes. */
   bytes: number
@@ -32,11 +29,8 @@ export interface AppendedEntry {
   tokens: number
   /** When it happened, in UTC with microseconds; null: when it is stored. */
   occurred_at: string | null
-  /** An event's data or a message's blob, as JSON text. */
   data: string
-  /** A message's meta as JSON text; null for an event. */
   meta: string | null
-  /** The blobs that it refers to, and where in the request. */
   references?: readonly BlobPlace[] | undefined
 }
 
@@ -52,7 +46,6 @@ export type Retraction =
   | { after_seq: number }
   | { last: number; kind?: 'event' | 'message' | undefined; type?: string | undefined }
 
-/** What a request appends to one session. */
 export interface SessionAppend {
   session_id: string
   entries: readonly AppendedEntry[]
@@ -93,12 +86,10 @@ export interface AppendRequest extends SessionAppend {
   only_known?: Error | undefined
 }
 
-/** What a request appends to each of its sessions, in the order of its entries. */
 export function appendsOf(request: AppendRequest): readonly SessionAppend[] {
   return request.appends ?? [request]
 }
 
-/** Whether its caller chose the id of an entry. */
 export function hasGivenIds({ entries }: AppendRequest): boolean {
   for (const { id_given } of entries) if (id_given) return true
   return false
@@ -133,12 +124,10 @@ export interface AppendOutcome {
   known?: { entries: number; bytes: number }
 }
 
-/** What a request has newly stored; nothing if it is a repeat. */
 export function storedOf({ entries }: AppendRequest, bytes: number, { known }: AppendOutcome) {
   return { entries: entries.length - (known?.entries ?? 0), bytes: bytes - (known?.bytes ?? 0) }
 }
 
-/** A request that waits for its answer. */
 export interface PendingAppend {
   readonly request: AppendRequest
   readonly bytes: number
@@ -152,13 +141,11 @@ export interface PendingAppend {
   reject(error: unknown): void
 }
 
-/** Answers a request, and its repeats as replays. */
 export function succeed(pending: PendingAppend, outcome: AppendOutcome): void {
   pending.resolve(outcome)
   for (const follower of pending.followers) follower.resolve({ ...outcome, replayed: true })
 }
 
-/** Refuses a request and its repeats. */
 export function fail(pending: PendingAppend, error: unknown): void {
   pending.reject(error)
   for (const follower of pending.followers) follower.reject(error)
@@ -169,9 +156,7 @@ export interface ShownEntry {
   seq: number
   id: string
   kind: 'event' | 'message'
-  /** Of an event. */
   type: string | null
-  /** What else a message has. */
   format: string | null
   role: string | null
   parent_id: string | null
@@ -188,7 +173,6 @@ export interface ShownEntry {
   updated_at: string
 }
 
-/** The log that an entry is shown in. */
 export interface ShownLog {
   project_id: string
   session_id: string

@@ -87,7 +87,6 @@ export class Appender {
   private readonly lanes = new Map<unknown, Lane>()
   private readonly turns: FlushTurns
   private flushesInFlight = 0
-  /** Over all projects. */
   waitingRequests = 0
   private waitingBytes = 0
   private readonly answers = new Answers()
@@ -137,7 +136,6 @@ export class Appender {
     return own_ms + this.turns.wait_ms > queue_wait_ms_max
   }
 
-  /** Waiting requests and bytes, and flushes in flight. */
   load(): { requests: number; bytes: number; flushes: number } {
     return { requests: this.waitingRequests, bytes: this.waitingBytes, flushes: this.flushesInFlight }
   }
@@ -205,7 +203,6 @@ export class Appender {
     onCommitted()
   }
 
-  /** The database has finished a flush. */
   private flushed(lane: Lane, flight: Flight, began: number, turn: Turn): void {
     const { taken, entries, sessions } = flight
     const { onFlush, onAppended, gather_ms_max = 0 } = this.options

@@ -224,12 +224,10 @@ function giveUp(batch: readonly PendingAppend[], state: FlushState, cause?: unkn
   for (const pending of batch) fail(pending, reason)
 }
 
-/** Whether all of a flush was stored, apart from what is refused for itself. */
 export function isStored({ atomic }: FlushPlan, answer: string): boolean {
   return atomic.size === 0 || answer.endsWith('\n')
 }
 
-/** Reads the answer to a plan into it. */
 export function readAnswer(plan: FlushPlan, answer: string): void {
   const [last_seqs = '', times = '', now = '', last_messages = '', untracked = '', ...more] =
     answer.split('\n')
@@ -259,7 +257,6 @@ export function readAnswer(plan: FlushPlan, answer: string): void {
   for (const index of too_large) plan.parts[Number(index) - 1]!.is_too_large = true
 }
 
-/** Reads the line of retractions that were carried out together. */
 function readRetractions(project_id: string, { part, places }: RetractionGroup, line: string): void {
   const [lines, row, tracking] = splitText(VIEW_COLUMNS.item, line)
   const log = { project_id, session_id: part.session_id, disable_task_tracking: tracking === 't' }
@@ -342,7 +339,6 @@ function answerOf(request: AppendRequest, place: Place): AppendAnswer {
   return { seq, json, items: written?.items }
 }
 
-/** Answers a request of which a part was stored before. */
 function readKnown(database: Database, pending: PendingAppend, places: readonly Place[]): Promise<void> {
   const known = { entries: 0, bytes: 0 }
   const seqs: string[] = []

@@ -91,7 +91,6 @@ export function planFlush(project_id: string, open: readonly OpenAppend[], isSec
   }
 }
 
-/** Adds what a request appends to the parts of its sessions. */
 function placeEntries(sessions: Map<string, SessionPart>, { request, known }: OpenAppend): Place[] {
   const isRepeatable = request.idempotency !== undefined
   const places: Place[] = []
@@ -204,7 +203,6 @@ function plainParameters(parts: SessionPart[], inserted: Place[]): string[] {
   ]
 }
 
-/** What a flush with messages, entries' keys or conditions has as well. */
 function moreParameters(parts: SessionPart[], inserted: Place[]): Array<string | null> {
   const if_matches: Array<number | null> = []
   const fences: Array<number | null> = []
@@ -290,7 +288,6 @@ export interface Place {
 /** An entry as the database writes it, and of a retraction, the items that it retracted. */
 export type WrittenEntry = Pick<AppendedEntry, 'data' | 'meta'> & Pick<AppendAnswer, 'items'>
 
-/** One session's part of a flush. */
 export interface SessionPart {
   session_id: string
   /** Its index in the flush, from 1, once all are known. */
@@ -299,7 +296,6 @@ export interface SessionPart {
   if_match: number | null
   /** The fence that was sent. */
   fence: number | null
-  /** Inputs that become entries. */
   apply: readonly string[] | null
   new_entries: number
   new_tokens: number
@@ -310,7 +306,6 @@ export interface SessionPart {
   is_plain: boolean
   /** Merged into its configs; null: nothing. */
   configs_patch: string | null
-  /** Its entries that the flush inserts. A retraction is inserted when it is carried out. */
   inserted: Place[]
   /** What the flush found, if there is such a session and its fence and inputs are as they should be. */
   head: FoundHead | undefined
@@ -334,21 +329,16 @@ export interface FoundHead {
 export interface RetractionGroup {
   part: SessionPart
   behind: number
-  /** The entry of each. */
   places: Place[]
   retraction: Retraction
   /** How many entries those before each take. */
   starts: number[]
 }
 
-/** What a flush sends to the database, and where the result finds its entries. */
 export interface FlushPlan {
   project_id: string
-  /** Of APPEND_ENTRIES. */
   parameters: Parameter[]
-  /** Its sessions in the order of the parameters. */
   parts: SessionPart[]
-  /** The entries of each request, in the order of the requests. */
   placed: Place[][]
   /** The entries that are returned as the database writes them, in the order of the parameters. */
   wanted: Place[]
@@ -464,7 +454,6 @@ export function retractionParameter(groups: readonly RetractionGroup[]): string 
   return JSON.stringify([...parts].map(([place, retractions]) => ({ place, retractions })))
 }
 
-/** The references to blobs of new entries. */
 export function referenceParameter(inserted: readonly Place[]): string {
   const references = inserted.flatMap(({ entry, part, behind }) =>
     (entry.references ?? []).map(({ sha256 }) => ({ place: part.index, behind, sha256 })),

@@ -4,7 +4,6 @@ import { plainArray } from '../../postgres/statement.js'
 import { FIND_FENCES, FIND_INPUT_STATES } from './append_queries.js'
 import { appendsOf, fail, type PendingAppend, type SessionAppend } from './append_request.js'
 
-/** A write under a fence that is not the session's. `place`: who named it. */
 export function fencedError(fence: number, sent: number | undefined, place = ''): AnnalsError {
   return new AnnalsError(
     'fenced',

@@ -11,12 +11,9 @@ import {
 export const FLUSH_ENTRIES_MAX = 500
 export const FLUSH_BYTES_MAX = 1024 * 1024
 
-/** The requests of one flush. */
 export interface Flight {
   taken: PendingAppend[]
-  /** The sessions that they append to. */
   sessions: ReadonlySet<string>
-  /** Entries and bytes of them together. */
   entries: number
   bytes: number
 }
@@ -238,14 +235,12 @@ export class Backlog {
     this.entries -= pending.request.entries.length
   }
 
-  /** Records how long a flush took. */
   flushed({ entries, bytes }: Flight, ms: number): void {
     if (fullness(entries, bytes) < FULL_ENOUGH) return
     const before_ms = this.full_flush_ms ?? ms
     this.full_flush_ms = before_ms + (ms - before_ms) * NEWEST_COUNTS
   }
 
-  /** Whether the backlog fills a flush. */
   get isFlush(): boolean {
     return fullness(this.entries, this.bytes) >= 1
   }
@@ -281,10 +276,8 @@ export class Lane {
   readonly backlog = new Backlog()
   /** In the order of their arrival. */
   waiting: PendingAppend[] = []
-  /** It is queued for its turn. */
   isReady = false
   flights = 0
-  /** The sessions of its flushes in flight. */
   private readonly inFlight = new Set<string>()
   /** The waiting requests of other sessions, once they were counted. */
   private beside: Backlog | undefined
@@ -304,7 +297,6 @@ export class Lane {
     if (this.beside && this.isFree(pending)) this.beside.add(pending)
   }
 
-  /** Whether none of a request's sessions has a flush in flight. */
   private isFree({ request }: PendingAppend): boolean {
     if (!request.appends) return !this.inFlight.has(request.session_id)
     return !request.appends.some(({ session_id }) => this.inFlight.has(session_id))
@@ -348,7 +340,6 @@ export class Lane {
     return flight
   }
 
-  /** The database has finished a flush, after so many ms. */
   arrive(flight: Flight, ms: number): void {
     this.backlog.flushed(flight, ms)
     this.flights -= 1

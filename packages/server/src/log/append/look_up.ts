@@ -112,7 +112,6 @@ function idTaken(place: string): AnnalsError {
   )
 }
 
-/** Answers a request with stored entries, by their seqs. Never throws. */
 export async function readBack(
   database: Database,
   pending: PendingAppend,
@@ -139,7 +138,6 @@ export async function readBack(
   }
 }
 
-/** The answer for an entry that was stored earlier, from its row of READ_APPENDED_ENTRIES. */
 function storedAnswer(request: AppendRequest, session_id: string, row: Row): AppendAnswer {
   const disable_task_tracking = row.disable_task_tracking === 't'
   const { kind, id, data, format } = row as { kind: 'event' | 'message' } & Record<string, string>

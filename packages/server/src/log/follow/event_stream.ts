@@ -145,7 +145,6 @@ export async function follow(
   }
 }
 
-/** Sends the entries that are there beyond those that were sent. */
 function entriesOf(
   reply: FastifyReply,
   database: Queryable,
@@ -181,7 +180,6 @@ function entriesOf(
   }
 }
 
-/** Writes entries one by one, and waits while the client is behind. */
 async function write(
   { raw, request }: FastifyReply,
   entries: ReadEntry[],
@@ -203,7 +201,6 @@ async function write(
   }
 }
 
-/** Waits for a client that is behind. */
 export async function drained(raw: ServerResponse, subscription: Subscription): Promise<void> {
   try {
     await once(raw, 'drain', { signal: subscription.signal })

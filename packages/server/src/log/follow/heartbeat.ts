@@ -3,7 +3,6 @@ import { inTurns } from '../../fairness/fair_queue.js'
 const CHECK_MS = 2_000
 const BEAT_EVERY_CHECKS = 5
 
-/** Periodic work of an open stream. */
 export interface Beating {
   /** Shows the client and any proxy that the stream is alive, every 10 s. */
   beat(): void

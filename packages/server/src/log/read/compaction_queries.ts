@@ -55,7 +55,6 @@ FROM entries i
 WHERE i.project_id = $1 AND i.session_id = $2 AND i.seq BETWEEN $3::bigint AND $4::bigint AND ${COVERED}`,
 )
 
-/** The digest of what a compaction covers. */
 export function digestText(project: string, session: string, from_seq: string, to_seq: string): string {
   return `(
     SELECT encode(sha256(convert_to(${LINES}, 'UTF8')), 'hex') FROM entries i

@@ -12,7 +12,6 @@ export interface ReadEntry {
   kind?: string
   /** Of an event or an item; of the last but one of as many messages as were asked for, or the newest for a context. */
   created_at?: string
-  /** Of an item. */
   key?: string | null
   id?: string
   parent_id?: string | null
@@ -24,7 +23,6 @@ export interface ReadEntry {
   whole?: string
 }
 
-/** The entries whose columns a row has. */
 export function entriesOf(row: Row, view: EntryView, log: ShownLog): ReadEntry[] {
   const columns = columnsOf(VIEW_COLUMNS[view], row)
   const seqs = columns.seq!.map(Number)
@@ -62,7 +60,6 @@ export function entriesOf(row: Row, view: EntryView, log: ShownLog): ReadEntry[]
 
 type Instruction = [seq: number, id: string, parent_id: string, format: string, tokens: number, json: string]
 
-/** The instructions that a context's row has. */
 export function instructionsOf({ instructions }: Row): ReadEntry[] {
   const read = JSON.parse(instructions ?? '[]') as Instruction[]
   return read.map(([seq, id, parent_id, format, tokens, json]) => ({
@@ -75,10 +72,8 @@ export function instructionsOf({ instructions }: Row): ReadEntry[] {
   }))
 }
 
-/** A compaction, and its place. */
 export type ReadCompaction = Compaction & { seq: number; id: string }
 
-/** The compaction that a context's row has, if there is one. */
 export function compactionOf({ compaction_seq, compaction_id, compaction }: Row): ReadCompaction | undefined {
   const read = compaction ? readCompaction(compaction) : undefined
   return read && { ...read, seq: Number(compaction_seq), id: compaction_id! }

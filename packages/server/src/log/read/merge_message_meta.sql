@@ -2,15 +2,9 @@
 -- change of a session, and then the message is read: two at once lose nothing. Answer: null if there is no such session,
 -- `no message`, `too large`, or the merged meta.
 CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_session uuid,
-  p_message uuid,
-  p_body jsonb,
-  p_bytes_max int
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+  p_project uuid, p_session uuid, p_message uuid, p_body jsonb, p_bytes_max int
+) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   before record;

@@ -2,8 +2,6 @@ import { aggregated } from '../../postgres/column_aggregates.js'
 import { prepared } from '../../postgres/statement.js'
 import { byId, bySeq, TRACKING, VIEW_COLUMNS } from './read_queries.js'
 
-/** Entries that are asked for one by one: by ids, by keys, by seqs. */
-
 /**
  * Which entries of a session have the given ids. Row: none where there is no session; `found`, a JSON array of
  * `[index from 1, seq, type]` in the order of the ids, or null. Parameters: $1 project, $2 session, $3 ids.

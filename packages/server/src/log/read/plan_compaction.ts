@@ -16,18 +16,15 @@ interface Range {
   to_seq: number
 }
 
-/** What a caller asks to compact. */
 export interface AskedCompaction {
   to_seq: number
   from_seq?: number | undefined
   except?: string[] | undefined
 }
 
-/** What of a session a compaction covers. */
 export interface CompactionPlan extends Range {
   except_seqs: number[]
   digest: string
-  /** How many entries it covers. */
   entries: number
   /** It holds unless something is retracted or compacted after this seq. */
   seen_seq: number

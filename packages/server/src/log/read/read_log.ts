@@ -37,10 +37,8 @@ export const UNLIMITED = Number.MAX_SAFE_INTEGER
 /** Sessions whose logs are too long for one piece, as far as is known: the statement for others costs a tenth less. */
 const LONG = new LRUCache<string, true>({ max: 10_000 })
 
-/** What a reader wants of a log, from where on. */
 export type ReadPage = Omit<EntryPage, 'project_id' | 'session_id' | 'as_of_seq' | 'seen' | 'is_short'>
 
-/** What a context is made of. */
 export interface NewestMessages {
   /** Newest first. */
   messages: ReadEntry[]
@@ -51,7 +49,6 @@ export interface NewestMessages {
   compaction: ReadCompaction | undefined
 }
 
-/** Which keys are asked for: one, or those with a prefix after the last one of the page before. */
 export interface LatestPage {
   key: string | undefined
   key_prefix: string
@@ -197,7 +194,6 @@ export class LogReader {
     return { messages, are_all, total_tokens, instructions: instructionsOf(row), compaction }
   }
 
-  /** The newest instructions, oldest first, and the newest compaction. */
   async readInstructions(isCompacted: boolean): Promise<Pick<NewestMessages, 'instructions' | 'compaction'>> {
     const { project_id, session_id } = this.session
     const [row] = await this.database.query(READ_INSTRUCTIONS, [project_id, session_id, isCompacted])
@@ -314,7 +310,6 @@ interface Session {
   session_id: string
 }
 
-/** An entry's place in its log, and the type of an event. */
 export interface EntryPlace {
   seq: number
   type: string | null

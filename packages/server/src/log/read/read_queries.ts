@@ -6,12 +6,10 @@ import type { Parameter } from '../../postgres/database.js'
 import { composedOnce, prepared, type Statement } from '../../postgres/statement.js'
 import { storedFunctionIn } from '../../postgres/stored_function.js'
 
-/** Which entries of a session a page shows, and from where on. */
 export interface EntryPage {
   project_id: string
   session_id: string
   kind?: 'event' | 'message' | undefined
-  /** Type of an event. */
   type?: string | undefined
   /** Only entries with a greater seq. */
   above_seq: number
@@ -103,7 +101,6 @@ export const VIEW_COLUMNS: Record<EntryView, Record<string, Column>> = {
  */
 export const bySeq = (entry: string, seq: string) => by(`${entry}.seq`, seq)
 
-/** The same by its id. */
 export const byId = (entry: string, id: string) => by(`${entry}.id`, id)
 
 const by = (column: string, value: string) =>
@@ -119,7 +116,6 @@ export const TRACKING = `CASE WHEN p.message LIKE '% %' THEN
  */
 const LAST_BUT_ONE_AT = `, ${timestampText('(array_agg(e.created_at))[$3::int - 1]')} AS last_but_one_at`
 
-/** When the newest of them was stored. */
 export const NEWEST_AT = `, ${timestampText('max(e.created_at)')} AS newest_at`
 
 /** When the entry was stored whose seq is a parameter; null if that is null. */

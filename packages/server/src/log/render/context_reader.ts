@@ -58,7 +58,6 @@ interface ReadMessage extends ShownMessage {
   created_at: string | undefined
 }
 
-/** Reads as much of a session, from its end, as its context is made of. */
 export class ContextReader {
   private bytes = 0
   private uses = 0
@@ -119,7 +118,6 @@ export class ContextReader {
     return [...ahead, ...said, ...this.exceptions, ...all.filter((message) => message.seq > to_seq)]
   }
 
-  /** Takes note of what the context begins with. */
   private async begin({ instructions, compaction }: Pick<NewestMessages, 'instructions' | 'compaction'>) {
     const known = await this.know(instructions)
     this.compaction = compaction
@@ -128,7 +126,6 @@ export class ContextReader {
     return known
   }
 
-  /** Tokens of all that the context has before a message, come what may. */
   private async tokensAhead(below_seq: number): Promise<number> {
     const ahead = [...(await this.instructionsAhead(below_seq)), ...this.exceptions]
     return tokensOf(ahead) + (this.compaction?.tokens ?? 0)
@@ -212,7 +209,6 @@ export class ContextReader {
     return messages >= MESSAGES_MAX || this.uses >= TOOL_USES_MAX || this.bytes >= BYTES_MAX
   }
 
-  /** The instructions before a message, oldest first. */
   private async instructionsAhead(below_seq: number): Promise<ReadMessage[]> {
     return (await this.instructions).filter(({ seq }) => seq < below_seq)
   }

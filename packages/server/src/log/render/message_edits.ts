@@ -17,7 +17,6 @@ const TOOL_USES_MAX = 10_000
 /** Bytes of memory that this takes at most. */
 export const EDITED_BYTES_MAX = 12 * 1024 * 1024
 
-/** How the messages of a page are edited. */
 export interface Editing {
   strategies: readonly EditStrategy[]
   /** The last message that is edited; undefined: all are. */
@@ -28,7 +27,6 @@ export interface Editing {
 /** What a page is shown without, by seq. */
 export interface PageEdits extends TurnEdits {
   dropped: ReadonlySet<number>
-  /** Of each message, as it is shown. */
   tokens: ReadonlyMap<number, number>
 }
 

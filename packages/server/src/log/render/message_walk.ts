@@ -30,7 +30,6 @@ export interface FittedList {
   sent_seqs: number[]
 }
 
-/** The finished list. */
 export function inStep(list: FitToSend): FittedList {
   const { items, ...rest } = list.finish()
   return {
@@ -104,12 +103,10 @@ export interface MessagePageRequest {
   time_desc: boolean
   with_events: boolean
   editing: Editing | undefined
-  /** The page as a list that can be sent. */
   fit: PageFit | undefined
   range: { above_seq: number; below_seq: number }
 }
 
-/** How a page is made fit to be sent. */
 export interface PageFit {
   reasoning: Reasoning | undefined
   /** Holds the memory for so many characters of messages. */

@@ -53,7 +53,6 @@ export class PageRenderer {
   }
 }
 
-/** The parts of a stored message, as JSON. */
 export async function messageParts(
   thread: WorkThread,
   project_id: string,
@@ -66,7 +65,6 @@ export async function messageParts(
   return storedPartsJson(format, blob, id)
 }
 
-/** What planning a context has to know of messages. */
 export async function contextMessages(
   thread: WorkThread,
   project_id: string,

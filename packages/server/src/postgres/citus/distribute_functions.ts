@@ -7,7 +7,6 @@ WHERE p.pronamespace = current_schema()::regnamespace AND p.proargnames[1] = 'p_
   SELECT FROM pg_catalog.pg_dist_object o
   WHERE o.classid = 'pg_proc'::regclass AND o.objid = p.oid AND o.distribution_argument_index IS NOT NULL)`
 
-/** Creates functions. If the tables are distributed, Citus runs each where its project is. */
 export async function createFunctions(
   client: pg.Client,
   functions: readonly StoredFunction[],

@@ -20,10 +20,8 @@ export function insertValues(text: string): string {
 }
 
 interface InsertOfSelect {
-  /** Its table, as what it is called. */
   target: string
   columns: string
-  /** After the word SELECT. */
   select: string
   on_conflict: string
 }

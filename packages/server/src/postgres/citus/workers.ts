@@ -6,8 +6,6 @@ import { onSchemaConnection, schemaTransaction } from '../schema_change.js'
 import { type ConnectionTarget, onSingleConnection, singleConnection } from '../single_connection.js'
 import { planned } from '../statement.js'
 
-/** The workers of a Citus cluster, as the service reaches them: by the names that the coordinator has for them. */
-
 const LIST_WORKERS = planned(
   'list_workers',
   "SELECT n.nodename AS host, n.nodeport AS port FROM pg_dist_node n WHERE n.groupid <> 0 AND n.noderole = 'primary' ORDER BY 1, 2",

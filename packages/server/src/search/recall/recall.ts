@@ -27,7 +27,6 @@ const READ_ENTRIES = { usual: 48, least: 16, exact: 200 }
 /** Characters of texts that are read. */
 const READ_LENGTH_MAX = 4 * 1024 * 1024
 
-/** A question and its filters. */
 export interface Asking extends Omit<Finding, 'search' | 'matchesOf'> {
   search: Omit<Search, 'terms'>
   question: Question

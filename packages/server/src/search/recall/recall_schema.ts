@@ -4,7 +4,6 @@ import { Nullable, Timestamp, Uuid } from '../../contract/schema.js'
 /** Sessions that a question is answered with, at most, and where nothing else is asked for. */
 export const RECALL_LIMIT = { default: 10, most: 50 }
 
-/** What answers have besides where a question was asked. */
 export const ASKED = {
   terms: Type.Optional(
     Type.Array(Type.String(), {

@@ -33,7 +33,6 @@ export class Refill {
     return this.loop.ended()
   }
 
-  /** Writes the runs after a place anew; undefined if there are none. */
   private async refillPiece(
     project_id: string,
     after: PassPlace,

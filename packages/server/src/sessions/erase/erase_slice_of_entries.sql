@@ -1,13 +1,7 @@
 -- Deletes up to `p_entries_max` entries of the remains of a session. Answer: the last remaining seq; null if another run
 -- deleted the rest, or it is a copy in progress.
-CREATE OR REPLACE FUNCTION {name}(
-  p_project uuid,
-  p_session uuid,
-  p_entries_max bigint
-)
-RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
-AS $function$
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_session uuid, p_entries_max bigint) RETURNS text
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE
   until bigint;

@@ -17,9 +17,7 @@ export interface Pruned {
 export interface PruneOptions {
   /** Deletes nothing, only counts what would be deleted. */
   dry_run?: boolean
-  /** Continues after this session. */
   after?: PrunePosition | undefined
-  /** Stops after reading so many. */
   looked_at_max?: number
   signal: AbortSignal
   onProgress?: (pruned: Pruned) => void
@@ -94,7 +92,6 @@ export interface OldSessions {
   configs?: string | undefined
 }
 
-/** The position of a walk: after this session. */
 export interface PrunePosition {
   created_at: string
   id: string

@@ -1,21 +1,23 @@
-import { hash } from 'node:crypto'
 import { writeJson } from '@annals/messages/json'
 import {
-  type Attributes,
   type Conversation,
   conversationOf,
-  fingerprint,
-  type LogRecord,
   type Meaning,
   meaningOf,
   originOf,
-  type Said,
-  type Span,
   sessionNamed,
   userNamed,
-} from '@annals/otel'
-import { namedId } from './named_id.js'
-import { LOG_TYPE, logData, nameOf, SPAN_TYPE, spanData, timeOf } from './stored_entries.js'
+} from './meaning.js'
+import { LOG_TYPE, logData, nameOf, SPAN_TYPE, spanData, timeOf } from './record_data.js'
+import { fingerprint, type Said } from './said.js'
+import type { Attributes, LogRecord, Span } from './telemetry.js'
+
+/** Makes what ids and chains of messages are made of. */
+export interface Naming {
+  /** A UUID: the same for the same name below the same UUID. */
+  idOf(namespace: string, name: string): string
+  digestOf(text: string): string
+}
 
 /** A message of a conversation: its id is made of all that was said up to it. Instructions have one of their own. */
 export interface Link {
@@ -24,7 +26,6 @@ export interface Link {
   is_instruction: boolean
 }
 
-/** A span or a record, and what was said beside it. */
 export interface Part {
   id: string
   type: string
@@ -40,7 +41,6 @@ export interface Part {
   elsewhere: string | undefined
 }
 
-/** What goes to one session. */
 export interface Group {
   id: string
   user: string | undefined
@@ -49,8 +49,7 @@ export interface Group {
 }
 
 /** What a project's session is called by a name that its programs give it. */
-function groupOf(groups: Map<string, Group>, project_id: string, [attribute, name]: [string, string]): Group {
-  const id = namedId(project_id, name)
+function groupOf(groups: Map<string, Group>, id: string, [attribute, name]: [string, string]): Group {
   let group = groups.get(id)
   if (!group) {
     const otel = { [attribute]: name.slice(0, 1_024).toWellFormed() }
@@ -74,7 +73,7 @@ function describe(group: Group, item: Span | LogRecord, attributes: Attributes, 
 }
 
 /** Sorts spans out by session: in the order in which they ended, as most are sent. */
-export function spansBySession(spans: Span[], project_id: string): Group[] {
+export function spansBySession(spans: Span[], project_id: string, naming: Naming): Group[] {
   const groups = new Map<string, Group>()
   const nameOfTrace = namesOfTraces(spans)
   const sorted = spans.toSorted((a, b) => compare(a.end_time_unix_nano, b.end_time_unix_nano))
@@ -83,14 +82,15 @@ export function spansBySession(spans: Span[], project_id: string): Group[] {
     const own = sessionNamed({ ...resource, ...attributes })
     const of_trace: [string, string] = ['trace_id', trace_id]
     const found = own ?? nameOfTrace(span)
-    const group = groupOf(groups, project_id, found ?? of_trace)
+    const name = found ?? of_trace
+    const group = groupOf(groups, naming.idOf(project_id, name[1]), name)
     const meaning = meaningOf(span.name, attributes, span.events)
     describe(group, span, attributes, meaning)
     const conversation = meaning.operation === 'model' ? conversationOf(span) : undefined
-    const [input, output] = conversation ? chained(group.id, conversation) : NO_LINKS
+    const [input, output] = conversation ? chained(naming, group.id, conversation) : NO_LINKS
     const last_id = (output.at(-1) ?? input.at(-1))?.id
     group.parts.push({
-      id: namedId(project_id, `${trace_id}/${span_id}`),
+      id: naming.idOf(project_id, `${trace_id}/${span_id}`),
       type: SPAN_TYPE,
       data: () => spanData(span, meaning, conversation && last_id ? { conversation, last_id } : undefined),
       began_at: timeOf(span.start_time_unix_nano),
@@ -98,7 +98,7 @@ export function spansBySession(spans: Span[], project_id: string): Group[] {
       input,
       output,
       continues: false,
-      elsewhere: found && !own ? namedId(project_id, trace_id) : undefined,
+      elsewhere: found && !own ? naming.idOf(project_id, trace_id) : undefined,
     })
   }
   return [...groups.values()]
@@ -134,6 +134,7 @@ function namesOfTraces(spans: Span[]): (span: Span) => [string, string] | undefi
 export function recordsBySession(
   records: LogRecord[],
   project_id: string,
+  naming: Naming,
 ): { groups: Group[]; left: number } {
   const groups = new Map<string, Group>()
   let left = 0
@@ -147,18 +148,18 @@ export function recordsBySession(
       left += 1
       continue
     }
-    const group = groupOf(groups, project_id, name as [string, string])
+    const group = groupOf(groups, naming.idOf(project_id, name[1]!), name as [string, string])
     const named = { ...attributes, 'event.name': nameOf(record) }
     describe(group, record, attributes, meaningOf('', named))
     const said = spoken.get(spanOf(record))
-    if (said && !said.links) said.links = linksOf(group.id, spanOf(record), said.conversation)
+    if (said && !said.links) said.links = linksOf(naming, group.id, spanOf(record), said.conversation)
     const conversation = said?.links && isSaying(record) ? said.conversation : undefined
     const [input, output] = said?.links ?? NO_LINKS
     const at = timeOf(momentOf(record))
     const last_id = (output.at(-1) ?? input.at(-1))?.id ?? ''
     const content = writeJson([record.body, attributes, record.event_name, record.severity_text])
     group.parts.push({
-      id: namedId(project_id, `${trace_id}/${span_id}/${momentOf(record)}/${hash('sha256', content)}`),
+      id: naming.idOf(project_id, `${trace_id}/${span_id}/${momentOf(record)}/${naming.digestOf(content)}`),
       type: LOG_TYPE,
       data: () => logData(record, conversation && { conversation, last_id }),
       began_at: at,
@@ -228,15 +229,20 @@ function isAnswerAlone({ input, output }: Pick<Conversation, 'input' | 'output'>
   return input.length === 0 && output.length > 0
 }
 
-function linksOf(session_id: string, span: string, { input, output }: Conversation): Links | undefined {
+function linksOf(
+  naming: Naming,
+  session_id: string,
+  span: string,
+  { input, output }: Conversation,
+): Links | undefined {
   const key = `${session_id}/${span}`
   if (isAnswerAlone({ input, output })) {
     const chain = asked.get(key)
     if (chain === undefined) return undefined
-    const [sent, answered] = chained(session_id, { input, output }, chain)
+    const [sent, answered] = chained(naming, session_id, { input, output }, chain)
     return [sent, answered]
   }
-  const links = chained(session_id, { input, output })
+  const links = chained(naming, session_id, { input, output })
   asked.delete(key)
   asked.set(key, links[2])
   if (asked.size > ASKED_MAX) asked.delete(asked.keys().next().value!)
@@ -245,6 +251,7 @@ function linksOf(session_id: string, span: string, { input, output }: Conversati
 
 /** The messages of a conversation that goes on from `begun`, and how far it is once the model was asked. */
 function chained(
+  { idOf, digestOf }: Naming,
   session_id: string,
   { input, output }: Pick<Conversation, 'input' | 'output'>,
   begun = session_id,
@@ -253,8 +260,8 @@ function chained(
   const link = (said: Said): Link => {
     const print = fingerprint(said)
     const is_instruction = said.role === 'system'
-    if (!is_instruction) chain = hash('sha256', `${chain}\n${print}`)
-    return { id: namedId(session_id, is_instruction ? `system ${print}` : chain), said, is_instruction }
+    if (!is_instruction) chain = digestOf(`${chain}\n${print}`)
+    return { id: idOf(session_id, is_instruction ? `system ${print}` : chain), said, is_instruction }
   }
   const sent = input.map(link)
   const after = chain

@@ -1,10 +1,10 @@
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger'
+import { ErrorAnswer } from 'annals/dist/contract/responses.js'
+import type { AppServer } from 'annals/dist/http/app_server.js'
+import type { OperationLinks } from 'annals/dist/http/openapi/openapi_links.js'
+import type { Described } from 'annals/dist/module.js'
+import { VERSION } from 'annals/dist/version.js'
 import Fastify, { type RouteOptions } from 'fastify'
-import type { TSchema } from '#typebox'
-import { ErrorAnswer } from '../../contract/responses.js'
-import { VERSION } from '../../version.js'
-import type { AppServer } from '../app_server.js'
-import { addLinks, type LinkedOperation, type OperationLinks } from './openapi_links.js'
 
 const INTRODUCTION = `Each run of an agent is a **session**: an append-only log of messages and events, numbered 1, 2, 3, … in the order in which they were stored.
 
@@ -71,22 +71,7 @@ const DOCUMENT: NonNullable<FastifyDynamicSwaggerOptions['openapi']> = {
   },
 }
 
-/** The parts of the description besides the operations. */
-export interface Described {
-  /** Schemas that answers refer to by their `$id`. */
-  schemas?: readonly TSchema[]
-  /** Operations whose bodies are bytes. */
-  byte_bodies?: Readonly<Record<string, readonly string[]>>
-  /** The forms that operations take. */
-  form_bodies?: Readonly<Record<string, TSchema>>
-  /** Where the answers of operations lead: which other operations take an id that is in them. */
-  links?: Readonly<Record<string, OperationLinks>>
-}
-
-/**
- * The operations as OpenAPI 3.1, from the schemas that validate them. Only the build does this: it takes longer than the
- * event loop of a service may stand.
- */
+/** The operations as OpenAPI 3.1, from the schemas that validate them. */
 export async function describeOperations(
   operations: RouteOptions[],
   modules: readonly Described[],
@@ -236,4 +221,36 @@ function describeJsonParameters(operations: OperationView[]): void {
     parameter.content = { [type]: { schema } }
     delete parameter.schema
   }
+}
+
+interface LinkedOperation {
+  operationId?: string
+  parameters?: Array<{ name?: string; in?: string; required?: boolean }>
+  requestBody?: { content: Record<string, { schema?: { required?: string[] } }> }
+  responses: Record<
+    string,
+    { links?: Record<string, { operationId: string | undefined; parameters: OperationLinks }> }
+  >
+}
+
+/** Adds links to the successful answers of an operation: to all that take what it fills, and need no more. */
+function addLinks(
+  { responses }: LinkedOperation,
+  parameters: OperationLinks | undefined,
+  operations: readonly LinkedOperation[],
+): void {
+  if (!parameters) return
+  const filled = Object.keys(parameters).sort().join()
+  const links = operations
+    .filter((operation) => neededBy(operation).sort().join() === filled)
+    .map(({ operationId }) => [operationId, { operationId, parameters }])
+  for (const [status, response] of Object.entries(responses))
+    if (status.startsWith('2')) response.links = Object.fromEntries(links)
+}
+
+/** The parameters that an operation cannot do without, and the ids in its body. */
+function neededBy({ parameters = [], requestBody }: LinkedOperation): string[] {
+  const fields = Object.values(requestBody?.content ?? {}).flatMap(({ schema }) => schema?.required ?? [])
+  const named = parameters.filter((one) => one.in === 'path' || one.required).map(({ name }) => name!)
+  return [...named, ...fields.filter((field) => /_ids?$/.test(field))]
 }

@@ -1,10 +1,10 @@
+import { readConfig } from 'annals/dist/configuration/config.js'
+import { Metrics } from 'annals/dist/metrics/metrics.js'
+import { openPools, type Undo } from 'annals/dist/service/kits.js'
+import { MODULES } from 'annals/dist/service/modules.js'
+import { openApp, undoAll } from 'annals/dist/service/service.js'
 import { pino } from 'pino'
-import { readConfig } from '../configuration/config.js'
-import { describeOperations } from '../http/openapi/openapi.js'
-import { Metrics } from '../metrics/metrics.js'
-import { openPools, type Undo } from './kits.js'
-import { MODULES } from './modules.js'
-import { openApp, undoAll } from './service.js'
+import { describeOperations } from './openapi.js'
 
 /** Has the operator's API described, too. */
 const WITH_OPERATOR = { ANNALS_ADMIN_TOKEN: 'x'.repeat(32) }
