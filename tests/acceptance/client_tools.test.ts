@@ -42,8 +42,8 @@ describe('annals tools', () => {
         failures: 3,
         sessions: 2,
         examples: [
-          { session_id: sessions[1], seq: 4, said },
-          { session_id: sessions[1], seq: 2, said },
+          { session_id: sessions[1], seq: 4, said, called: null },
+          { session_id: sessions[1], seq: 2, said, called: { seq: 3, name: 'find' } },
           {
             session_id: sessions[0],
             seq: 2,
@@ -53,6 +53,8 @@ describe('annals tools', () => {
         ],
       },
     ])
+    const next = await annals(['tools', 'find', '--no-json'])
+    expect(next.stdout).toMatch(/\n +then called +refund, seq 4\n +then said +Sorry 1\n/)
     const failed = await annals(['tools', 'refund', '--no-json'])
     expect(failed.stdout).toMatch(
       new RegExp(

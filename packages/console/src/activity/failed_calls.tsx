@@ -44,19 +44,28 @@ function Group({ group, least }: { group: ToolFailures['groups'][number]; least:
         </span>
       </p>
       <ul>
-        {examples.map(({ session_id, title, seq, result, said }) => (
+        {examples.map(({ session_id, title, seq, result, said, called }) => (
           <li key={`${session_id} ${seq}`}>
             <p>
               <Link to={`/sessions/${session_id}?seq=${seq}`}>{title ?? session_id}</Link>{' '}
               <span className="seq mono">{seq}</span>
             </p>
             <p className="mono">{result || 'no text'}</p>
+            {called && called.seq < (said?.seq ?? Number.POSITIVE_INFINITY) && (
+              <p>
+                then called{' '}
+                <Link to={`/sessions/${session_id}?seq=${called.seq}`}>
+                  <span className="mono">{called.name}</span>
+                </Link>{' '}
+                <span className="seq mono">{called.seq}</span>
+              </p>
+            )}
             {said ? (
               <blockquote>
                 {said.text} <Link to={`/sessions/${session_id}?seq=${said.seq}`}>entry {said.seq}</Link>
               </blockquote>
             ) : (
-              <p className="faint">Nothing more.</p>
+              <p className="faint">Nothing was said then.</p>
             )}
           </li>
         ))}

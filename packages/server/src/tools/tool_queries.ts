@@ -193,7 +193,10 @@ SELECT (SELECT row_to_json(t.*) FROM (SELECT ${raw(FIGURES)} FROM counted c) t):
     SELECT json_agg(json_build_object('message', nullif(g.message, ''), 'failures', g.failures, 'sessions', g.sessions, 'first_at', g.first_at, 'last_at', g.last_at,
       'examples', (SELECT json_agg(json_build_object('session_id', t.session_id, 'title', ${raw(TITLE)}, 'seq', t.seq, 'result_seq', t.result_seq,
           'called_at', ${raw(timestampText('t.called_at'))}, 'result', coalesce(t.result, ''),
-          'said', CASE WHEN t.said_seq IS NOT NULL THEN json_build_object('seq', t.said_seq, 'text', t.said) END) ORDER BY f.place)
+          'said', CASE WHEN t.said_seq IS NOT NULL THEN json_build_object('seq', t.said_seq, 'text', t.said) END,
+          'called', (SELECT json_build_object('seq', n.seq, 'name', n.name) FROM tool_calls n
+            WHERE n.project_id = ${project_id} AND n.session_id = f.session_id AND n.number > f.number
+              AND n.seq > coalesce(t.result_seq, t.seq) AND NOT n.is_retracted ORDER BY n.number LIMIT 1)) ORDER BY f.place)
         FROM unnest(g.session_ids, g.numbers) WITH ORDINALITY AS f (session_id, number, place)
           JOIN tool_calls t ON t.project_id = ${project_id} AND t.session_id = f.session_id AND t.number = f.number
           JOIN sessions s ON s.project_id = ${project_id} AND s.id = f.session_id

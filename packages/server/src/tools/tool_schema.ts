@@ -94,6 +94,12 @@ const FailedCall = Type.Object({
       { description: 'What the assistant said next, up to 300 characters.' },
     ),
   ),
+  called: Nullable(
+    Type.Object(
+      { seq: Seq, name: Type.String() },
+      { description: 'Which tool was called next, after this result.' },
+    ),
+  ),
 })
 
 export const ToolFailures = Type.Object(
