@@ -96,6 +96,36 @@ describe('annals sessions', () => {
     expect((await annals([...args, '--limit', '1'])).stderr).toContain('There are more')
   })
 
+  it('shows outcomes in the words of the project, and names a session by what its user said first', async () => {
+    const { project_id } = expectOk(await commands.api.createSession({}), 201)
+    const set = (outcomes: object | null) =>
+      service.adminClient().request('PATCH', `/admin/v1/projects/${project_id}`, { body: { outcomes } })
+    for (const wrong of [{ '': 'passed' }, { ['x'.repeat(41)]: 'passed' }, { submitted: 'good' }])
+      expect(await set(wrong)).toMatchObject({ status: 400, text: expect.stringContaining('/outcomes') })
+    expectOk(await set({ submitted: 'passed', gave_up: 'failed' }))
+    const configs = { exit_status: 'Submitted' }
+    const id = await newSession({ user: 'words', configs })
+    await newSession({ user: 'words', configs: { title: 'Told', outcome: 'gave_up' } })
+    const log = sessionLog(commands.api, id)
+    expectOk(await log.add({ role: 'system', content: 'You help.' }), 201)
+    expectOk(await log.add({ role: 'user', content: 'Where is\n my kettle?' }), 201)
+    const outcomes = () => values('sessions', 'list', '--user', 'words')
+    // A key is remembered for some seconds, and so is its project.
+    await expect.poll(outcomes, { timeout: 30_000 }).toMatchObject([
+      { title: 'Told', outcome: 'gave_up', verdict: 'failed' },
+      { title: 'Where is my kettle?', outcome: 'Submitted', verdict: 'passed' },
+    ])
+    const list = await annals(['sessions', 'list', '--user', 'words', '--no-json'], { COLUMNS: '120' })
+    expect(list.stdout).toMatch(/gave_up \(failed\) .*Told\n.*Submitted \(passed\) .*Where is my kettle\?$/)
+    const shown = await annals(['show', id, '--no-json'])
+    expect(shown.stdout).toContain('title    Where is my kettle?\n')
+    expect(shown.stdout).toContain('outcome  Submitted (passed)\n')
+    expectOk(await set(null))
+    await expect
+      .poll(outcomes, { timeout: 30_000 })
+      .toMatchObject([{ verdict: null }, { outcome: 'Submitted', verdict: null }])
+  })
+
   it('deletes a session only if told so', async () => {
     const id = await newSession()
     const refused = await annals(['sessions', 'delete', id])
@@ -162,7 +192,9 @@ describe('the exit code', () => {
     )
     const read_only = (JSON.parse(reader.stdout) as { token: string }).token
     const args = ['append', id, '--type', 'note', '--data', '{}']
-    expect((await annals(args, { ANNALS_TOKEN: read_only })).code).toBe(4)
+    const refused = await annals(args, { ANNALS_TOKEN: read_only })
+    expect(refused.code).toBe(4)
+    expect(refused.stderr).toContain('`annals token create --name <name> --scopes read,append` creates one')
   })
 
   async function projectId(): Promise<string> {

@@ -105,4 +105,14 @@ describe.skipIf(!CHROMIUM)(`the list of sessions (${CHROMIUM ? 'in Chromium' : N
     await page.getByRole('heading', { name: 'No session matches this filter' }).waitFor()
     expect(tab.complaints).toEqual([])
   })
+
+  it('shows and counts outcomes in the words of the project', async () => {
+    const { project_id } = expectOk(await api.createSession({ configs: { exit_status: 'submitted' } }), 201)
+    const outcomes = { submitted: 'passed', desk: 'failed' }
+    const path = `/admin/v1/projects/${project_id}`
+    expectOk(await service.adminClient().request('PATCH', path, { body: { outcomes } }))
+    await tab.page.goto(`${service.node.url}/console/sessions`)
+    await tab.page.locator('.outcome.is-passed', { hasText: 'submitted' }).waitFor()
+    expect(tab.complaints).toEqual([])
+  })
 })

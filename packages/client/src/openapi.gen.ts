@@ -1747,6 +1747,14 @@ export interface components {
                         seq: number;
                         text: string;
                     } | null;
+                    called: {
+                        /**
+                         * @description The entry's number in its session: 1, 2, 3, … without gaps, in commit order.
+                         * @example 7
+                         */
+                        seq: number;
+                        name: string;
+                    } | null;
                 }[];
             }[];
             /** @description Whether there are more groups than `limit`. */
@@ -3132,6 +3140,16 @@ export interface components {
              * @example 2026-11-21T09:30:00.123456Z
              */
             expires_at?: string;
+            /**
+             * @description The project's own words for how a session ended, where `configs` have one as `status`, `outcome`, `result`, `state`, `verdict` or `exit_status`; in any case. The console and the command line show and count them.
+             * @example {
+             *       "submitted": "passed",
+             *       "gave_up": "failed"
+             *     }
+             */
+            outcomes?: {
+                [key: string]: "failed" | "passed";
+            };
         };
         Project: {
             /**
@@ -3160,6 +3178,9 @@ export interface components {
             mask_viewers: boolean | null;
             audit_reads: ("people" | "all") | null;
             audit_reads_days: number | null;
+            outcomes: {
+                [key: string]: "failed" | "passed";
+            } | null;
             model: {
                 /**
                  * @description Base URL of an OpenAI-compatible API.
@@ -10480,6 +10501,9 @@ export interface operations {
                     mask_viewers?: boolean | null;
                     audit_reads?: ("people" | "all") | null;
                     audit_reads_days?: number | null;
+                    outcomes?: {
+                        [key: string]: "failed" | "passed";
+                    } | null;
                     model?: {
                         /**
                          * @description Base URL of an OpenAI-compatible API.
@@ -10607,6 +10631,9 @@ export interface operations {
                     mask_viewers?: boolean | null;
                     audit_reads?: ("people" | "all") | null;
                     audit_reads_days?: number | null;
+                    outcomes?: {
+                        [key: string]: "failed" | "passed";
+                    } | null;
                     model?: {
                         /**
                          * @description Base URL of an OpenAI-compatible API.

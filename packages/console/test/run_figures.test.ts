@@ -21,6 +21,12 @@ describe('the figures of runs', () => {
     ])
   })
 
+  it('count as failed what the words of the project say', () => {
+    const runs = [run({ agent: 'a', exit_status: 'submitted' }, 0), run({ agent: 'a', status: 'gave_up' }, 0)]
+    const words = { submitted: 'passed', gave_up: 'failed' } as const
+    expect(byAgent(runs, 'agent', words)).toMatchObject([{ known: 2, failed: 1 }])
+  })
+
   it('have quantiles that are among the values', () => {
     expect([0.5, 0.95].map((share) => quantileOf([3, 1, 2, 4], share))).toEqual([2, 4])
     expect(quantileOf([], 0.5)).toBeUndefined()

@@ -110,7 +110,8 @@ type SaidName = keyof typeof SENTENCES
 const EXAMPLES: Record<Exclude<ErrorName, SaidName>, string> = {
   invalid_json: 'The body is not JSON: Unexpected end of JSON input.',
   invalid_request: 'Query parameter limit must be an integer from 1 to 200.',
-  insufficient_scope: 'This API key lacks the scope "write". Use a key that has it.',
+  insufficient_scope:
+    'This API key lacks the scope "write". Use a key that has it: `annals token create --name <name> --scopes read,write` creates one.',
   quota_exceeded:
     'The quota max_sessions allows this project 1000 sessions. Nothing was stored: delete sessions, or ask the operator for a higher quota.',
   entry_not_found: '/ids/2 is not the id of an entry in this session.',

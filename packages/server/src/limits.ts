@@ -33,6 +33,9 @@ export const DATABASE_BLOB_BYTES_MAX = BLOB_BYTES_MAX / 2
 /** How long an idempotency key is kept; the contract promises at least 24 hours. */
 export const IDEMPOTENCY_KEPT_HOURS = 48
 export const RETENTION_DAYS_MAX = 36_500
+/** A project's own words for outcomes: each fits in a column. */
+export const OUTCOME_WORDS_MAX = 50
+export const OUTCOME_WORD = /^.{1,40}$/
 /** Largest quota: the largest integer that every JSON parser reads exactly. */
 export const QUOTA_MAX = Number.MAX_SAFE_INTEGER
 

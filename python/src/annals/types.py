@@ -867,6 +867,8 @@ class OwnKey(TypedDict):
     """Of a token for some sessions: which these are. Absent: the whole project."""
     expires_at: NotRequired[str]
     """When such a token expires."""
+    outcomes: NotRequired[JsonObject]
+    """The project's own words for how a session ended, where `configs` have one as `status`, `outcome`, `result`, `state`, `verdict` or `exit_status`; in any case. The console and the command line show and count them."""
 
 
 class Proof(TypedDict):
@@ -1681,6 +1683,15 @@ class ToolFailuresGroupsExamples(TypedDict):
     result: str
     """What the tool returned, up to 300 characters."""
     said: ToolFailuresGroupsExamplesSaid | None
+    called: ToolFailuresGroupsExamplesCalled | None
+
+
+class ToolFailuresGroupsExamplesCalled(TypedDict):
+    """Which tool was called next, after this result."""
+
+    seq: int
+    """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
+    name: str
 
 
 class ToolFailuresGroupsExamplesSaid(TypedDict):

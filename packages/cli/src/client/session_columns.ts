@@ -1,5 +1,5 @@
 import { type Annals, AnnalsError, type Session } from '@annals/client'
-import { outcomeOf } from '@annals/messages/session'
+import { type OutcomeWords, SessionReader, sessionTitle, shownOutcome } from '@annals/messages/session'
 import { pairsOf, tellingKeys } from '../terminal/pairs.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf, clockOf, dayOf } from '../terminal/times.js'
@@ -11,25 +11,37 @@ const ID_LENGTH_MIN = 13
 /** From this width on, ids are whole. */
 const WIDE = 130
 
-/** Numbers that the service computes for a session; absent if it has been deleted since. */
+/** Entries in which a title is looked for: events and a system prompt may stand before what a user said. */
+const TITLE_WITHIN = 10
+
+/** What is read of a session; absent if it has been deleted since. */
 interface Figures {
   entries: number
   tokens: number
+  /** What it is called by its configs, or else what its user said first. */
+  title: string | undefined
 }
 
-/** The columns of a page of sessions; `counted`: with entries and tokens, which takes two requests for each session. */
+/** How sessions are shown: their project's words, and whether their logs are read, with up to three requests each. */
+export interface ShownHow {
+  words: OutcomeWords
+  counted: boolean
+}
+
+/** The columns of a page of sessions. */
 export async function sessionColumns(
   annals: Annals,
   sessions: Session[],
   nameOf: (user_id: string | null) => string,
-  { counted, width }: { counted: boolean; width: number },
+  { counted, width, words }: ShownHow & { width: number },
 ): Promise<Column<Session>[]> {
   const isTelling = tellingKeys(sessions.map(({ configs }) => configs))
   const figures = counted ? await readFigures(annals, sessions) : undefined
-  const figure = (name: keyof Figures) => ({
+  const figure = (name: 'entries' | 'tokens') => ({
     title: name,
     text: ({ id }: Session) => String(figures!.get(id)?.[name] ?? '-'),
   })
+  const outcome = ({ configs }: Session) => outcomeText(configs, words)
   const id_length = width < WIDE ? distinctLength(sessions.map(({ id }) => id)) : undefined
   return [
     { title: 'session', text: ({ id }) => id.slice(0, id_length), style: 'cyan' },
@@ -44,23 +56,37 @@ export async function sessionColumns(
     { title: 'last entry', text: ({ updated_at }) => agoOf(updated_at), from_width: 110 },
     ...(sessions.some(outcome) ? [{ title: 'outcome', text: outcome, shrinks: true }] : []),
     ...(figures ? [figure('entries'), figure('tokens')] : []),
-    { title: 'title', text: ({ configs }) => titleOf(configs, isTelling), shrinks: true },
+    {
+      title: 'title',
+      text: ({ id, configs }) => figures?.get(id)?.title ?? titleOf(configs, isTelling),
+      shrinks: true,
+    },
   ]
 }
 
-function outcome({ configs }: Session): string {
-  const { value, verdict = '' } = outcomeOf(configs) ?? {}
-  return typeof value === 'string' ? value : verdict
+/** How a session ended, with what only its project knows that it means; empty if nobody knows. */
+export function outcomeText(configs: Session['configs'], words: OutcomeWords): string {
+  const { word = '', verdict } = shownOutcome(configs, words) ?? {}
+  return shownOutcome(configs)?.verdict === verdict ? word : `${word} (${verdict})`
 }
 
-/** What a table has of sessions beside the API's fields, for programs; `counted`: as in `sessionColumns`. */
-export async function factsOf(annals: Annals, sessions: Session[], counted: boolean): Promise<object[]> {
+/** What a table has of sessions beside the API's fields, for programs. */
+export async function factsOf(
+  annals: Annals,
+  sessions: Session[],
+  { counted, words }: ShownHow,
+): Promise<object[]> {
   const figures = counted ? await readFigures(annals, sessions) : undefined
-  return sessions.map((session) => ({
-    title: typeof session.configs.title === 'string' ? session.configs.title : null,
-    outcome: outcome(session) || null,
-    ...figures?.get(session.id),
-  }))
+  return sessions.map(({ id, configs }) => {
+    const { word = null, verdict } = shownOutcome(configs, words) ?? {}
+    const read = figures?.get(id)
+    return {
+      ...read,
+      title: read?.title ?? sessionTitle(configs, []) ?? null,
+      outcome: word,
+      verdict: verdict === 'other' ? null : (verdict ?? null),
+    }
+  })
 }
 
 /** `configs.title`, else all configs: what they have in common with the others comes last. */
@@ -73,19 +99,35 @@ async function readFigures(annals: Annals, sessions: Session[]): Promise<Map<str
   const figures = new Map<string, Figures>()
   for (let from = 0; from < sessions.length; from += READ_AT_ONCE)
     await Promise.all(
-      sessions.slice(from, from + READ_AT_ONCE).map(async ({ id }) => {
+      sessions.slice(from, from + READ_AT_ONCE).map(async ({ id, configs }) => {
         try {
-          const [newest, { total_tokens }] = await Promise.all([
+          const [newest, { total_tokens }, title] = await Promise.all([
             annals.sessions.timeline(id, { limit: 1, time_desc: true }).page(),
             annals.sessions.tokenCounts(id),
+            readTitle(annals, { id, configs }),
           ])
-          figures.set(id, { entries: newest.items[0]?.seq ?? 0, tokens: total_tokens })
+          figures.set(id, { entries: newest.items[0]?.seq ?? 0, tokens: total_tokens, title })
         } catch (error) {
           if (!(error instanceof AnnalsError)) throw error
         }
       }),
     )
   return figures
+}
+
+/** A session's title; undefined if it has none. */
+export async function readTitle(
+  annals: Annals,
+  { id, configs }: Pick<Session, 'id' | 'configs'>,
+): Promise<string | undefined> {
+  const given = sessionTitle(configs, [])
+  if (given !== undefined) return given
+  const reader = new SessionReader()
+  const { items } = await annals.sessions.timeline(id, { limit: TITLE_WITHIN }).page()
+  return sessionTitle(
+    {},
+    items.map((item) => reader.read(item)),
+  )
 }
 
 /** How many characters tell these ids apart. */

@@ -69,10 +69,11 @@ Examples:
           : 'No session has such a parent.'
       const words = { unit: 'sessions', nothing } as const
       const { factsOf, sessionColumns } = await import('./session_columns.js')
-      const how = { counted: !isLong(options), width: output.width }
+      const { outcomes = {} } = await annals.key()
+      const how = { counted: !isLong(options), width: output.width, words: outcomes }
       const columnsOf = (items: Session[]) => sessionColumns(annals, items, nameOf, how)
       const jsonOf = async (items: Session[]) => {
-        const facts = await factsOf(annals, items, how.counted)
+        const facts = await factsOf(annals, items, how)
         return items.map((session, index) => ({
           ...withUser(session, user ?? names?.get(session.user_id ?? '')),
           ...facts[index],

@@ -7,7 +7,7 @@ import { UsageError } from '../run_command.js'
 import type { Output } from '../terminal/output.js'
 import { pairsOf } from '../terminal/pairs.js'
 import { agoOf, clockOf, dayOf } from '../terminal/times.js'
-import { visible } from '../terminal/visible.js'
+import { visible, visibleLine } from '../terminal/visible.js'
 import { parseCount } from './arguments.js'
 import {
   type Connection,
@@ -122,10 +122,15 @@ async function printHead(
   const name = user ?? (user_id === null ? '-' : (await userNames(annals))(user_id))
   const when = `${dayOf(created_at)} ${clockOf(created_at)} (${agoOf(created_at)}), last entry ${agoOf(updated_at)}`
   const cost = prices && (await costOf(annals, id, prices))
+  const { outcomeText, readTitle } = await import('./session_columns.js')
+  const [title, { outcomes = {} }] = await Promise.all([readTitle(annals, session), annals.key()])
+  const outcome = outcomeText(configs, outcomes)
   lines([
     `${paint('dim', 'session')}  ${paint('cyan', id)}`,
+    ...(title === undefined ? [] : [`${paint('dim', 'title  ')}  ${visibleLine(title)}`]),
     `${paint('dim', 'user   ')}  ${visible(name)}`,
     `${paint('dim', 'created')}  ${when}`,
+    ...(outcome === '' ? [] : [`${paint('dim', 'outcome')}  ${visibleLine(outcome)}`]),
     `${paint('dim', 'configs')}  ${visible(pairsOf(configs))}`,
     ...(cost === undefined ? [] : [`${paint('dim', 'cost   ')}  ${cost}`]),
     '',

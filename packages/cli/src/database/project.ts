@@ -1,4 +1,10 @@
-import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from 'annals/dist/limits.js'
+import {
+  OUTCOME_WORD,
+  OUTCOME_WORDS_MAX,
+  QUOTA_MAX,
+  RATE_LIMIT_MAX,
+  RETENTION_DAYS_MAX,
+} from 'annals/dist/limits.js'
 import {
   changeProject,
   createProject,
@@ -8,7 +14,7 @@ import {
   type ProjectSettings,
 } from 'annals/dist/projects/projects.js'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { parseName } from '../client/arguments.js'
+import { parseName, parseObject } from '../client/arguments.js'
 import { UsageError } from '../run_command.js'
 import { askSecret } from '../terminal/ask.js'
 import { visibleLine } from '../terminal/visible.js'
@@ -17,8 +23,10 @@ import { operatorName, printResources, withDatabase } from './with_database.js'
 const QUOTAS = ['max_sessions', 'max_bytes', 'max_blob_bytes', 'max_tails'] as const
 const COLUMNS = [
   ...['name', 'id', 'created_at', 'retention_days', 'rate_limit_per_second', ...QUOTAS, 'search', 'proof'],
-  ...['mask_viewers', 'audit_reads', 'audit_reads_days', 'max_model_tokens_per_day', 'model'],
+  ...['mask_viewers', 'audit_reads', 'audit_reads_days', 'outcomes', 'max_model_tokens_per_day', 'model'],
 ]
+
+type Outcomes = NonNullable<ProjectSettings['outcomes']>
 
 /** A project's settings, as the options give them: a word stands for none. */
 interface SettingOptions {
@@ -33,6 +41,7 @@ interface SettingOptions {
   maskViewers?: 'on' | 'off'
   auditReads?: 'people' | 'all' | 'off'
   auditReadsDays?: number | string
+  outcomes?: Outcomes | 'none'
   maxModelTokens?: number | string
   model?: string
   modelUrl?: string
@@ -92,6 +101,7 @@ Examples:
   annals project set checkout-agent --search on
   annals project set checkout-agent --proof on
   annals project set checkout-agent --audit-reads people --audit-reads-days 400
+  annals project set checkout-agent --outcomes submitted=passed,gave_up=failed
   annals project set checkout-agent --max-sessions 100000 --max-bytes 10000000000
   annals project set checkout-agent --model gpt-5-mini --model-url https://api.openai.com/v1 --model-key < key.txt`,
     )
@@ -161,6 +171,11 @@ function withSettings(command: Command): Command {
       parseDays,
     )
     .option(
+      '--outcomes <words>',
+      'what its own words for outcomes mean, such as submitted=passed,gave_up=failed; `none` removes them',
+      parseOutcomes,
+    )
+    .option(
       '--max-model-tokens <tokens>',
       'how many tokens of a model its learning spaces may use in a day, in UTC; `none`: as ANNALS_MODEL_TOKENS_PER_DAY_MAX says',
       parseQuota,
@@ -193,8 +208,25 @@ async function settingsOf(options: SettingOptions): Promise<ProjectSettings> {
     ...(proof !== undefined && { proof: proof === 'on' }),
     ...(maskViewers !== undefined && { mask_viewers: maskViewers === 'on' }),
     ...(auditReads !== undefined && { audit_reads: auditReads === 'off' ? null : auditReads }),
+    ...(options.outcomes !== undefined && {
+      outcomes: options.outcomes === 'none' ? null : options.outcomes,
+    }),
     ...(model !== undefined && { model }),
   }
+}
+
+function parseOutcomes(text: string): Outcomes | 'none' {
+  if (text === 'none') return text
+  const words = parseObject(text)
+  if (Object.keys(words).length > OUTCOME_WORDS_MAX)
+    throw new InvalidArgumentError(`At most ${OUTCOME_WORDS_MAX} words are taken.`)
+  for (const [word, verdict] of Object.entries(words)) {
+    if (!OUTCOME_WORD.test(word))
+      throw new InvalidArgumentError(`${JSON.stringify(word)} is not such a word.`)
+    if (verdict !== 'failed' && verdict !== 'passed')
+      throw new InvalidArgumentError(`Of ${word}, say that it means passed or failed: ${word}=passed.`)
+  }
+  return words as Outcomes
 }
 
 /** @throws UsageError */

@@ -1,3 +1,5 @@
+import type { OutcomeWords } from '@annals/messages/session'
+
 /** A project that this browser has signed in to. Its token is in a cookie, which no script can read. */
 export interface Account {
   project_id: string
@@ -5,6 +7,8 @@ export interface Account {
   scopes: string[]
   /** The address of whoever signed in with an account; undefined: a key did. */
   person?: string | undefined
+  /** What its own words for outcomes mean; undefined: it has none. */
+  outcomes?: OutcomeWords | undefined
 }
 
 /** What this browser has signed in to. Another tab has the same. */

@@ -1,5 +1,5 @@
 import type { Session } from '@annals/client'
-import { outcomeOf } from '@annals/messages/session'
+import { type OutcomeWords, outcomeOf } from '@annals/messages/session'
 import { isObject } from '../json/exact_json.ts'
 import type { SessionFigures } from '../sessions/facts_query.ts'
 
@@ -34,7 +34,7 @@ export function keysOf(runs: readonly Run[]): string[] {
 }
 
 /** Figures by the value of one member of configs, those with most sessions first. */
-export function byAgent(runs: readonly Run[], key: string): AgentFigures[] {
+export function byAgent(runs: readonly Run[], key: string, words?: OutcomeWords): AgentFigures[] {
   const agents = new Map<string, AgentFigures>()
   for (const { session, figures } of runs) {
     const value = session.configs[key]
@@ -42,7 +42,7 @@ export function byAgent(runs: readonly Run[], key: string): AgentFigures[] {
     const empty = { sessions: 0, failed: 0, known: 0, tokens: 0, calls: 0, failures: 0 }
     const agent = agents.get(name) ?? { name, ...empty, durations_ms: [], is_whole: true }
     agents.set(name, agent)
-    const outcome = outcomeOf(session.configs)
+    const outcome = outcomeOf(session.configs, words)
     agent.sessions += 1
     if (outcome) agent.known += 1
     if (outcome?.verdict === 'failed') agent.failed += 1

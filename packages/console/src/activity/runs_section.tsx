@@ -1,5 +1,6 @@
 import type { Tool, ToolPage } from '@annals/client'
 import { useMemo, useState } from 'react'
+import { useProject } from '../access/project_context.tsx'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
@@ -28,8 +29,16 @@ export function RunsSection() {
     [range],
   )
   const { runs, is_cut, isPending, isError, error, refetch, isFetching } = useRuns(view)
-  const agents = useMemo(() => byAgent(runs, key), [runs, key])
-  const path = useMemo(() => outcomePathOf(runs.map(({ session }) => session)), [runs])
+  const { outcomes } = useProject()
+  const agents = useMemo(() => byAgent(runs, key, outcomes), [runs, key, outcomes])
+  const path = useMemo(
+    () =>
+      outcomePathOf(
+        runs.map(({ session }) => session),
+        outcomes,
+      ),
+    [runs, outcomes],
+  )
   return (
     <section className="runs" aria-label="Agents and tools">
       <div className="page-head">

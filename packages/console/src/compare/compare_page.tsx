@@ -9,6 +9,7 @@ import {
   stepsOf,
 } from '@annals/messages/session'
 import { useMemo, useRef } from 'react'
+import { useProject } from '../access/project_context.tsx'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { usePageTitle } from '../parts/page_title.ts'
@@ -175,7 +176,7 @@ function CallsAlone({ name, calls }: { name: string; calls: Step[] }) {
 
 function Head({ log: { session, items }, sessions }: { log: WholeLog; sessions: WholeLog['session'][] }) {
   const { figures, user } = useFacts(session, sessions)
-  const outcome = shownOutcome(session.configs)
+  const outcome = shownOutcome(session.configs, useProject().outcomes)
   return (
     <h2>
       <Link to={`/sessions/${session.id}`}>{figures?.title ?? session.id}</Link>

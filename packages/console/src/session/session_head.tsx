@@ -22,7 +22,7 @@ const CONFIGS_MAX = 24
 /** The session's user, configs, length and size. */
 export function SessionHead(props: { session: Session; log: Log; title: string | undefined }) {
   const { session, log, title } = props
-  const { annals, project_id, may_write } = useProject()
+  const { annals, project_id, may_write, outcomes } = useProject()
   const [erases, setErases] = useState(false)
   const queries = useQueryClient()
   const { id, user_id, configs } = session
@@ -33,7 +33,7 @@ export function SessionHead(props: { session: Session; log: Log; title: string |
     placeholderData: (before) => before,
   })
   const cost = useCost(log)
-  const outcome = shownOutcome(configs)
+  const outcome = shownOutcome(configs, outcomes)
   const [began, ended] = [log.entry(1) ?? log.entry(log.last_seq), log.entry(log.last_seq)].map((item) =>
     Date.parse(item?.occurred_at ?? item?.created_at ?? ''),
   )

@@ -1,4 +1,5 @@
 import type { Session } from '@annals/client'
+import { sessionTitle } from '@annals/messages/session'
 import { useQuery } from '@tanstack/react-query'
 import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useProject } from '../access/project_context.tsx'
@@ -19,7 +20,6 @@ import { failedCalls, longPauses, type Reading, shownAt, useReading } from './lo
 import { useLogSearch } from './log_search.ts'
 import { Outline, type OutlineHandle } from './outline.tsx'
 import { SessionHead } from './session_head.tsx'
-import { titleOf } from './session_title.ts'
 import { SessionToolbar } from './session_toolbar.tsx'
 import { isHidden, isKind, SHOWN, type Shown, shownOf } from './shown_entries.ts'
 import { Timeline, type TimelineHandle } from './timeline.tsx'
@@ -53,7 +53,7 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   const page = useRef<HTMLDivElement>(null)
   const finder = useFinder(text, page, '.said')
   const search = useLogSearch(id, opened_at, log, finder)
-  const title = titleOf(session, reading)
+  const title = sessionTitle(session.configs, reading.entries.values())
   usePageTitle(title ?? id, 'Sessions')
   const matches = useMemo(() => new Set(search.found), [search.found])
   const converted = useConverted(id, format, log.last_seq)

@@ -76,7 +76,7 @@ function Branch({ of, items, id }: { of: Relative[]; items: Relative[]; id: stri
 function Twig({ session, items, is_here }: { session: Relative; items: Relative[]; is_here: boolean }) {
   const { id, configs, last_seq, parent_id, forked_from, forked_at_seq } = session
   const figures = useFigures(session, items)
-  const outcome = shownOutcome(configs)
+  const outcome = shownOutcome(configs, useProject().outcomes)
   const failures = figures?.failures ?? 0
   return (
     <div className="twig">
@@ -85,7 +85,7 @@ function Twig({ session, items, is_here }: { session: Relative; items: Relative[
         <span className="faint">
           {countText(last_seq)} {last_seq === 1 ? 'entry' : 'entries'}
         </span>{' '}
-        {outcome && <span className={`outcome is-${outcome.verdict}`}>{outcome.verdict}</span>}{' '}
+        {outcome && <span className={`outcome is-${outcome.verdict}`}>{outcome.word}</span>}{' '}
         {failures > 0 && (
           <span className="is-bad">
             {countText(failures)} failed {failures === 1 ? 'call' : 'calls'}

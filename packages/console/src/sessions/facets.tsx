@@ -1,6 +1,7 @@
 import type { Session } from '@annals/client'
-import { outcomeOf } from '@annals/messages/session'
+import { type OutcomeWords, outcomeOf } from '@annals/messages/session'
 import { useMemo } from 'react'
+import { useProject } from '../access/project_context.tsx'
 import { ExactNumber, shortText } from '../json/exact_json.ts'
 import { countText } from '../parts/timestamp.tsx'
 import { type Condition, type Filter, hasCondition, pathText, tellingConditions } from './conditions.ts'
@@ -24,9 +25,13 @@ export function Facets(props: {
   onToggle: (condition: Condition) => void
 }) {
   const { rows, view, has_more, onToggle } = props
+  const { outcomes } = useProject()
   const counted = Math.min(rows.length, ROWS_MAX)
   // Rows beyond the counted ones change nothing here.
-  const facets = useMemo(() => facetsOf(rows.slice(0, ROWS_MAX)), [rows[0], rows[counted - 1]])
+  const facets = useMemo(
+    () => facetsOf(rows.slice(0, ROWS_MAX), outcomes),
+    [rows[0], rows[counted - 1], outcomes],
+  )
   const title =
     has_more || rows.length > ROWS_MAX
       ? `In the ${countText(counted)} ${view.oldest_first ? 'oldest' : 'newest'}`
@@ -53,10 +58,10 @@ export function Facets(props: {
 }
 
 /** Keys with few values in the rows, and either more than one value or an outcome. */
-function facetsOf(rows: Session[]): Facet[] {
+function facetsOf(rows: Session[], words: OutcomeWords | undefined): Facet[] {
   const keys = new Map<string, Map<string, Facet>>()
   for (const { configs } of rows) {
-    const outcome = outcomeOf(configs)
+    const outcome = outcomeOf(configs, words)
     for (const { path, value } of tellingConditions(configs as Filter)) {
       if (typeof value === 'object' && value !== null && !(value instanceof ExactNumber)) continue
       const name = pathText(path)

@@ -1,6 +1,7 @@
-import { verdictOf } from '@annals/messages/session'
+import { type OutcomeWords, verdictOf } from '@annals/messages/session'
 import { useMemo } from 'react'
 import type uPlot from 'uplot'
+import { useProject } from '../access/project_context.tsx'
 import { Chart, type Series } from '../parts/chart.tsx'
 import { countText } from '../parts/timestamp.tsx'
 import { type OverTime, type SessionsView, useOverTime } from './sessions_query.ts'
@@ -15,8 +16,9 @@ const SERIES: Series[] = [
 
 /** When the sessions of the view were created, and how they ended. `path`: the member of configs that tells. */
 export function OverTimeChart({ view, path }: { view: SessionsView; path: string[] | undefined }) {
+  const { outcomes } = useProject()
   const { data } = useOverTime(view, path)
-  const counted = useMemo(() => countsOf(data, path), [data, path])
+  const counted = useMemo(() => countsOf(data, path, outcomes), [data, path, outcomes])
   // Keeps its space while loading, so that nothing below moves under the pointer.
   if (!data) return <div className="over-time" aria-hidden="true" />
   if (data.sessions === 0) return null
@@ -48,7 +50,7 @@ export function OverTimeChart({ view, path }: { view: SessionsView; path: string
 }
 
 /** The chart's columns: each outcome is drawn over what is not of it. */
-function countsOf(data: OverTime | undefined, path: string[] | undefined) {
+function countsOf(data: OverTime | undefined, path: string[] | undefined, words: OutcomeWords | undefined) {
   let [passed, failed] = [0, 0]
   const columns: uPlot.AlignedData = [[], [], [], []]
   if (!data || data.columns.length === 0) return { columns, passed, failed }
@@ -60,7 +62,7 @@ function countsOf(data: OverTime | undefined, path: string[] | undefined) {
     const column = by_start.get(at)
     const count = { failed: 0, passed: 0 }
     for (const [value, sessions] of Object.entries(column?.by ?? {})) {
-      const verdict = path && verdictOf(path, value)
+      const verdict = path && verdictOf(path, value, words)
       if (verdict) count[verdict] += sessions
     }
     passed += count.passed

@@ -1,6 +1,7 @@
 import type { Session } from '@annals/client'
-import { outcomeOf } from '@annals/messages/session'
+import { type OutcomeWords, outcomeOf } from '@annals/messages/session'
 import { useCallback, useMemo, useRef, useState } from 'react'
+import { useProject } from '../access/project_context.tsx'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { Fold } from '../parts/fold.tsx'
@@ -54,7 +55,8 @@ export function SessionsPage() {
   const configs_key = key_text ?? keys[0] ?? 'agent'
   const newest = useNewest(view)
   const is_filtered = view.user !== undefined || conditionsOf(view.filter).length > 0 || isLimited(view.range)
-  const outcome_path = useMemo(() => outcomePathOf(rows), [rows])
+  const { outcomes } = useProject()
+  const outcome_path = useMemo(() => outcomePathOf(rows, outcomes), [rows, outcomes])
   const has_new =
     !view.oldest_first && newest.data && rows[0] && newest.data !== rows[0].id && !sessions.isFetching
   const [chosen, setChosen] = useState<string[]>([])
@@ -214,9 +216,9 @@ function OrderSwitch({ view, onChange }: { view: SessionsView; onChange: (oldest
 }
 
 /** Where the first of the rows that tells its outcome has it in configs. */
-export function outcomePathOf(rows: Session[]): string[] | undefined {
+export function outcomePathOf(rows: Session[], words: OutcomeWords | undefined): string[] | undefined {
   for (const { configs } of rows.slice(0, 100)) {
-    const outcome = outcomeOf(configs)
+    const outcome = outcomeOf(configs, words)
     if (outcome) return outcome.path
   }
   return undefined

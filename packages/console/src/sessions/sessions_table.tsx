@@ -1,6 +1,7 @@
 import type { Session } from '@annals/client'
 import { shownOutcome } from '@annals/messages/session'
 import { memo } from 'react'
+import { useProject } from '../access/project_context.tsx'
 import { Link } from '../address/link.tsx'
 import { type Json, shortText } from '../json/exact_json.ts'
 import { RunStateChip } from '../parts/run_state.tsx'
@@ -106,7 +107,7 @@ const SessionCells = memo(function SessionCells({
 })
 
 function OutcomeCell({ session, onCondition }: Pick<CellsParts, 'session' | 'onCondition'>) {
-  const outcome = shownOutcome(session.configs)
+  const outcome = shownOutcome(session.configs, useProject().outcomes)
   return (
     <div role="cell" className="cell-outcome">
       {outcome && (

@@ -1,5 +1,5 @@
 import type { User } from '@annals/client'
-import { verdictOf } from '@annals/messages/session'
+import { type OutcomeWords, verdictOf } from '@annals/messages/session'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { useProject } from '../access/project_context.tsx'
@@ -29,13 +29,17 @@ interface Counted extends Omit<UserFigures, 'failed'> {
 
 /** The member of configs that tells how sessions of this project ended, judged by the newest. */
 export function useOutcomePath(): string[] | undefined {
+  const { outcomes } = useProject()
   const sessions = useSessions(ALL)
-  return useMemo(() => outcomePathOf(sessions.data?.pages[0]?.items ?? []), [sessions.data])
+  return useMemo(
+    () => outcomePathOf(sessions.data?.pages[0]?.items ?? [], outcomes),
+    [sessions.data, outcomes],
+  )
 }
 
 /** What the API's list lacks of a user, read together with those beside. */
 export function useUserFigures(users: User[], index: number, path: string[] | undefined) {
-  const { project_id } = useProject()
+  const { project_id, outcomes } = useProject()
   const from = index - (index % AT_ONCE)
   const part = users.slice(from, from + AT_ONCE)
   const query = new URLSearchParams({ ids: part.map(({ id }) => id).join() })
@@ -47,16 +51,20 @@ export function useUserFigures(users: User[], index: number, path: string[] | un
         opens: project_id,
         signal,
       })
-      return new Map(items.map((item) => [item.id, figuresOf(item, path)]))
+      return new Map(items.map((item) => [item.id, figuresOf(item, path, outcomes)]))
     },
     staleTime: 30_000,
   })
   return data?.get(users[index]!.id)
 }
 
-function figuresOf({ by, ...rest }: Counted, path: string[] | undefined): UserFigures {
+function figuresOf(
+  { by, ...rest }: Counted,
+  path: string[] | undefined,
+  words: OutcomeWords | undefined,
+): UserFigures {
   const failed = Object.entries(by)
-    .filter(([value]) => path && verdictOf(path, value) === 'failed')
+    .filter(([value]) => path && verdictOf(path, value, words) === 'failed')
     .reduce((sum, [, sessions]) => sum + sessions, 0)
   return { ...rest, failed }
 }

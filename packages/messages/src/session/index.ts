@@ -23,6 +23,14 @@ export type {
 } from './entry.js'
 export { textSaysFailed } from './failures.js'
 export type { KeptState } from './kept_state.js'
-export { type Outcome, outcomeOf, type ShownOutcome, shownOutcome, verdictOf } from './outcome.js'
+export {
+  type Outcome,
+  type OutcomeWords,
+  outcomeOf,
+  type ShownOutcome,
+  shownOutcome,
+  verdictOf,
+} from './outcome.js'
 export { InvalidPrices, type Prices, readPriceList, SessionCost } from './session_cost.js'
 export { isShownElsewhere, SessionReader } from './session_reader.js'
+export { sessionTitle } from './session_title.js'

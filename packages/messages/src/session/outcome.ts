@@ -8,6 +8,12 @@ export interface Outcome {
   value: unknown
 }
 
+/** A project's own words for outcomes, such as `submitted`, in any case, and what each means. */
+export type OutcomeWords = Readonly<Record<string, Outcome['verdict']>>
+
+/** Members that say in a word how a run ended. */
+const WORD_KEY = /^(?:status|outcome|result|state|verdict|exit_?status)$/i
+
 const FAILED =
   /^(?:fail(?:ed|ure)?|error(?:ed)?|crashed|aborted|timeout|timed[_ ]out|unsuccessful|rejected)$/i
 const PASSED = /^(?:pass(?:ed)?|succe(?:ss|eded)|ok|done|completed?|resolved|successful)$/i
@@ -39,9 +45,20 @@ function readWord(value: unknown): Outcome['verdict'] | undefined {
   return FAILED.test(value) ? 'failed' : PASSED.test(value) ? 'passed' : undefined
 }
 
-/** Searches for a member with the outcome, at the top level and one below. */
-export function outcomeOf(configs: Record<string, unknown>, path: string[] = []): Outcome | undefined {
-  for (const { key, read } of TELLING) {
+function ownVerdict(value: unknown, words: OutcomeWords): Outcome['verdict'] | undefined {
+  if (typeof value !== 'string') return undefined
+  const word = value.toLowerCase()
+  return Object.entries(words).find(([own]) => own.toLowerCase() === word)?.[1]
+}
+
+/** Searches for a member with the outcome, at the top level and one below: first for one of the project's own words. */
+export function outcomeOf(
+  configs: Record<string, unknown>,
+  words: OutcomeWords = {},
+  path: string[] = [],
+): Outcome | undefined {
+  const own = { key: WORD_KEY, read: (value: unknown) => ownVerdict(value, words) }
+  for (const { key, read } of [own, ...TELLING]) {
     for (const [name, value] of Object.entries(configs)) {
       const verdict = key.test(name) ? read(value) : undefined
       if (verdict) return { verdict, path: [...path, name], value }
@@ -49,7 +66,7 @@ export function outcomeOf(configs: Record<string, unknown>, path: string[] = [])
   }
   if (path.length > 0) return undefined
   for (const [name, value] of Object.entries(configs)) {
-    const found = isObject(value) ? outcomeOf(value, [name]) : undefined
+    const found = isObject(value) ? outcomeOf(value, words, [name]) : undefined
     if (found) return found
   }
   return undefined
@@ -63,11 +80,12 @@ export interface ShownOutcome extends Omit<Outcome, 'verdict'> {
 }
 
 const WORD = /^\p{L}[\p{L}\p{N} _-]{0,23}$/u
-const WORD_KEY = /^(?:status|outcome|result|state|verdict|exit_?status)$/i
-
 /** What is shown of a run's outcome: the verdict, or else a word that configs have in its place. */
-export function shownOutcome(configs: Record<string, unknown>): ShownOutcome | undefined {
-  const outcome = outcomeOf(configs)
+export function shownOutcome(
+  configs: Record<string, unknown>,
+  words?: OutcomeWords,
+): ShownOutcome | undefined {
+  const outcome = outcomeOf(configs, words)
   if (outcome) return { ...outcome, word: wordIn(outcome.value) ?? outcome.verdict }
   for (const [key, value] of Object.entries(configs)) {
     const word = WORD_KEY.test(key) ? wordIn(value) : undefined
@@ -81,9 +99,13 @@ function wordIn(value: unknown): string | undefined {
 }
 
 /** What a value, as JSON text, says of the outcome. */
-export function verdictOf(path: string[], value: string): 'failed' | 'passed' | undefined {
+export function verdictOf(
+  path: string[],
+  value: string,
+  words?: OutcomeWords,
+): 'failed' | 'passed' | undefined {
   const parsed = value === '' ? undefined : parsedValue(value)
-  return parsed === undefined ? undefined : outcomeOf({ [path.at(-1)!]: parsed })?.verdict
+  return parsed === undefined ? undefined : outcomeOf({ [path.at(-1)!]: parsed }, words)?.verdict
 }
 
 function parsedValue(text: string): unknown {

@@ -16,8 +16,8 @@ import {
   beginSessionByKey,
   type ConsoleSession,
   endSession,
-  nameOfProject,
   renewSession,
+  shownProject,
 } from './sign_in.js'
 
 /** A caller who signs in has no session yet, so little may be sent. */
@@ -51,7 +51,7 @@ export function sessionRoutes(app: AppServer, parts: SignInParts): void {
     person?: string,
   ) => ({
     project_id,
-    project: await nameOfProject({ database, project_id }),
+    ...(await shownProject({ database, project_id })),
     scopes,
     person,
   })

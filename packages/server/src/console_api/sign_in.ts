@@ -86,7 +86,16 @@ export async function endSession({ database, project_id }: Tenant, token: string
   await database.query(END_SESSION, [project_id, hashToken(token)])
 }
 
-export async function nameOfProject({ database, project_id }: Tenant): Promise<string> {
+/** What the console knows of a project from the start. */
+export async function shownProject({
+  database,
+  project_id,
+}: Tenant): Promise<{ project: string; outcomes?: object }> {
   const [row] = await database.query(FIND_PROJECT, [project_id])
-  return row?.name ?? project_id
+  const { outcomes } = JSON.parse(row?.json ?? '{}')
+  return { project: row?.name ?? project_id, ...(outcomes && { outcomes }) }
+}
+
+export async function nameOfProject(tenant: Tenant): Promise<string> {
+  return (await shownProject(tenant)).project
 }

@@ -120,7 +120,7 @@ function admit(request: FastifyRequest, grant: Grant | undefined): AnnalsError |
   return new AnnalsError(
     'insufficient_scope',
     person === undefined
-      ? `This API key lacks the scope "${lacking}". Use a key that has it.`
+      ? `This API key lacks the scope "${lacking}". Use a key that has it: \`annals token create --name <name> --scopes ${[...grant.scopes, lacking].join(',')}\` creates one.`
       : `You are a ${person.role} of this project, and what you signed in with lacks the scope "${lacking}".`,
   )
 }

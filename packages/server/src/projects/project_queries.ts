@@ -16,6 +16,7 @@ const SETTINGS = [
   ['mask_viewers', 'boolean'],
   ['audit_reads', 'text'],
   ['audit_reads_days', 'int'],
+  ['outcomes', 'jsonb'],
   ['model', 'jsonb'],
 ] as const
 
@@ -154,7 +155,7 @@ export const API_KEY_COLUMNS = `k.id, k.project_id, encode(k.token_hash, 'hex') 
   array_to_string(k.scopes, ' ') AS scopes, floor(extract(epoch FROM k.expires_at) * 1000)::bigint AS expires_at_ms,
   p.rate_limit_per_second, p.max_sessions, p.max_bytes, p.max_blob_bytes, p.max_tails, p.consumers <> '{}' AS has_consumers, p.proof,
   k.origin = 'console' AND k.parent_id IS NULL AS is_in_console, k.member_id, ${roleText('m')} AS role, m.email,
-  p.redaction::text AS redaction, k.masked, p.mask_viewers, p.audit_reads`
+  p.redaction::text AS redaction, k.masked, p.mask_viewers, p.audit_reads, p.outcomes::text AS outcomes`
 
 /** A key of KEYS_AND_OWNERS is neither revoked nor expired, and neither is the one on which it depends; its member has a role. */
 export const IS_LIVE_KEY = `k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())

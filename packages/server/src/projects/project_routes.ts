@@ -182,12 +182,13 @@ const ownRoutes = (parts: ProjectParts) =>
       returns: 'The key with which this was asked.',
       data: Type.Ref('OwnKey'),
       json: async ({ grant, project_id }) => {
-        const { key_id, scopes, masked, narrow } = grant!
+        const { key_id, scopes, masked, narrow, outcomes } = grant!
         const own = {
           id: narrow?.id ?? key_id,
           project_id,
           scopes: [...scopes],
           ...(masked && { masked }),
+          ...(outcomes !== undefined && { outcomes: JSON.parse(outcomes) }),
         }
         if (!narrow) return JSON.stringify(own)
         const expires_at = new Date(narrow.expires_at_ms).toISOString()

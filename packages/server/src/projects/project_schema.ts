@@ -11,7 +11,7 @@ import {
   Uuid,
 } from '../contract/schema.js'
 import { whole } from '../http/request/read_body.js'
-import { QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
+import { OUTCOME_WORD, OUTCOME_WORDS_MAX, QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
 import { SCOPES } from './tokens/token.js'
 
 /** Of operations that take the admin token. */
@@ -91,6 +91,18 @@ const AuditReadsDays = Nullable(
   }),
 )
 
+const Outcomes = Type.Record(
+  Type.String({ pattern: OUTCOME_WORD.source }),
+  OneOf(['failed', 'passed'], 'What it means.'),
+  {
+    additionalProperties: false,
+    maxProperties: OUTCOME_WORDS_MAX,
+    description:
+      "The project's own words for how a session ended, where `configs` have one as `status`, `outcome`, `result`, `state`, `verdict` or `exit_status`; in any case. The console and the command line show and count them.",
+    examples: [{ submitted: 'passed', gave_up: 'failed' }],
+  },
+)
+
 const MODEL = {
   url: Type.String({
     maxLength: 2_048,
@@ -128,6 +140,7 @@ const SETTINGS = {
   mask_viewers: MaskViewers,
   audit_reads: AuditReads,
   audit_reads_days: AuditReadsDays,
+  outcomes: Nullable(Outcomes),
 }
 
 export const Project = Type.Object(
@@ -173,6 +186,7 @@ export const OwnKey = Type.Object(
         },
       ),
       expires_at: Timestamp('When such a token expires.'),
+      outcomes: Outcomes,
     }),
   },
   { $id: 'OwnKey' },

@@ -36,6 +36,7 @@ export interface ProjectSettings {
   mask_viewers?: boolean | null
   audit_reads?: 'people' | 'all' | null
   audit_reads_days?: number | null
+  outcomes?: Record<string, 'failed' | 'passed'> | null
   model?: { url: string; name: string; key?: string } | null
 }
 

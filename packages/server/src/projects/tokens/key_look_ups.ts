@@ -25,6 +25,8 @@ export interface Grant {
   masked: boolean
   /** Whose reads are noted; undefined: nobody's. */
   audit_reads?: 'people' | 'all' | undefined
+  /** The project's own words for outcomes, as JSON; undefined: it has none. */
+  outcomes?: string | undefined
   /** Of a token that reaches only some sessions: access/. */
   narrow: NarrowGrant | undefined
   /** Of a person's token or session: it allows no more than the role that the person has now. */
@@ -133,6 +135,7 @@ export function grantOf(row: Row, looked_up_at: number): Grant {
     redaction: row.redaction ?? undefined,
     masked: row.masked === 't' || (person?.role === 'viewer' && row.mask_viewers === 't'),
     audit_reads: (row.audit_reads ?? undefined) as Grant['audit_reads'],
+    outcomes: row.outcomes ?? undefined,
     narrow: undefined,
     person,
   }
