@@ -13,8 +13,11 @@ import {
 import { planFlush } from '../../packages/server/src/log/append/flush_plan.ts'
 import { MERGE_MESSAGE_META } from '../../packages/server/src/log/read/read_queries.ts'
 import { END_COPIES } from '../../packages/server/src/log/unfinished_copy_queries.ts'
+import { machineByMachine } from '../../packages/server/src/postgres/citus/machine_by_machine.ts'
 import { findOtherPlanners } from '../../packages/server/src/postgres/citus/workers.ts'
-import type { Parameter } from '../../packages/server/src/postgres/database.ts'
+import { openDatabase, type Parameter, type Row } from '../../packages/server/src/postgres/database.ts'
+import { requestSettings } from '../../packages/server/src/postgres/pool_settings.ts'
+import { planned } from '../../packages/server/src/postgres/statement.ts'
 import type { StoredFunction } from '../../packages/server/src/postgres/stored_function.ts'
 import { COPY_SHORT_SESSION } from '../../packages/server/src/sessions/copy_queries.ts'
 import { ERASE_SLICE_OF_ENTRIES } from '../../packages/server/src/sessions/erase/erasure_queries.ts'
@@ -181,6 +184,45 @@ describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names'
     )
     expect(group).not.toBe('0')
   })
+
+  it('each look-up that asks every project finds on machines by themselves what it finds in one statement', async () => {
+    const target = { connectionString: serverUrl, distributed: true }
+    const bounds = { connections_max: 4, wait_ms_max: 30_000, statement_ms_max: 30_000 }
+    const pool = openDatabase({ target, settings: requestSettings(target), ...bounds })
+    const failures: unknown[] = []
+    const by_machine = machineByMachine(pool, (...failure) => failures.push(failure), 30_000)
+    const projects: string[] = Array.from({ length: 12 }, () => randomUUID())
+    try {
+      for (const project of projects)
+        await pool.query(
+          planned(
+            'add_scan',
+            `INSERT INTO project_consumers AS c (project_id, consumer, scanned_to, sessions_scanned, scan_at, used_at)
+             VALUES ($1, 'nobody', '${project}', 0, now(), now())`,
+          ),
+          [project],
+        )
+      for (const statement of await everyStatement()) {
+        if (!statement.asks_every_project) continue
+        const given = statement.name === 'find_due_spaces' ? [null, [], 8, 8] : [500]
+        const parameters = statement.text.includes('$1') ? given : []
+        const found = await by_machine.query(statement, parameters)
+        for (const row of found) expect(Object.keys(row), statement.name).not.toEqual([])
+        const own = (rows: Row[]) => rows.filter((row) => projects.includes(row.project_id!))
+        const sorted = (rows: Row[]) =>
+          own(rows)
+            .map((row) => JSON.stringify(row))
+            .sort()
+        expect(sorted(found)).toEqual(sorted(await pool.query(statement, parameters)))
+        if (statement.name === 'find_scans') expect(own(found)).toHaveLength(projects.length)
+      }
+    } finally {
+      const forget = planned('forget', 'DELETE FROM project_consumers AS c WHERE c.project_id = $1')
+      for (const project of projects) await pool.query(forget, [project])
+      await pool.close()
+    }
+    expect(failures).toEqual([])
+  }, 120_000)
 
   it('an append is stored whichever machine carries it out', async () => {
     const [project, session] = [randomUUID(), randomUUID()]

@@ -1,5 +1,5 @@
 import { timestampText } from '../lists/resource_json.js'
-import { planned, prepared, type Statement } from '../postgres/statement.js'
+import { askingEveryProject, planned, prepared, type Statement } from '../postgres/statement.js'
 import { storedInsert } from '../postgres/stored_function.js'
 import type { Consumer } from './consumer.js'
 
@@ -151,9 +151,11 @@ export const MARKS_WAIT = {
 } as const
 
 /** What is marked, of all projects, asked for now and then: rows project_id, consumer, sessions, due, age_s (of the oldest mark). */
-export const FIND_MARKS = planned(
-  'find_marks',
-  `SELECT c.project_id, c.consumer, count(*) AS sessions, count(*) FILTER (WHERE c.due_at <= now()) AS due,
+export const FIND_MARKS = askingEveryProject(
+  planned(
+    'find_marks',
+    `SELECT c.project_id, c.consumer, count(*) AS sessions, count(*) FILTER (WHERE c.due_at <= now()) AS due,
   greatest(0, extract(epoch FROM now() - min(c.marked_at))) AS age_s
 FROM change_marks c GROUP BY c.project_id, c.consumer`,
+  ),
 )

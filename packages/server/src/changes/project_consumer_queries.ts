@@ -1,5 +1,5 @@
 import { timestampText } from '../lists/resource_json.js'
-import { planned, prepared, type Statement } from '../postgres/statement.js'
+import { askingEveryProject, planned, prepared, type Statement } from '../postgres/statement.js'
 import { storedInsert } from '../postgres/stored_function.js'
 
 /** Switching on, in one transaction: the table that all machines have first. Parameters of each: $1 project, $2 consumer. */
@@ -137,9 +137,11 @@ export const SCANS_WAIT = {
 } as const
 
 /** Projects whose sessions are to be looked through, or whose consumer is to be taken apart. Rows: project_id, consumer, retires. */
-export const FIND_SCANS = planned(
-  'find_scans',
-  `SELECT c.project_id, c.consumer, ${RETIRES} AS retires FROM project_consumers c WHERE c.scan_at <= now() OR ${RETIRES}`,
+export const FIND_SCANS = askingEveryProject(
+  planned(
+    'find_scans',
+    `SELECT c.project_id, c.consumer, ${RETIRES} AS retires FROM project_consumers c WHERE c.scan_at <= now() OR ${RETIRES}`,
+  ),
 )
 
 /** Taking a consumer of a project apart: its marks and cursors, in slices, then itself. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Background, each, insist, Loop, pausesForRequests } from '../lifecycle/background.js'
 import { timestampText } from '../lists/resource_json.js'
-import { planned, prepared, type Statement } from '../postgres/statement.js'
+import { askingEveryProject, planned, prepared, type Statement } from '../postgres/statement.js'
 
 const POLL_MS = 10_000
 const LEASE_S = 60
@@ -42,9 +42,8 @@ export function passStatements({ table, name, counts, ends }: PassTable): PassSt
   const leased = (update: string, columns = '') =>
     `WITH l AS (UPDATE ${table} AS r SET ${update}) SELECT ${columns}${timestampText('l.leased_until')} AS leased_until FROM l`
   return {
-    find: planned(
-      `find_${name}s`,
-      `SELECT r.project_id FROM ${table} r WHERE r.leased_until <= now() LIMIT 100`,
+    find: askingEveryProject(
+      planned(`find_${name}s`, `SELECT r.project_id FROM ${table} r WHERE r.leased_until <= now() LIMIT 100`),
     ),
     take: prepared(
       `take_${name}`,

@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.js'
-import { composedOnce, prepared, type Statement } from '../postgres/statement.js'
+import { askingEveryProject, composedOnce, prepared, type Statement } from '../postgres/statement.js'
 import type { HandledTable, Table, Waits } from './table.js'
 
 /*
@@ -43,9 +43,11 @@ function isOverdue({ column, at_most }: Waits): string {
 
 /** Rows: project_id, of those with such rows. */
 export function findOverdue({ name, id, waits }: Waiting): Statement {
-  return composedOnce(
-    `find_overdue_${id}`,
-    () => `SELECT t.project_id FROM ${name} t WHERE ${isOverdue(waits)} GROUP BY t.project_id`,
+  return askingEveryProject(
+    composedOnce(
+      `find_overdue_${id}`,
+      () => `SELECT t.project_id FROM ${name} t WHERE ${isOverdue(waits)} GROUP BY t.project_id`,
+    ),
   )
 }
 

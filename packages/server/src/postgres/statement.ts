@@ -15,6 +15,8 @@ export interface Statement {
    * says, where that is few.
    */
   readonly brief?: 'one row' | number
+  /** It looks for work in the background, of all projects: on a cluster each machine is asked for itself. */
+  readonly asks_every_project?: boolean
   /** It hands back what others wait for, and so runs also when the signal of its connections has aborted. */
   readonly outlivesAbort?: boolean
 }
@@ -38,6 +40,14 @@ export function composedOnce(name: string, compose: () => string, brief?: Statem
 /** A statement that is planned for each call, and for its parameters if the connection's settings allow that. */
 export function planned(name: string, text: string): Statement {
   return { name, text, prepared: false }
+}
+
+/**
+ * The same for a look-up in the background that names no project. Its tables are named once each after FROM or JOIN, and have
+ * names of their own after that: on a cluster shards take their places. See citus/machine_by_machine.ts.
+ */
+export function askingEveryProject(statement: Statement): Statement {
+  return { ...statement, asks_every_project: true }
 }
 
 const WRITING = /\b(?:INSERT\s+INTO|DELETE\s+FROM|MERGE\s+INTO|(?<!\bFOR\s|\bFOR\sNO\sKEY\s)UPDATE)\b/i

@@ -8,6 +8,7 @@ import { registryOf } from '../lifecycle/registry.js'
 import type { Metrics } from '../metrics/metrics.js'
 import type { Kits, Module } from '../module.js'
 import { AvailabilityProbe, DOES_IT_COMMIT } from '../postgres/availability_probe.js'
+import { machineByMachine } from '../postgres/citus/machine_by_machine.js'
 import { straightToWorkers } from '../postgres/citus/worker_pools.js'
 import {
   type ConnectionTarget,
@@ -41,6 +42,8 @@ const TOO_MANY_LONG =
   'Too many copies and erasures are in progress at this node. Retry when one of them has ended.'
 
 const DETOUR = 'a worker cannot be reached directly: its projects are served through the coordinator'
+
+const BACKGROUND_WAITS = 'a machine of the cluster does not answer: background work for its projects waits'
 
 /**
  * Long requests at once. A single project may use two of these slots: while it copies a long session, which may take
@@ -133,8 +136,15 @@ export function openPools({ config, target: { target }, logger, metrics, undo }:
         (worker, error) => logger.warn({ worker, err: describeError(error) }, DETOUR),
       ),
     )
+  // Those that background work runs on.
+  const byMachine = (pool: DatabasePool) =>
+    target.distributed
+      ? machineByMachine(pool, (machine, error) =>
+          logger.warn({ machine, err: describeError(error) }, BACKGROUND_WAITS),
+        )
+      : pool
   return {
-    requests: new SharedPool(openStraight({ connections_max: database_connections_max }), {
+    requests: new SharedPool(byMachine(openStraight({ connections_max: database_connections_max })), {
       places_max: database_connections_max,
       wait_ms_max,
       refusal: () => new AnnalsError('overloaded', TOO_MUCH_UNDER_WAY),
@@ -147,7 +157,7 @@ export function openPools({ config, target: { target }, logger, metrics, undo }:
       refusal: () => new DatabaseAway(false, new Error('no connection for appends became free')),
     }),
     reserved: open(RESERVED_CONNECTIONS),
-    changes: { database: open(CHANGES_CONNECTIONS, changes), abort },
+    changes: { database: byMachine(open(CHANGES_CONNECTIONS, changes)), abort },
   }
 }
 

@@ -9,6 +9,7 @@ import { MCP_MODULE } from '../mcp/module.js'
 import type { Kits, Module, Opened, OpenModule } from '../module.js'
 import { OTEL_MODULE } from '../otel/module.js'
 import { PEOPLE_MODULE } from '../people/module.js'
+import { ASK_MACHINE } from '../postgres/citus/machine_by_machine.js'
 import type { StoredFunction } from '../postgres/stored_function.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
 import { PROOF_MODULE } from '../proof/module.js'
@@ -48,7 +49,7 @@ export const MODULES: readonly Module[] = [
 ]
 
 export function functionsOf(modules: readonly Module[]): StoredFunction[] {
-  return modules.flatMap(({ functions = [] }) => functions)
+  return [ASK_MACHINE, ...modules.flatMap(({ functions = [] }) => functions)]
 }
 
 export const FUNCTIONS: readonly StoredFunction[] = functionsOf(MODULES)

@@ -1,6 +1,6 @@
 import { markChanges } from '../changes/mark_changes.js'
 import { sessionJson } from '../lists/resource_json.js'
-import { prepared } from '../postgres/statement.js'
+import { askingEveryProject, prepared } from '../postgres/statement.js'
 import { storedFunctionIn } from '../postgres/stored_function.js'
 
 /** SQL: the end of so many seconds from a time; null if there is no end. */
@@ -24,9 +24,11 @@ export const SET_EXPIRY = storedFunctionIn('sessions/set_expiry.sql', {
  * Sessions that may have expired, the longest due first. One of the few statements that ask every project: for
  * housekeeping alone. Rows: project_id, id. Parameters: $1 how many.
  */
-export const FIND_DUE = prepared(
-  'find_due_sessions',
-  `SELECT s.project_id, s.id FROM sessions s WHERE s.expiry_due_at <= now() ORDER BY s.expiry_due_at LIMIT $1`,
+export const FIND_DUE = askingEveryProject(
+  prepared(
+    'find_due_sessions',
+    `SELECT s.project_id, s.id FROM sessions s WHERE s.expiry_due_at <= now() ORDER BY s.expiry_due_at LIMIT $1`,
+  ),
 )
 
 /**

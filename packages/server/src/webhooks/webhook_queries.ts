@@ -1,5 +1,5 @@
 import { timestampText } from '../lists/resource_json.js'
-import { planned, prepared } from '../postgres/statement.js'
+import { askingEveryProject, planned, prepared } from '../postgres/statement.js'
 import { storedInsert } from '../postgres/stored_function.js'
 import { inputJson } from '../runs/inbox_queries.js'
 import { isPendingText } from '../runs/lease_queries.js'
@@ -108,11 +108,13 @@ ON CONFLICT (project_id, webhook_id, session_id) DO UPDATE SET through_seq = gre
  * Where something is due, of all projects: for each webhook one look into the index, however many sessions wait for a
  * receiver that is away. Rows: project_id, webhook_id.
  */
-export const FIND_DUE_WEBHOOKS = planned(
-  'find_due_webhooks',
-  `SELECT w.project_id, w.id AS webhook_id FROM webhooks w
+export const FIND_DUE_WEBHOOKS = askingEveryProject(
+  planned(
+    'find_due_webhooks',
+    `SELECT w.project_id, w.id AS webhook_id FROM webhooks w
 WHERE EXISTS (
   SELECT FROM webhook_deliveries d WHERE d.project_id = w.project_id AND d.webhook_id = w.id AND d.not_before <= now())`,
+  ),
 )
 
 /** Takes up a session that is due. Parameters: $1 project, $2 webhook, $3 lease, $4 its seconds. */

@@ -1,5 +1,5 @@
 import { timestampText } from '../../lists/resource_json.js'
-import { planned, prepared } from '../../postgres/statement.js'
+import { askingEveryProject, planned, prepared } from '../../postgres/statement.js'
 
 /** Taking turns: a space is worked on by one process at a time, which holds its lane until `lane_until`. */
 
@@ -14,14 +14,16 @@ export const FIND_PROJECTS_WITH_MODEL = prepared(
  * Parameters: $1 projects, or null for all, $2 spaces to leave out, $3 of a project at most, $4 in all. Rows: project_id,
  * learning_space_id.
  */
-export const FIND_DUE_SPACES = planned(
-  'find_due_spaces',
-  `SELECT r.project_id, r.learning_space_id FROM (
+export const FIND_DUE_SPACES = askingEveryProject(
+  planned(
+    'find_due_spaces',
+    `SELECT r.project_id, r.learning_space_id FROM (
   SELECT x.project_id, x.learning_space_id, row_number() OVER (PARTITION BY x.project_id ORDER BY min(x.due_at)) AS place
   FROM space_sessions x
   WHERE x.due_at <= now() AND ($1::uuid[] IS NULL OR x.project_id = ANY ($1::uuid[])) AND x.learning_space_id <> ALL ($2::uuid[])
   GROUP BY x.project_id, x.learning_space_id
 ) r WHERE r.place <= $3 ORDER BY r.place LIMIT $4`,
+  ),
 )
 
 const HELD = 'l.project_id = $1 AND l.id = $2 AND l.lane_until = $3::timestamptz'

@@ -1,6 +1,6 @@
 import { dropTerms } from '../../lists/listed.js'
 import { SESSION_LIST } from '../../log/append/append_queries.js'
-import { prepared } from '../../postgres/statement.js'
+import { askingEveryProject, prepared } from '../../postgres/statement.js'
 import { storedFunctionIn, storedInsert } from '../../postgres/stored_function.js'
 import { expiryText } from '../expiry_queries.js'
 import { DROP_ACTIVITY } from '../last_activity_queries.js'
@@ -131,7 +131,9 @@ export const FIND_REMAINS_OF = prepared(
 )
 
 /** Projects with such sessions. One of the few statements that ask every project: for housekeeping alone. */
-export const FIND_PROJECTS_WITH_REMAINS = prepared(
-  'find_projects_with_remains',
-  `SELECT DISTINCT x.project_id AS id FROM erased_sessions x WHERE ${NOT_LEASED}`,
+export const FIND_PROJECTS_WITH_REMAINS = askingEveryProject(
+  prepared(
+    'find_projects_with_remains',
+    `SELECT DISTINCT x.project_id AS id FROM erased_sessions x WHERE ${NOT_LEASED}`,
+  ),
 )

@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto'
+import { inject } from 'vitest'
+import { runAnnals } from './annals_process.ts'
+import { withDatabaseName } from './database_url.ts'
+import { queryRows, withConnection } from './sql.ts'
+
+/** A migrated database of a test's own on the cluster that the run works on. */
+export interface ClusterDatabase {
+  url: string
+  /** The address of the worker that has a project. */
+  workerOf(project_id: string): Promise<string>
+  /** To this database alone, the worker is away: it lets nobody in, and cuts those who are. */
+  takeAway(worker: string): Promise<void>
+  bringBack(worker: string): Promise<void>
+  drop(): Promise<void>
+}
+
+/** Undefined where it cannot be made: it takes a superuser, and machines that trust each other. */
+export async function createClusterDatabase(): Promise<ClusterDatabase | undefined> {
+  const { serverUrl, prefix } = inject('testServer')
+  const name = `${prefix}_${randomBytes(6).toString('hex')}`
+  const machines = await queryRows<{ hostname: string; port: string; is_worker: boolean; may: string }>(
+    serverUrl,
+    `SELECT nodename AS hostname, nodeport::text AS port, groupid <> 0 AS is_worker, current_setting('is_superuser') AS may
+     FROM pg_dist_node WHERE noderole = 'primary' ORDER BY groupid`,
+  )
+  if (machines[0]?.may !== 'on') return undefined
+  const given = ({ hostname, port }: { hostname: string; port: string }) =>
+    Object.assign(new URL(serverUrl), { hostname, port }).href
+  const own = (machine: { hostname: string; port: string }) => withDatabaseName(given(machine), name)
+  const onMachine = async (url: string, ...statements: string[]) =>
+    withConnection(url, async (connection) => {
+      for (const statement of statements) await connection.query(statement)
+    })
+  const drop = async () => {
+    for (const machine of machines)
+      await onMachine(given(machine), `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  }
+  const alone = 'SET citus.enable_create_database_propagation = off'
+  for (const machine of machines) {
+    await onMachine(given(machine), alone, `CREATE DATABASE ${name}`)
+    await onMachine(own(machine), 'CREATE EXTENSION citus')
+  }
+  const [coordinator, ...workers] = machines as [(typeof machines)[number]]
+  const url = own(coordinator)
+  await onMachine(
+    url,
+    `SELECT citus_set_coordinator_host('${coordinator.hostname}', ${coordinator.port})`,
+    ...workers.map(({ hostname, port }) => `SELECT citus_add_node('${hostname}', ${port})`),
+  )
+  const migrated = await runAnnals(['migrate'], { DATABASE_URL: url })
+  if (migrated.code !== 0) throw new Error(migrated.stderr)
+  const letIn = (worker: string, isIn: boolean, ...more: string[]) => {
+    const machine = workers.find(({ hostname, port }) => `${hostname}:${port}` === worker)!
+    return onMachine(given(machine), `ALTER DATABASE ${name} ALLOW_CONNECTIONS ${isIn}`, ...more)
+  }
+  return {
+    url,
+    workerOf: async (project_id) => {
+      const [row] = await queryRows<{ worker: string }>(
+        url,
+        `SELECT n.nodename || ':' || n.nodeport AS worker FROM pg_dist_placement p JOIN pg_dist_node n ON n.groupid = p.groupid
+         WHERE p.shardid = get_shard_id_for_distribution_column('users', $1::uuid)`,
+        [project_id],
+      )
+      return row!.worker
+    },
+    takeAway: (worker) =>
+      letIn(
+        worker,
+        false,
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`,
+      ),
+    bringBack: (worker) => letIn(worker, true),
+    drop,
+  }
+}
