@@ -28,6 +28,23 @@ const QUERIES: Record<string, LoadRequest> = {
   'of a role and configs': searchFor('refund', { role: 'user', filter_by_configs: '{"run":7}' }),
 }
 
+const QUESTIONS = [
+  'when did the customer complain about the lost baggage',
+  'which passenger wanted to change a flight to Seattle',
+  'why was the refund of a basic economy ticket refused',
+  'what did the agent say about travel insurance coverage',
+  'how many certificates were used to pay for reservation',
+  'who asked to cancel the trip because of weather',
+  'did omar ask for a window seat in business',
+  'was the payment by credit card declined last time',
+]
+const ASKED: Record<string, LoadRequest[]> = {
+  'questions of 8 to 10 words': QUESTIONS.map((question) => searchFor(question, { mode: 'recall' })),
+  'questions of 8 to 10 words, entries': QUESTIONS.map((question) =>
+    searchFor(question, { mode: 'recall', group: 'entry' }),
+  ),
+}
+
 /** How fast a search is, and what the index takes. */
 export const search: Part = {
   name: 'search',
@@ -46,6 +63,7 @@ export const search: Part = {
     await Promise.all([untilIndexed(other), untilIndexed(project)])
     return [
       ...(await timesOfQueries(ctx, project)),
+      ...(await timesOfQuestions(ctx, project)),
       await besidePlainQuery(ctx, database, project),
       await sizeOfIndex(ctx, database, project, stored),
       ...(await beside(ctx)),
@@ -72,6 +90,25 @@ async function timesOfQueries(ctx: BenchContext, { service }: SearchedProject): 
     { ...figure(`slowest of ${kinds.length} kinds of query, 8 readers: p99`, worst), at_least: 60, aim: 25 },
     ...kinds.map(([kind]) => figure(`${kind}: p99`, p99s(kind))),
   ]
+}
+
+/** The questions of a kind in turn. */
+async function timesOfQuestions(ctx: BenchContext, { service }: SearchedProject): Promise<Figure[]> {
+  const loads = Object.entries(ASKED).map(([kind, requests]) => {
+    const load = () =>
+      runLoad({ services: [service], connections: READERS, seconds: ctx.seconds, requests, status: 200 })
+    return [kind, load] as const
+  })
+  const results = await interleave(ctx.rounds, Object.fromEntries(loads), ctx.say)
+  ctx.detail('questions', results)
+  return Object.entries(results).map(([kind, runs]) => ({
+    name: `${kind}, ${READERS} readers: p99`,
+    unit: 'ms',
+    better: 'lower',
+    values: runs.map(({ p99_ms }) => p99_ms),
+    at_least: 100,
+    aim: 50,
+  }))
 }
 
 /** The frequent word, beside what one writes without segments: one GIN index on the words, and a sort. */

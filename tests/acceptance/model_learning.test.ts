@@ -74,6 +74,38 @@ describe('a model', { timeout: 120_000 }, () => {
     expect(model.asked).toHaveLength(asked)
   })
 
+  it.each([
+    {
+      which: 'gets another outcome',
+      append: { kind: 'event', type: 'outcome', data: { reward: 0 } },
+      asks: false,
+    },
+    {
+      which: 'gets a message, and is given again',
+      append: { kind: 'message', blob: user('One more') },
+      asks: true,
+    },
+  ])('is asked again at once about a session that, while it thinks, $which', async ({ append, asks }) => {
+    const { newSpace, addRun, post, api, model } = await newModelProject(honest)
+    const space = await newSpace('suggest')
+    let mayAnswer = false
+    model.script = async (asked) => {
+      await vi.waitUntil(() => mayAnswer, { timeout: 100_000 })
+      return honest(asked)
+    }
+    const session = await addRun(space, 'ada', [user('Hello?')], { reward: 1 })
+    const path = `/api/v1/learning_spaces/${space}/sessions/${session}`
+    const has = (state: object) =>
+      vi.waitFor(async () => expect(expectOk(await api.request('GET', path))).toMatchObject(state), 100_000)
+    await vi.waitUntil(() => model.asked.length > 0, { timeout: 100_000 })
+    expectOk(await post(`/session/${session}/entries`, { entries: [append] }), 201)
+    if (asks) expectOk(await post(`/learning_spaces/${space}/learn`, { session_id: session, now: true }), 201)
+    await has({ status: 'distilling', learnt_seq: 3 })
+    mayAnswer = true
+    await has({ status: 'completed', learnt_seq: 3 })
+    expect(model.asked.filter(({ step }) => step === 'reflect')).toHaveLength(2)
+  })
+
   it('is not asked beyond the budget, which the session says, and goes on when there is one', async () => {
     const { newSpace, addRun, reflected, api, model, project } = await newModelProject(honest)
     const space = await newSpace('suggest', {}, { max_tokens_per_day: 10 })

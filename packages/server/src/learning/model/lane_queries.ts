@@ -71,10 +71,13 @@ FROM learning_spaces l LEFT JOIN space_policies p ON p.project_id = $1 AND p.lea
 WHERE l.project_id = $1 AND l.id = $2`,
 )
 
-/** The next session of a space whose turn it is, which is begun. Parameters: $1 project, $2 space, $3 status. Row: session_id, learnt_seq, outcome, attempts. */
+/**
+ * The next session of a space whose turn it is, which is begun: whoever asks for it from now on wants another turn.
+ * Parameters: $1 project, $2 space, $3 status. Row: session_id, learnt_seq, outcome, attempts.
+ */
 export const BEGIN_SESSION = prepared(
   'begin_reflection',
-  `UPDATE space_sessions AS x SET status = $3, updated_at = greatest(now(), x.updated_at)
+  `UPDATE space_sessions AS x SET status = $3, asked = false, updated_at = greatest(now(), x.updated_at)
 WHERE x.project_id = $1 AND x.learning_space_id = $2 AND x.session_id = (
   SELECT o.session_id FROM space_sessions o
   WHERE o.project_id = $1 AND o.learning_space_id = $2 AND o.due_at <= now() ORDER BY o.due_at, o.session_id LIMIT 1)
@@ -92,13 +95,16 @@ export const SESSION_MOVES = {
   /** $4 seq up to which it was read. */
   complete: prepared(
     'complete_reflection',
-    moves(
-      "status = 'completed', due_at = NULL, reflected_seq = $4::bigint, error = NULL, attempts = 0, asked = false",
-    ),
+    moves("status = 'completed', due_at = NULL, reflected_seq = $4::bigint, error = NULL, attempts = 0"),
   ),
+  /**
+   * What came meanwhile has its turn when the session is quiet; at once if somebody asked for it, or if it is another
+   * outcome than $4, the one that was read.
+   */
   wait: prepared(
-    'await_quiet',
-    `${moves("status = 'queued', due_at = now() + interval '10 minutes'")} AND x.learnt_seq > x.reflected_seq`,
+    'await_next_turn',
+    `${moves(`status = 'queued', due_at = now() + CASE WHEN x.asked OR x.outcome ? 'reward' AND x.outcome IS DISTINCT FROM $4::jsonb
+  THEN interval '0' ELSE interval '10 minutes' END`)} AND x.learnt_seq > x.reflected_seq`,
   ),
   /** $4 status, $5 error, $6 attempts, $7 seconds until the next one, or null. */
   fail: prepared(

@@ -183,6 +183,7 @@ export class Learner {
         session_id: session_id!,
         seq: Number(learnt_seq),
         outcome: storedOutcome(session.outcome!),
+        outcome_read: session.outcome!,
         is_auto: space.mode === 'auto',
         is_of_user: space.user_id !== null,
         space_max: Number(space.space_max ?? Number.MAX_SAFE_INTEGER),

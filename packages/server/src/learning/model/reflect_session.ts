@@ -47,6 +47,8 @@ export interface Turn extends Omit<Asking, 'session_ids'> {
   session_id: string
   seq: number
   outcome: Outcome
+  /** The same as it was stored when the turn began, as JSON. */
+  outcome_read: string
   is_auto: boolean
   is_of_user: boolean
   nearest: FindNearest
@@ -56,11 +58,12 @@ export interface Turn extends Omit<Asking, 'session_ids'> {
 
 /** Has a model reflect on a session, and applies what comes of it. @throws ModelFailure, BudgetExhausted, SourceGone */
 export async function reflectOnSession(turn: Turn): Promise<void> {
-  const { database, project_id, space_id, session_id, seq, is_auto, is_of_user } = turn
+  const { database, project_id, space_id, session_id, seq, outcome_read, is_auto, is_of_user } = turn
   const runs = await readRuns(turn)
   const session_ids = runs.map((run) => run.session_id)
   const asking = { ...turn, session_ids }
-  const reflection = { project_id, space_id, session_id, session_ids, seq, is_auto, is_of_user }
+  const of = { project_id, space_id, session_id, session_ids }
+  const reflection = { ...of, seq, outcome_read, is_auto, is_of_user }
   const apply = async (deltas: readonly Delta[], call_ids: readonly string[]) =>
     applyReflection(database, { ...reflection, lane_until: await turn.keepLane(), deltas, call_ids })
   if (runs[0]!.entries.length === 0) return apply([], [])
@@ -128,7 +131,10 @@ async function readNear(
 }
 
 interface Reflection
-  extends Pick<Turn, 'project_id' | 'space_id' | 'session_id' | 'seq' | 'is_auto' | 'is_of_user'> {
+  extends Pick<
+    Turn,
+    'project_id' | 'space_id' | 'session_id' | 'seq' | 'outcome_read' | 'is_auto' | 'is_of_user'
+  > {
   session_ids: readonly string[]
   lane_until: string
   deltas: readonly Delta[]
@@ -150,7 +156,7 @@ function applyReflection(database: Database, reflection: Reflection): Promise<vo
     for (const delta of is_new ? reflection.deltas : []) await applyDelta(connection, reflection, delta)
     const session = [project_id, space_id, session_id]
     await connection.query(SESSION_MOVES.complete, [...session, reflection.seq])
-    await connection.query(SESSION_MOVES.wait, session)
+    await connection.query(SESSION_MOVES.wait, [...session, reflection.outcome_read])
   })
 }
 

@@ -1,5 +1,5 @@
 -- Gives a session to a space, and marks it, so that its log is read from the beginning. What failed is tried again, and
--- a session that is known has its turn now if `p_now` says so. The mark is taken from whoever is at work on it without
+-- a session that is known has its turn now if `p_now` says so, or right after the one that is under way. The mark is taken from whoever is at work on it without
 -- knowing of the space. Answer: the record as JSON, or why not: no_space, no_session, other_user, known.
 CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_space uuid, p_session uuid, p_id uuid, p_now boolean) RETURNS text
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
@@ -25,9 +25,11 @@ BEGIN
   VALUES (p_project, p_space, p_session, p_id, 'pending', p_now, now(), now())
   ON CONFLICT (project_id, session_id, learning_space_id) DO NOTHING RETURNING x.* INTO made;
   IF NOT FOUND THEN
-    UPDATE space_sessions AS x SET status = 'pending', error = NULL, attempts = 0, asked = p_now, due_at = NULL, updated_at = now()
+    UPDATE space_sessions AS x SET error = NULL, attempts = 0, asked = p_now, updated_at = now(),
+      status = CASE WHEN x.status IN ('distilling', 'skill_writing') THEN x.status ELSE 'pending' END,
+      due_at = CASE WHEN x.status IN ('distilling', 'skill_writing') THEN x.due_at END
     WHERE x.project_id = p_project AND x.session_id = p_session AND x.learning_space_id = p_space
-      AND (x.status = 'failed' OR p_now AND x.status IN ('pending', 'queued', 'completed'))
+      AND (x.status = 'failed' OR p_now)
     RETURNING x.* INTO made;
     IF NOT FOUND THEN
       RETURN 'known';
