@@ -38,3 +38,37 @@ it('finds the rarest words by the index, though nobody has analyzed the table an
     expect(scans.rows[0].idx_scan).toBeGreaterThan(0)
   })
 })
+
+it('reads no more of the primary key than there are runs to show, however many a project has', async () => {
+  const [project, other] = [await log.newProject(), await log.newProject()]
+  await withConnection(log.url, async (connection) => {
+    for (const id of [project, other]) {
+      await connection.query(
+        `INSERT INTO search_entries (project_id, session_id, seq, last_seq, segment, first_at, last_at, words)
+         SELECT $1, $2, n, n, n / 200, now(), now(), '@user common' || CASE WHEN n % 3 = 0 THEN ' usual' ELSE '' END || ' w' || n
+         FROM generate_series(1, 8000) n`,
+        [id, await log.newSession(id)],
+      )
+      await connection.query(
+        `INSERT INTO search_segments (project_id, segment, begins_at, entries, last_at)
+         SELECT $1, n, now(), 3200, now() FROM generate_series(0, 40) n`,
+        [id],
+      )
+    }
+    await connection.query('VACUUM ANALYZE search_entries')
+    const keysRead = async () => {
+      await connection.query('SELECT pg_stat_force_next_flush()')
+      const { rows } = await connection.query(
+        `SELECT idx_tup_read::int AS read FROM pg_stat_user_indexes WHERE indexrelname = 'search_entries_pkey'`,
+      )
+      return rows[0].read as number
+    }
+    const before = await keysRead()
+    const words = ["'common'", "'usual'"]
+    const { rows } = await connection.query(FIND_RUNS_TO_RECALL.statement.text, [
+      ...[project, words, words.join(' & '), null, null, null, '-infinity', 'infinity', 2_000, 10, 60_000],
+    ])
+    expect(JSON.parse(rows[0].answer).runs).toHaveLength(10)
+    expect((await keysRead()) - before).toBeLessThan(1_000)
+  })
+})

@@ -148,6 +148,7 @@ const LATIN_WORD = /^\p{Script=Latin}+$/u
 const CYRILLIC_WORD = /^\p{Script=Cyrillic}+$/u
 const ASCII_WORD = /^[a-z]+$/
 const MARKS = /\p{M}/gu
+const NONE: readonly number[] = []
 
 function languageOf(stem: (word: string) => string, stops: readonly string[]): Language {
   return { stem: cached(stem), stops: new Set(stops.flatMap((stop) => stop.toLowerCase().split(/['’]/))) }
@@ -167,13 +168,18 @@ function cached(stem: (word: string) => string): (word: string) => string {
   }
 }
 
+/** By stop word, which of them have it. */
+const LANGUAGES_OF_STOP = new Map<string, number[]>()
+for (const [index, { stops }] of LATIN.entries())
+  for (const stop of stops) LANGUAGES_OF_STOP.set(stop, [...(LANGUAGES_OF_STOP.get(stop) ?? []), index])
+
 /** The language of words in Latin letters: that with most stop words among them, English if none has any. */
 export function languageOfWords(words: Iterable<string>): Language {
   const counts = new Array<number>(LATIN.length).fill(0)
   let looked_at = 0
   for (const word of words) {
     if (looked_at++ === TELLING_WORDS) break
-    for (const [index, { stops }] of LATIN.entries()) if (stops.has(word)) counts[index]! += 1
+    for (const index of LANGUAGES_OF_STOP.get(word) ?? NONE) counts[index]! += 1
   }
   return LATIN[counts.indexOf(Math.max(...counts))]!
 }

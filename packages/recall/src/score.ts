@@ -175,10 +175,10 @@ function findHits(
   }
   for (const [index, word] of asked.entries()) {
     for (const { form, is_exact } of formsOf(word)) {
-      const wanted = ` ${form}`
       let line = 0
-      for (let at = words.indexOf(wanted); at >= 0; at = words.indexOf(wanted, at + 1)) {
-        if (!word.is_prefix && !isEnd(words, at + wanted.length)) continue
+      for (let at = words.indexOf(form); at >= 0; at = words.indexOf(form, at + 1)) {
+        // A search for the space before it would stop at each word.
+        if (words[at - 1] !== ' ' || !(word.is_prefix || isEnd(words, at + form.length))) continue
         while (line + 1 < starts.length && starts[line + 1]! <= at) line++
         const hit = hitOf(line)
         hit[is_exact ? 'exact' : 'any'][index]! += stepAt(words, starts[line]!, at)

@@ -1,9 +1,10 @@
 import { cutSnippet, matchTerms, type Snippet, wordsOf } from '@annals/messages/search'
-import { languageOfWords, stemOf } from './languages.js'
-import type { Question } from './question.js'
+import { type Language, languageOfWords, stemOf } from './languages.js'
+import type { AskedWord, Question } from './question.js'
 
 /** Places of a word that a snippet is chosen from: the first ones. */
 const PLACES_MAX = 200
+const NONE: readonly number[] = []
 
 /** What the text of an entry has of a question. */
 export interface TextOfEntry {
@@ -21,32 +22,44 @@ export function readText(
 ): TextOfEntry | undefined {
   if (required.length + excluded.length > 0 && !matchTerms(text, [...required, ...excluded])) return undefined
   const words = wordsOf(text)
-  const language = languageOfWords(words.map(({ text }) => text))
-  const forms = new Map<string, number[]>()
-  const prefixes: [prefix: string, index: number][] = []
-  for (const [index, { word, stems, is_prefix }] of asked.entries()) {
-    if (is_prefix) prefixes.push([word, index])
-    for (const form of new Set([word, ...stems])) forms.set(form, [...(forms.get(form) ?? []), index])
-  }
+  const texts = words.map(({ text }) => text)
+  const askedIn = formsIn(asked, languageOfWords(texts))
   const hits: { term: number; start: number; end: number }[] = []
   const places = asked.map((): number[] => [])
   for (const [at, { text: word, start, end }] of words.entries()) {
-    const found = new Set([
-      ...(forms.get(word) ?? []),
-      ...(forms.get(stemOf(word, language)) ?? []),
-      ...prefixes.flatMap(([prefix, index]) => (word.startsWith(prefix) ? [index] : [])),
-    ])
-    for (const term of found) {
+    for (const term of askedIn(word)) {
       if (places[term]!.length >= PLACES_MAX) continue
       places[term]!.push(at)
       hits.push({ term, start, end })
     }
   }
   const is_phrase = hasPhrase(
-    words.map(({ text }) => text),
+    texts,
     asked.map(({ word }) => word),
   )
   return { snippet: cutSnippet(text, hits), nearness: nearnessOf(places), is_phrase }
+}
+
+/** Which words of a question a word of a text is a form of: looked up once for each word, as texts repeat them. */
+function formsIn(asked: readonly AskedWord[], language: Language): (word: string) => readonly number[] {
+  const forms = new Map<string, number[]>()
+  const prefixes: [prefix: string, index: number][] = []
+  for (const [index, { word, stems, is_prefix }] of asked.entries()) {
+    if (is_prefix) prefixes.push([word, index])
+    for (const form of new Set([word, ...stems])) forms.set(form, [...(forms.get(form) ?? []), index])
+  }
+  const known = new Map<string, readonly number[]>()
+  return (word) => {
+    let found = known.get(word)
+    if (found === undefined) {
+      const [exact, stemmed] = [forms.get(word) ?? NONE, forms.get(stemOf(word, language)) ?? NONE]
+      const begun = prefixes.flatMap(([prefix, index]) => (word.startsWith(prefix) ? [index] : []))
+      const count = exact.length + stemmed.length + begun.length
+      found = count === 0 ? NONE : [...new Set([...exact, ...stemmed, ...begun])]
+      known.set(word, found)
+    }
+    return found
+  }
 }
 
 /** A question has few words, so each place of the first one costs little. */

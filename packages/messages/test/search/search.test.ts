@@ -66,6 +66,17 @@ describe('a search query', () => {
 })
 
 describe('a text', () => {
+  it('of ASCII has the same words, whatever stands beside it', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary-ascii', maxLength: 200 }), (text) => {
+        expect([
+          ...wordsOf(text),
+          { text: 'é', start: text.length + 1, end: text.length + 2, is_tail: false },
+        ]).toEqual(wordsOf(`${text} é`))
+      }),
+    )
+  })
+
   it('is found by each of its words, alone and as the beginning of one, and is not found without it', () => {
     fc.assert(
       fc.property(anyText, (text) => {

@@ -38,6 +38,8 @@ SET enable_bitmapscan = on
 -- Reading a row's words as a tsvector takes as long as some hundred operators, which its plan does not know. The cost of
 -- an operator itself would count for the look-ups in the index as well.
 SET cpu_tuple_cost = 100
+-- Or else it reads the primary key of the whole project beside the index of words, to read fewer rows.
+SET cpu_index_tuple_cost = 100
 SET jit = off
 -- Citus can plan what names project_id more than once only with its value, and says so of a generic plan by its cost.
 SET plan_cache_mode = auto

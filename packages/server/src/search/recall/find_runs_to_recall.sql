@@ -26,6 +26,8 @@ SET enable_bitmapscan = on
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET cpu_tuple_cost = 100
+-- Or else it reads the primary key of the whole project beside the index of words, to read fewer rows.
+SET cpu_index_tuple_cost = 100
 SET jit = off
 SET plan_cache_mode = auto
 AS $function$
