@@ -130,6 +130,8 @@ function readResult(blob: JsonObject, role: 'tool' | 'function', ids: CallIds): 
     else rest.push(piece)
   }
   const call = ids.ofResult(id, name)
+  for (const piece of rest)
+    if (piece.type === 'image' || piece.type === 'file') piece.meta.tool_call_id = call.id
   const meta = { tool_call_id: call.id, ...(call.name !== undefined && { name: call.name }) }
   return [part('tool-result', texts.join('\n'), meta), ...rest]
 }

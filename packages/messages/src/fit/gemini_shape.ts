@@ -117,8 +117,17 @@ function pieceOf(part: JsonObject, { calls, results }: PieceIds): Piece | undefi
   const is_signed = signatureOf(part) != null
   const others = Object.keys(part).filter((key) => part[key] != null && key !== 'text' && key !== 'thought')
   if (typeof part.text === 'string' && part.text === '' && !is_signed && others.length === 0) return undefined
-  if (Object.keys(part).every((key) => part[key] == null || key === 'thought')) return undefined
+  if (Object.keys(part).every((key) => part[key] == null || key === 'thought') || isEmptyMedium(part))
+    return undefined
   return { kind: part.thought === true ? 'thinking' : 'content', block: part }
+}
+
+/** Whether a part is of bytes or a file that are not there. */
+function isEmptyMedium(part: JsonObject): boolean {
+  const inline = part.inlineData ?? part.inline_data
+  const file = part.fileData ?? part.file_data
+  if (isObject(inline)) return !inline.data
+  return isObject(file) && !(file.fileUri ?? file.file_uri)
 }
 
 /** The part with an object where the API wants one, though the SDK's types do not. */

@@ -4,6 +4,7 @@ import { parseJson } from '../json/exact_json.js'
 import { NO_CONTENT } from '../turns.js'
 import { limitCacheMarks } from './cache_marks.js'
 import { FitIds, fitName } from './fit_ids.js'
+import { hostedPairs, withKnownCaller } from './hosted_pairs.js'
 import { type LinkedCall, type Links, linkCalls, Segments } from './link_calls.js'
 import type { Added, Item, Omitted, Piece, Run, Shape, Source, SourcePiece, SourceRun } from './pieces.js'
 import { placeSystemMessages } from './system_places.js'
@@ -58,7 +59,9 @@ export function putInOrder(
     if (run.side === 'model') blocks.addModel(run, source)
     else blocks.addUser(run, source)
   }
-  const writer = new BlockWriter(format, shape, links)
+  const turns = blocks.all.map((block) => (block.kind === 'turn' ? block.pieces : undefined))
+  const hosted = hostedPairs(turns, format === 'anthropic')
+  const writer = new BlockWriter(format, shape, links, hosted)
   for (const [index, block] of blocks.all.entries()) writer.write(block, blocks.all[index + 1])
   const placed =
     format === 'anthropic' ? placeSystemMessages(writer.items) : { items: writer.items, omitted: [] }
@@ -234,6 +237,8 @@ class BlockWriter {
   /** Of tools whose names had to change: their own by those in the list. */
   readonly names = new Map<string, string>()
   private readonly ids: FitIds
+  /** Ids of the provider's own calls in the list, which others may be called by. */
+  private readonly callers = new Set<string>()
   /** The last item is the model's. */
   private is_models = false
   /** What was said beside the results, and is written with them. */
@@ -243,6 +248,7 @@ class BlockWriter {
     private readonly format: MessageFormat,
     private readonly shape: Shape,
     private readonly links: Links,
+    private readonly hosted: ReadonlySet<Piece>,
   ) {
     this.ids = new FitIds(format)
   }
@@ -274,11 +280,12 @@ class BlockWriter {
     }
     const results: SourcePiece[] = []
     const pieces = shown.map(({ piece, source }, nth) => {
-      if (piece.kind !== 'call') return { piece: this.parsed(piece), source }
+      const said = withKnownCaller(this.parsed(piece), this.callers)
+      if (piece.kind !== 'call') return { piece: said, source }
       const name = piece.name === undefined ? undefined : this.nameOf(piece.name)
       const id = this.ids.take(piece.call!, `${source.id} ${nth}`)
       results.push(this.resultOf(piece, source, id, name))
-      return { source, piece: { ...piece, block: this.shape.renamed(piece, id, name) } }
+      return { source, piece: { ...said, block: this.shape.renamed(said, id, name) } }
     })
     this.items.push(...this.shape.turn(turn.head, pieces))
     this.is_models = results.length === 0
@@ -311,7 +318,6 @@ class BlockWriter {
   /** The pieces of a turn that can be sent: no call that must go, no half of a pair, no thought that nothing follows. */
   private shownPieces({ pieces }: Turn): SourcePiece[] {
     const shown: SourcePiece[] = []
-    const paired = pairedIds(pieces)
     /** How many of the last pieces are thoughts. */
     let thoughts = 0
     for (const one of pieces) {
@@ -319,7 +325,7 @@ class BlockWriter {
       const is_hosted = kind === 'hosted_call' || kind === 'hosted_result'
       const is_unanswered =
         kind === 'call' && !this.links.calls.get(one.piece)?.result && !this.shape.noResult(one.piece)
-      if (is_unanswered || (is_hosted && !paired.has(id))) {
+      if (is_unanswered || (is_hosted && !this.hosted.has(one.piece))) {
         const reason = is_unanswered || kind === 'hosted_call' ? 'no_result' : 'no_call'
         this.omitted.push({ id: one.source.id, reason, call_id: id })
         this.left.push(one)
@@ -327,6 +333,7 @@ class BlockWriter {
         thoughts = 0
         continue
       }
+      if (kind === 'hosted_call') this.callers.add(id)
       shown.push(one)
       thoughts = kind === 'thinking' ? thoughts + 1 : 0
     }
@@ -368,15 +375,4 @@ class BlockWriter {
     const [run] = this.shape.split([parseJson(piece.raw) as JsonObject], { calls: [], results: [] }, () => {})
     return run!.pieces[0]!
   }
-}
-
-/** Ids of the provider's own tools whose call and result are both in the turn, in this order. */
-function pairedIds(pieces: readonly SourcePiece[]): Set<string> {
-  const called = new Set<string>()
-  const paired = new Set<string>()
-  for (const { piece } of pieces) {
-    if (piece.kind === 'hosted_call') called.add(piece.call!)
-    if (piece.kind === 'hosted_result' && called.has(piece.call!)) paired.add(piece.call!)
-  }
-  return paired
 }

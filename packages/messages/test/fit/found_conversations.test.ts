@@ -40,6 +40,18 @@ const fn = { type: 'function_call', id: 'fc_1', call_id: 'a', name: 'look', argu
 const output = { type: 'function_call_output', id: 'fco_1', call_id: 'a', output: 'done' }
 const google = (kind: 'toolCall' | 'toolResponse') => ({ [kind]: { id: 't', toolType: 'GOOGLE_SEARCH_WEB' } })
 
+const RUN = { type: 'server_tool_use', id: 's', name: 'code_execution', input: { code: 'look()' } }
+const CODE_DONE = {
+  type: 'code_execution_tool_result',
+  tool_use_id: 's',
+  content: { type: 'code_execution_result', stdout: '', stderr: '', return_code: 0, content: [] },
+}
+/** Code that calls a tool, and the tool's result. */
+const CODE = [
+  assistant([RUN, { ...use('a'), caller: { type: 'code_execution_20250825', tool_id: 's' } }]),
+  { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'done' }] },
+]
+
 /** Conversations as programs store them, each with what some provider refuses. */
 const FOUND: Record<string, [MessageFormat, object[]]> = {
   'an answer that ends with white space': ['anthropic', [user('x'), assistant('Answer: ')]],
@@ -239,6 +251,25 @@ const FOUND: Record<string, [MessageFormat, object[]]> = {
       { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'done' }] },
     ],
   ],
+  'code of Claude’s that calls tools': ['anthropic', [user('x'), ...CODE, assistant([CODE_DONE, says('y')])]],
+  'code that waits for its tools': ['anthropic', [user('x'), ...CODE]],
+  'code that was cut off': ['anthropic', [user('x'), ...CODE, user('z'), assistant([CODE_DONE, says('y')])]],
+  'a search beside a call': [
+    'anthropic',
+    [
+      user('x'),
+      assistant([{ ...RUN, name: 'web_search' }, use('a')]),
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'done' }] },
+      assistant([{ type: 'web_search_tool_result', tool_use_id: 's', content: [] }, says('y')]),
+    ],
+  ],
+  'media without bytes': [
+    'gemini',
+    [
+      asked({ inlineData: { mimeType: 'image/png' } }, { text: 'x' }),
+      asked({ file_data: { mime_type: 'image/png' } }),
+    ],
+  ],
   'a signed text before a call without a signature': [
     'gemini',
     [
@@ -322,6 +353,24 @@ describe('a list', () => {
     ])
     expect(items.filter(({ role }) => role === 'user')).toHaveLength(8)
     expect(omitted).toContainEqual({ id: messageId(2), reason: 'not_in_format', what: 'tool_removal' })
+  })
+
+  it('keeps code that goes on when its tools have answered, and that it called them', () => {
+    const whole = FOUND['code of Claude’s that calls tools']![1]
+    for (const blobs of [whole, whole.slice(0, 3)])
+      expect(sent('anthropic', 'anthropic', blobs).items).toEqual(blobs)
+    const cut = sent('anthropic', 'anthropic', FOUND['code that was cut off']![1])
+    expect(cut.items[1]).toEqual(assistant([use('a')]))
+    expect(cut.omitted.map(({ reason }) => reason)).toEqual(['no_result', 'no_call'])
+  })
+
+  it('has a picture of a result in the result', () => {
+    const { items } = sent('openai', 'anthropic', [
+      user('x'),
+      assistant(null, { tool_calls: [call()] }),
+      { role: 'tool', tool_call_id: 'a', content: [PNG, says('y')] },
+    ])
+    expect(items.at(-1)).toMatchObject({ content: [{ content: [{ type: 'text' }, { type: 'image' }] }] })
   })
 
   it('says what a spoken reply said, because its sound is soon forgotten', () => {

@@ -97,6 +97,7 @@ function anthropicRules(items: readonly Json[]): string[] {
   const known = new Set<string>()
   let marks = 0
   let has_short_mark = false
+  const hosted = new Set<string>()
   if (items.length > 0 && items[0].role !== 'user' && items[0].role !== 'system')
     broken.push('does not begin with the user')
   broken.push(...misplacedSystemMessages(items))
@@ -108,7 +109,9 @@ function anthropicRules(items: readonly Json[]): string[] {
     if (extra.length > 0) broken.push(`[${at}] Extra inputs are not permitted: ${extra}`)
     const blocks = blocksOf(item.content)
     if (item.role !== 'system' && blocks.length === 0) broken.push(`[${at}] is empty`)
-    const hosted = new Set<string>()
+    // Claude's code waits for the tools that it called: nobody speaks in between.
+    const goes_on = item.role === 'user' && blocks.every(({ type }) => type === 'tool_result')
+    if (item.role === 'user' && !goes_on) hosted.clear()
     for (const block of blocks) {
       for (const one of [block, ...(Array.isArray(block.content) ? block.content : [])]) {
         if (one.type === 'text' && String(one.text).trim() === '') broken.push(`[${at}] blank text`)
@@ -125,7 +128,12 @@ function anthropicRules(items: readonly Json[]): string[] {
       if (block.type === 'image' && block.source.media_type === 'image/jpg')
         broken.push(`[${at}] media_type ${block.source.media_type}`)
       if (block.type === 'thinking' && !block.signature) broken.push(`[${at}] thinking without a signature`)
-      if (block.type === 'server_tool_use' || block.type === 'mcp_tool_use') hosted.add(block.id)
+      if (block.type === 'server_tool_use' || block.type === 'mcp_tool_use') {
+        hosted.add(block.id)
+        known.add(block.id)
+      }
+      if (block.caller?.tool_id !== undefined && !known.has(block.caller.tool_id))
+        broken.push(`[${at}] caller ${block.caller.tool_id} not found`)
       if (/_tool_result$/.test(block.type) && !hosted.delete(block.tool_use_id))
         broken.push(`[${at}] ${block.type} without its call`)
       if (block.type === 'tool_use') {
@@ -143,7 +151,15 @@ function anthropicRules(items: readonly Json[]): string[] {
           broken.push(`[${at}] an error without content`)
       }
     }
-    if (hosted.size > 0) broken.push(`[${at}] ${[...hosted]} without a result`)
+    const waits = blocks.some(({ type }) => type === 'tool_use')
+    if (item.role === 'assistant' && !waits && hosted.size > 0)
+      broken.push(`[${at}] ${[...hosted]} without a result`)
+    const later = items.slice(at + 1).flatMap(({ content }) => blocksOf(content))
+    const is_open = (id: string) =>
+      later.some(({ tool_use_id }) => tool_use_id === id) ||
+      (at >= items.length - 2 && blocks.some(({ caller }) => caller?.tool_id === id))
+    for (const id of item.role === 'assistant' ? hosted : [])
+      if (!is_open(id)) broken.push(`[${at}] ${id} is never answered`)
     const call = blocks.findIndex(({ type }) => type === 'tool_use')
     if (call >= 0 && blocks.slice(call).some(({ type }) => type !== 'tool_use'))
       broken.push(`[${at}] content behind a call`)

@@ -1,0 +1,48 @@
+import { isObject } from '../blob_reading.js'
+import type { Piece, SourcePiece } from './pieces.js'
+
+/**
+ * The calls and results of a provider's own tools that belong together: both stand in one turn, in this order. With
+ * `go_on`, the result may come in a later turn: Claude's code goes on once the tools that it called have answered, if
+ * nobody speaks in between. At the end of a list, such a call waits.
+ * @param turns the pieces of the model's turns; undefined where somebody else speaks
+ */
+export function hostedPairs(
+  turns: ReadonlyArray<readonly SourcePiece[] | undefined>,
+  go_on: boolean,
+): Set<Piece> {
+  const paired = new Set<Piece>()
+  let open = new Map<string, Piece>()
+  let waiting: string[] = []
+  for (const pieces of turns) {
+    if (!go_on || waiting.length === 0 || pieces === undefined) open = new Map()
+    waiting = []
+    for (const { piece } of pieces ?? []) {
+      const { kind, call: id = '' } = piece
+      if (kind === 'hosted_call') open.set(id, piece)
+      if (kind === 'call') waiting.push(callerOf(piece) ?? '')
+      const call = kind === 'hosted_result' ? open.get(id) : undefined
+      if (!call) continue
+      paired.add(call).add(piece)
+      open.delete(id)
+    }
+  }
+  for (const id of go_on ? waiting : []) {
+    const call = open.get(id)
+    if (call) paired.add(call)
+  }
+  return paired
+}
+
+/** The id of the call that a tool was called by, if it was not the model itself. */
+function callerOf({ block: { caller } }: Piece): string | undefined {
+  return isObject(caller) && typeof caller.tool_id === 'string' ? caller.tool_id : undefined
+}
+
+/** The piece without the call that it was made by, if that is not in the list. */
+export function withKnownCaller(piece: Piece, known: ReadonlySet<string>): Piece {
+  const caller = callerOf(piece)
+  if (caller === undefined || known.has(caller)) return piece
+  const { caller: _, ...block } = piece.block
+  return { ...piece, block }
+}
