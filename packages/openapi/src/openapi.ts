@@ -1,10 +1,10 @@
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger'
-import { ErrorAnswer } from 'annals/dist/contract/responses.js'
 import type { AppServer } from 'annals/dist/http/app_server.js'
 import type { OperationLinks } from 'annals/dist/http/openapi/openapi_links.js'
 import type { Described } from 'annals/dist/module.js'
 import { VERSION } from 'annals/dist/version.js'
 import Fastify, { type RouteOptions } from 'fastify'
+import { answersOf, ErrorAnswer } from './answers.js'
 
 const INTRODUCTION = `Each run of an agent is a **session**: an append-only log of messages and events, numbered 1, 2, 3, … in the order in which they were stored.
 
@@ -107,7 +107,10 @@ export async function describeOperations(
     },
   })
   for (const { method, url, schema, config } of operations) {
-    const described = { ...Object.fromEntries(Object.entries(schema!)), response: config!.documented!() }
+    const described = {
+      ...Object.fromEntries(Object.entries(schema!)),
+      response: answersOf(config!.described!),
+    }
     app.route({ method, url, schema: described, handler: async () => {} })
   }
   await app.ready()

@@ -105,53 +105,7 @@ const SENTENCES = {
   overloaded: 'Too many appends are waiting to be stored. Nothing was stored; retry shortly.',
 } as const satisfies Partial<Record<ErrorName, string>>
 
-type SaidName = keyof typeof SENTENCES
-
-const EXAMPLES: Record<Exclude<ErrorName, SaidName>, string> = {
-  invalid_json: 'The body is not JSON: Unexpected end of JSON input.',
-  invalid_request: 'Query parameter limit must be an integer from 1 to 200.',
-  insufficient_scope:
-    'This API key lacks the scope "write". Use a key that has it: `annals token create --name <name> --scopes read,write` creates one.',
-  quota_exceeded:
-    'The quota max_sessions allows this project 1000 sessions. Nothing was stored: delete sessions, or ask the operator for a higher quota.',
-  entry_not_found: '/ids/2 is not the id of an entry in this session.',
-  route_not_found: 'There is no GET /api/v1/nothing. See /docs for all operations.',
-  method_not_allowed: 'PUT is not supported here; use GET, HEAD.',
-  seq_conflict:
-    "If-Match expected seq 6, but the session's last seq is 7. Read the new entries and try again.",
-  seq_ahead:
-    "Seq 12 is beyond the session's last seq 7: the entries read before are gone, for example after a restore. Read the log again from its beginning.",
-  log_diverged:
-    'Entry 12 is no longer the one that was read before: the log was replaced, for example by a restore. Read it again from its beginning.',
-  blob_missing:
-    '/data/report refers to a blob that this project does not have. Send its bytes first: PUT /api/v1/blobs/{sha256}.',
-  session_exists:
-    'A session with that use_uuid already exists, with another user, configs or disable_task_tracking.',
-  leased:
-    'The session is leased to "worker-3/8121" until 2026-11-26T09:30:30.000000Z. Wait with wait_ms, or try again then.',
-  fenced:
-    "The session's fence is 1795685400123, not 1795685399000: another runner has taken the lease. Stop working on this session.",
-  not_pending:
-    'Input 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d is not pending: it was applied. Nothing was stored; read the inbox again.',
-  resolved:
-    'The request was already resolved: approve, by "ada", at 2026-11-26T09:30:00.000000Z. Nothing was changed.',
-  not_chained:
-    'Entry 12 has no proof: it was stored before proof was switched on, or was copied. Ask the original session for the proof of a copied entry.',
-  skill_exists: 'There is another skill "fill-forms" of the same owner. Delete it first.',
-  too_many_webhooks: 'A project may have 10 webhooks. Delete one, or add events to an existing one.',
-  project_exists: 'There is already a project named "checkout".',
-  payload_too_large: 'The body is larger than 1048576 bytes. Send less per request.',
-  range_not_satisfiable: 'The blob has 1048576 bytes. Ask for a range that begins within them.',
-  rate_limited:
-    'This API key may make 100 requests per second. Nothing was done; retry after the time in Retry-After.',
-  headers_too_large: 'The request line and the headers are larger than 16384 bytes together. Send less.',
-  being_prepared:
-    'Sorting by last activity is being built for this project. 120,000 sessions are done; retry shortly.',
-}
-
-export function exampleOf(name: ErrorName): string {
-  return name in SENTENCES ? SENTENCES[name as SaidName] : EXAMPLES[name as keyof typeof EXAMPLES]
-}
+export type SaidName = keyof typeof SENTENCES
 
 export const ERROR_NAMES = Object.keys(CATALOGUE) as ErrorName[]
 

@@ -36,10 +36,10 @@ export interface OpenModule {
   close?(): unknown
 }
 
-/** What an earlier module offers. @throws Error if it was not opened before */
+/** Returns an earlier module as it was opened. @throws Error if it was not opened before */
 export type Opened = <Own extends OpenModule>(module: Module<Own>) => Own
 
-/** What modules work with. None of it knows any of them. */
+/** Shared by all modules. None of it knows any of them. */
 export interface Kits {
   config: Config
   logger: Logger
@@ -72,7 +72,7 @@ export interface Kits {
   isServing: () => boolean
 }
 
-/** What packages/openapi says of a module's operations beside their own schemas. */
+/** Beside the operations' own schemas, for packages/openapi. */
 export interface Described {
   /** Schemas that answers refer to by their `$id`. */
   schemas?: readonly TSchema[]

@@ -47,7 +47,7 @@ const SHOWN_BY_WRITES: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Who read which session: gathered in memory, each once a minute, and written together every few seconds, so that no
+ * Reads of sessions by readers: gathered in memory, each once a minute, and written together every few seconds, so that no
  * read waits for it or fails with it.
  *
  *   noted ──content: with the next write; listed: when its minute is over──▶ written ──two minutes old──▶ forgotten here
@@ -119,7 +119,7 @@ export class NotedReads {
   }
 
   private async add(project_id: string, reads: readonly Read[]): Promise<void> {
-    // What is noted meanwhile may make more of a read than what is written now.
+    // A note taken meanwhile may make more of a read than is written now.
     const rows = reads.map((read) => ({ ...read, read_at: timeText(read.minute) }))
     for (let attempt = 1; ; attempt += 1) {
       try {

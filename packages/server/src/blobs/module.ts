@@ -59,7 +59,7 @@ export const BLOBS_MODULE: Module<Blobs> = {
   ],
 }
 
-/** What refers to blobs. It stands after what owns references, so that an import restores them after their owners. */
+/** References to blobs. The module stands after those that own references, so that an import restores owners first. */
 export const BLOB_REFERENCES_MODULE: Module = {
   name: 'blob references',
   tables: [

@@ -7,7 +7,7 @@ import type { TakenBytes } from '../http/request/take_out_bytes.js'
 import { blobTooLarge } from './blob_store.js'
 
 const FILES_MAX = 64
-/** What stands before a part's content. Its name and type are texts, and parsed as such. */
+/** Bytes of a part before its content. Its name and type are texts, and parsed as such. */
 const HEAD_BYTES_MAX = 16_384
 /** Whatever else a Content-Type has: the parser gets the boundary by which the parts were counted. */
 const BOUNDARY = /;[ \t]*boundary=(?:"(?<quoted>[^"\\]{1,70})"|(?<plain>[^\s";]{1,70}))/i

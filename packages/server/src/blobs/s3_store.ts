@@ -199,7 +199,7 @@ async function connect(
   return { sdk, client }
 }
 
-/** What the body of an answer may have: the range that was asked for, or what a store has to say. */
+/** Bytes that the body of an answer may have: the range that was asked for, or an error's. */
 function bytesAskedFor(request: ClientRequest): number {
   const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(String(request.getHeader('range'))) ?? []
   return Math.max(to === undefined ? 0 : Number(to) - Number(from) + 1, SAYS_BYTES_MAX)

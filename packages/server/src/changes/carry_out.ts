@@ -26,7 +26,7 @@ export interface Job {
   lease_s?: number
 }
 
-/** What a round did. `left`: of these sessions, those that have more, or have failed; `is_cut`: known to have more. */
+/** The result of a round. `left`: of these sessions, those that have more, or have failed; `is_cut`: known to have more. */
 export interface Round {
   sessions: number
   left: number
@@ -42,7 +42,7 @@ export async function carryOut(job: Job): Promise<Round> {
   const lease = randomUUID()
   const leased = await database.query(leaseMarks(consumer), [project_id, consumer.name, lease, lease_s])
   const fresh = leased.filter(({ failures }) => failures === '0').map(({ session_id }) => session_id!)
-  // What has failed goes alone, so that it is known which of them it was, and the others go on.
+  // Sessions that failed go alone, so that it is known which of them it was, and the others go on.
   const again = leased.filter(({ failures }) => failures !== '0').map(({ session_id }) => [session_id!])
   let left = 0
   let is_cut = false
@@ -124,7 +124,7 @@ async function finish(
   return left.length
 }
 
-/** What is given to a consumer, and of which sessions; `is_cut`: some of them have entries that are not in it. */
+/** Work for a consumer, and its sessions; `is_cut`: some of them have entries that are not in it. */
 interface ReadSessions extends ChangedSessions {
   session_ids: string[]
   is_cut: boolean

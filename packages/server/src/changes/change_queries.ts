@@ -67,7 +67,7 @@ ON CONFLICT (project_id, session_id, consumer) DO UPDATE SET seq = excluded.seq`
 )
 
 /**
- * What ends a piece of work, in one transaction and in this order. The mark's lock is what makes it this one's work to
+ * Ends a piece of work, in one transaction and in this order. The mark's lock is what makes it this one's work to
  * write. Nothing in it waits for a head: who holds one may wait for the mark. Parameters of each: $1 project, $2 consumer.
  */
 export const FINISH_CHANGES = {
@@ -150,7 +150,7 @@ export const MARKS_WAIT = {
   ],
 } as const
 
-/** What is marked, of all projects, asked for now and then: rows project_id, consumer, sessions, due, age_s (of the oldest mark). */
+/** Marks of all projects, asked for now and then: rows project_id, consumer, sessions, due, age_s (of the oldest mark). */
 export const FIND_MARKS = askingEveryProject(
   planned(
     'find_marks',

@@ -139,7 +139,7 @@ WHERE k.project_id = $1 AND k.token_hash = $2 AND k.origin = 'console' RETURNING
 )
 
 /**
- * What is shown of sessions. Parameters: $1 project, $2 session ids. Rows: session_id, last_seq, total_tokens, title,
+ * Figures of sessions. Parameters: $1 project, $2 session ids. Rows: session_id, last_seq, total_tokens, title,
  * question, duration_ms, calls, failures; is_whole, if the index of calls has the whole log.
  */
 export const READ_FIGURES = prepared(
@@ -217,7 +217,7 @@ export const FIND_BELOW = prepared(
 ) b LIMIT $3`,
 )
 
-/** What is shown of sessions in a tree. Parameters: $1 project, $2 ids. Rows: json. */
+/** Sessions of a tree. Parameters: $1 project, $2 ids. Rows: json. */
 export const READ_TREE = prepared(
   'read_session_tree',
   `SELECT json_build_object('id', s.id, 'parent_id', s.parent_id, 'forked_from', s.forked_from, 'forked_at_seq', s.forked_at_seq,

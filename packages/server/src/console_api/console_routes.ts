@@ -114,7 +114,7 @@ export async function consoleRoutes(app: AppServer, parts: ConsoleParts, files =
     async (authenticated: AppServer) => {
       authenticate(authenticated, parts)
       consoleDataRoutes(authenticated, parts)
-      // What costs are made of; null where the operator has no price list.
+      // Prices for the costs; null where the operator has no price list.
       authenticated.get('/prices', { schema: { hide: true } }, async (_request, reply) =>
         answer(reply, prices ?? 'null'),
       )
@@ -165,7 +165,7 @@ const FIGURES_MAX = 50
 const USERS_MAX = 25
 const NAMES_MAX = 4
 
-/** What is known of calls, of which an index is made first. */
+/** Figures of calls, which are indexed first. */
 function callRoutes(app: AppServer, changes: ConsoleParts['changes']): void {
   app.get('/figures', { schema: { hide: true, querystring: IdsQuery } }, async (request, reply) => {
     const ids = parseIds(request.query.ids, FIGURES_MAX)
@@ -221,7 +221,7 @@ function consoleDataRoutes(app: AppServer, { database, changes }: ConsoleParts):
     return answer(reply, json)
   })
 
-  // Who read the project's sessions, the newest first, for those who administrate it.
+  // Reads of the project's sessions, the newest first, for its administrators.
   app.get(
     '/reads',
     { config: { scope: 'admin' }, schema: { hide: true, querystring: ReadsQuery } },

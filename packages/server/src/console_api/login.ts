@@ -28,7 +28,7 @@ export const LoginBody = Strict({
   name: Name,
 })
 
-/** What is stored instead of the code, as a hash: no console and no other command line knows how it goes on. */
+/** Stored instead of the code, as a hash: no console and no other command line knows the rest. */
 const boundCode = (challenge: string, code: string) => `login:${challenge}:${code}`
 
 export async function createLoginCode(

@@ -86,7 +86,7 @@ export async function endSession({ database, project_id }: Tenant, token: string
   await database.query(END_SESSION, [project_id, hashToken(token)])
 }
 
-/** What the console knows of a project from the start. */
+/** A project, as the console knows it from the start. */
 export async function shownProject({
   database,
   project_id,

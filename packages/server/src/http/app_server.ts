@@ -12,7 +12,7 @@ import type {
 import { StartError } from '../errors.js'
 import type { Database } from '../postgres/database.js'
 
-// What the schema of an operation has besides: its tags, its id, whether it is hidden.
+// Adds tags, operationId and hide to the types of schemas.
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,6 +1,5 @@
 import type { FastifyContextConfig, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import type { Static, TSchema } from '#typebox'
-import { type ResponseParts, responses } from '../contract/responses.js'
 import { Empty, NameInPath, Sha256, Strict, UserIdentifier, Uuid } from '../contract/schema.js'
 import { ERROR_NAMES, type ErrorName } from '../errors.js'
 import { inEnvelope } from './answer/answer.js'
@@ -9,7 +8,8 @@ import { type BodyParts, type TakeBody, takeBody } from './request/read_body.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    documented?: () => Record<string, unknown>
+    /** Only for the API's description. */
+    described?: DescribedAnswers
     /** Its body is checked and taken, on the second thread if it is large. */
     takes_body?: boolean
     scope?: OperationScope
@@ -20,7 +20,7 @@ declare module 'fastify' {
   }
 }
 
-/** What an operation needs: `write` includes all that follow it, and `any` is in each. */
+/** An operation's scope: `write` includes all that follow it, and `any` is in each. */
 export type OperationScope =
   | 'read'
   | 'write'
@@ -38,12 +38,28 @@ type Reach = 'narrowed' | 'any'
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 type Call = `${Method} /${string}`
 
+/** An operation's answers, for packages/openapi. */
+export interface DescribedAnswers {
+  status?: number
+  description: string
+  data: TSchema
+  /** Further successful statuses of the same shape, and what they mean. */
+  also?: Record<number, string>
+  body: boolean
+  idempotent: boolean
+  /** Beside those that follow from what it takes: `<what the first id in the path names>_not_found`, `invalid_cursor`. */
+  errors?: ErrorName[]
+  message?: string
+  /** Its other answers, as documented so far. */
+  extend?: (documented: Record<string, unknown>) => Record<string, unknown>
+}
+
 interface OperationParts<
   C extends Call,
   Body extends BodyParts | undefined,
   Query extends TSchema,
   Headers extends TSchema,
-> extends Omit<ResponseParts, 'description' | 'data' | 'body' | 'idempotent'> {
+> extends Pick<Partial<DescribedAnswers>, 'status' | 'also' | 'errors' | 'message' | 'data' | 'extend'> {
   call: C
   id: string
   summary: string
@@ -62,13 +78,8 @@ interface OperationParts<
   querystring?: Query
   headers?: Headers
   returns: string
-  data?: TSchema
-  /** Beside those that follow from what it takes: `<what the first id in the path names>_not_found`, `invalid_cursor`. */
-  errors?: ErrorName[]
   /** The path names one thing; list its 404 in `errors`. */
   is_found_as_whole?: true
-  /** Its other answers, as documented so far. */
-  extend?: (documented: Record<string, unknown>) => Record<string, unknown>
   /** Returns `data` as JSON, or undefined. */
   json?: Handle<C, Body, Query, Headers, Promise<string> | Promise<void>>
   /** Answers by itself, instead of `json`. */
@@ -112,17 +123,17 @@ export function operationsOf(tag: string, same: { security?: Record<string, stri
   ): Operation => {
     const { call, id, summary, description, config = {}, querystring, headers, body_bytes_max } = operation
     const [body, take] = (operation.body ?? []) as Partial<BodyParts>
-    const { returns, data = Empty, extend = (documented) => documented, json, handle, ...more } = operation
+    const { returns, data = Empty, json, handle, status, also, message, extend } = operation
     const takeFrom = (request: { body: unknown; bodyText: string; bodyBytes: number }) =>
       (take && takeBody(request, take as TakeBody<unknown, unknown>)) as never
     const [method, url] = call.split(' ') as [Method, string]
     const named = [...url.matchAll(/:(\w+)/g)].map(([, name]) => name!)
-    const documented = () => {
-      const errors = [...impliedErrors(named, operation), ...(more.errors ?? [])]
-      const idempotent = has(headers, 'idempotency-key')
-      const parts = { ...more, errors, description: returns, data, body: body !== undefined, idempotent }
-      return extend(responses(parts))
-    }
+    const described = {
+      ...{ status, description: returns, data, also, message, extend },
+      errors: [...impliedErrors(named, operation), ...(operation.errors ?? [])],
+      body: body !== undefined,
+      idempotent: has(headers, 'idempotency-key'),
+    } as DescribedAnswers
     const given = { params: paramsOf(named), querystring, headers, body, description }
     const takes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
     const access = accessOf(operation, method, named, data)
@@ -134,7 +145,7 @@ export function operationsOf(tag: string, same: { security?: Record<string, stri
         ? (request, reply) => handle(request, reply, takeFrom(request))
         : async (request, reply) => {
             const data = await json!(request, reply, takeFrom(request))
-            return inEnvelope(reply, data ?? '{}', operation.status)
+            return inEnvelope(reply, data ?? '{}', status)
           }
       const limit = body_bytes_max === undefined ? {} : { bodyLimit: body_bytes_max }
       app.route({
@@ -143,7 +154,7 @@ export function operationsOf(tag: string, same: { security?: Record<string, stri
           url,
           schema,
           ...limit,
-          config: { ...config, ...access, takes_body: take !== undefined, documented },
+          config: { ...config, ...access, takes_body: take !== undefined, described },
         },
         handler: handler as RouteHandlerMethod,
       })

@@ -9,12 +9,10 @@ import { parseFilter } from '../http/request/validate.js'
 import { newId } from '../ids.js'
 import { MERGED_BYTES_MAX } from '../limits.js'
 import { changeResource, readResource } from '../lists/tenant_resource.js'
-import type { IdempotencyKey } from '../log/append/append_request.js'
 import { idempotencyOf, markReplayed } from '../log/append_within_quota.js'
-import { type Created, createOnce } from '../log/create_once.js'
+import { createOnce } from '../log/create_once.js'
 import { IdempotencyHeaders } from '../log/event_schema.js'
 import type { Kits, ModuleRoutes } from '../module.js'
-import type { Queryable, Tenant } from '../postgres/database.js'
 import { call } from '../postgres/stored_function.js'
 import { mayRead } from '../projects/authenticate.js'
 import { LEARNING_BODIES } from './learning_bodies.js'
@@ -47,12 +45,13 @@ const learningSpaceRoutes = ({ erasure }: Pick<Kits, 'erasure'>) =>
       status: 201,
       returns: 'The new learning space.',
       data: Type.Ref('LearningSpace'),
-      json: async (request, reply, { user }) => {
-        const created = await createLearningSpace(request.database, {
-          project_id: request.project_id,
-          user: user ?? undefined,
-          body: request.bodyText,
-          idempotency: idempotencyOf(request),
+      json: async (request, reply, { user = null }) => {
+        const { database, project_id, bodyText } = request
+        const idempotency = idempotencyOf(request)
+        const { key = null, request_hash = null } = idempotency ?? {}
+        const created = await createOnce(request, idempotency, async () => {
+          const space = [newId(), user, newId(), bodyText, key, request_hash]
+          return (await call(database, CREATE_LEARNING_SPACE, project_id, ...space)) ?? undefined
         })
         markReplayed(reply, created.replayed)
         return created.json
@@ -65,7 +64,8 @@ const learningSpaceRoutes = ({ erasure }: Pick<Kits, 'erasure'>) =>
       summary: 'Read a learning space',
       returns: 'The learning space.',
       data: Type.Ref('LearningSpace'),
-      json: async (request) => readLearningSpace(request, request.params.learning_space_id),
+      json: async (request) =>
+        readResource(request, 'learning_space', READ_LEARNING_SPACE, request.params.learning_space_id),
     }),
 
     operation({
@@ -92,8 +92,9 @@ const learningSpaceRoutes = ({ erasure }: Pick<Kits, 'erasure'>) =>
       returns: 'The merged learning space.',
       data: Type.Ref('LearningSpace'),
       json: async (request) => {
-        const { params, bodyText } = request
-        const space = await mergeMeta(request, params.learning_space_id, bodyText)
+        const change = [request.params.learning_space_id, request.bodyText, MERGED_BYTES_MAX]
+        const space = await changeResource(request, 'learning_space', MERGE_META, ...change)
+        if (space === '') throw mergedTooLarge('meta')
         if (mayRead(request)) return space
         return withFields(space, { user_id: 'null', meta: sentField(request, 'meta', '{}') })
       },
@@ -135,33 +136,3 @@ export const learningRoutes = (parts: Kits & SkillParts): ModuleRoutes => ({
     addStatement: { statement_id: DATA_ID },
   },
 })
-
-interface LearningSpaceRequest {
-  project_id: string
-  user: string | undefined
-  body: string
-  idempotency: IdempotencyKey | undefined
-}
-
-function createLearningSpace(database: Queryable, request: LearningSpaceRequest): Promise<Created> {
-  const { project_id, user, body, idempotency } = request
-  return createOnce({ database, project_id }, idempotency, async () => {
-    const { key = null, request_hash = null } = idempotency ?? {}
-    const space = [newId(), user ?? null, newId(), body, key, request_hash]
-    return (await call(database, CREATE_LEARNING_SPACE, project_id, ...space)) ?? undefined
-  })
-}
-
-function readLearningSpace(tenant: Tenant, id: string): Promise<string> {
-  return readResource(tenant, 'learning_space', READ_LEARNING_SPACE, id)
-}
-
-/**
- * Merges the body's meta into a space's, at the top level; null deletes a key. Returns the merged space.
- * @throws AnnalsError learning_space_not_found, payload_too_large
- */
-async function mergeMeta(tenant: Tenant, id: string, body: string): Promise<string> {
-  const answer = await changeResource(tenant, 'learning_space', MERGE_META, id, body, MERGED_BYTES_MAX)
-  if (answer === '') throw mergedTooLarge('meta')
-  return answer
-}

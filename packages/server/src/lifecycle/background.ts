@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import type { Database } from '../postgres/database.js'
 import { describeError } from '../postgres/database_errors.js'
 
-/** What background work runs with. `database` has connections of its own, so that it takes none from requests. */
+/** Shared by background work. `database` has connections of its own, so that it takes none from requests. */
 export interface Background {
   database: Database
   /** Ends everything; what is under way is done again by whoever comes next. */

@@ -18,7 +18,7 @@ export function registryOf(modules: readonly TableOwner[]): TableRegistry {
   return { tables, all_tables }
 }
 
-/** What a table leaves open, or says of what there is not, as sentences. */
+/** Gaps and wrong references in a table's declaration, as sentences. */
 function wrongIn(module: string, table: Table | HandledTable, tables: readonly Table[]): string[] {
   const what = `Table ${table.name} of module ${module}`
   if (isHandled(table)) return table.handled === '' ? [`${what} does not say how it is handled.`] : []

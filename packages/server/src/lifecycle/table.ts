@@ -14,7 +14,7 @@ export type Counts = Record<string, number>
  */
 export interface Table {
   readonly name: string
-  /** What one row is, in the singular: the kind of its lines in an export, and how other tables name it. */
+  /** The name of one row: the kind of its lines in an export, and how other tables name it. */
   readonly kind: string
   /** The primary key after `project_id`. */
   readonly key: readonly string[]
@@ -51,7 +51,7 @@ export interface Table {
   /** The column that lists are filtered by, where `list_terms` has terms of it. */
   readonly document?: string
   readonly waits?: Waits | readonly Waits[]
-  /** What must not be, beside a row whose owner does not exist. By the name of the check; the row is `t`. */
+  /** Checks by name, besides orphaned rows; the row is `t`. */
   readonly checks: Readonly<Record<string, Check>>
   readonly own?: OwnFunctions
 }
@@ -81,7 +81,7 @@ export interface Waits {
   readonly column: string
   /** How many seconds rows `t` wait at most; `which`: those for which a condition holds. */
   readonly at_most: ReadonlyArray<{ readonly s: number; readonly which?: string }>
-  /** What else is set in a row whose wait is ended. */
+  /** Further columns to set in a row whose wait is ended. */
   readonly also?: string
 }
 
@@ -91,7 +91,7 @@ export interface Dependents {
   eraseSome(tenant: Tenant, owner_ids: string[]): Promise<{ counts: Counts; has_all: boolean }>
 }
 
-/** What one transaction of an erasure did. */
+/** The result of one transaction of an erasure. */
 export interface ErasedStep {
   counts: Counts
   /** Ids of what is gone for everybody and of which rows are left, for `eraseRemains`. */
@@ -210,7 +210,7 @@ export function columnText(name: string, column: Column, row = 't'): string {
   return column.startsWith('date') ? dayText(value) : `${value}::text`
 }
 
-/** What to do about a finding. `docs/operations.md` has the statements. */
+/** Advice for a finding. `docs/operations.md` has the statements. */
 export const LOST =
   'Rows were lost or changed outside Annals. Export the session in its current state, then restore it from a backup'
 export const ORPHAN =

@@ -14,7 +14,7 @@ export interface Listed {
 type Values = Record<string, Array<string | null>>
 
 /**
- * What a list carries of each row, which is `t`, and how that becomes the resource's JSON: it costs less here than in
+ * The columns that a list reads of each row `t`, and how they become the resource's JSON: it costs less here than in
  * PostgreSQL.
  */
 export interface Listing {

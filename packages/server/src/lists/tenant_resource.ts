@@ -26,7 +26,7 @@ export async function readResource(
   return row.json!
 }
 
-/** What a function of a project answers. @throws AnnalsError …_not_found where that is null */
+/** Returns a stored function's answer. @throws AnnalsError …_not_found where that is null */
 export async function changeResource(
   { database, project_id }: Tenant,
   resource: Resource,

@@ -116,6 +116,7 @@ export function takeCompaction(
   return {
     ...asked,
     summary: {
+      // The members of the event's data that the request says, as JSON text, and by how much PostgreSQL writes them longer.
       members: `${said.join('')}"summary":[${messages.join(',')}],"tokens":${tokens}`,
       expansion: bytes - Buffer.byteLength(text),
       references: references.length > 0 ? references : undefined,
@@ -157,7 +158,7 @@ function eventEntry(
 type Given = Pick<AppendedEntry, 'id' | 'id_given' | 'format' | 'key' | 'bytes' | 'occurred_at'>
 
 /**
- * What is stored for a message. A meta of null counts as absent. Every member is named, in the order of an event's:
+ * A message to store. A meta of null counts as absent. Every member is named, in the order of an event's:
  * spreading objects together costs several microseconds, and entries of two shapes slow down whatever handles both.
  */
 function messageToStore(
@@ -184,7 +185,7 @@ function messageToStore(
 }
 
 /**
- * What is stored for the entries of a batch, in order. `text` is the body, `all_bytes` its length as PostgreSQL will
+ * The entries of a batch to store, in order. `text` is the body, `all_bytes` its length as PostgreSQL will
  * write it.
  * @throws AnnalsError invalid_request, payload_too_large; each names the entry's index
  */
@@ -294,7 +295,7 @@ function entriesAt(
 }
 
 /**
- * What is stored for an event or a message. `entry`: as it was parsed; `members`: the texts of its members; `place`: where it
+ * An event or a message to store. `entry`: as it was parsed; `members`: the texts of its members; `place`: where it
  * is in the body.
  */
 export function takeEntry(

@@ -16,13 +16,7 @@ import { contextMessages } from './render/page_renderer.js'
 /** Plans in a row that a retraction or another compaction may overtake. */
 const ATTEMPTS_MAX = 10
 
-export interface Summary {
-  /** The members of the event's data that the request says, as JSON text; at least one. */
-  members: string
-  /** Bytes by which PostgreSQL writes them longer. */
-  expansion: number
-  references: AppendedEntry['references']
-}
+type Summary = ReturnType<(typeof LOG_BODIES)['compactSession'][1]>['summary']
 
 export const compactSession = (parts: LogParts) =>
   operationsOf('Messages')({
@@ -71,7 +65,7 @@ export const compactSession = (parts: LogParts) =>
     },
   })
 
-/** What the digest is of may be guessed by a key that may not read it. */
+/** A key that may not read could guess the digested content. */
 function withoutDigest(event: string): string {
   return withFields(event, { data: withFields(memberTexts(event).get('data')!, { digest: undefined }) })
 }

@@ -34,7 +34,11 @@ export async function createOnce(
     if (typeof earlier?.answer === 'string') return { json: earlier.answer, replayed: true }
     if (earlier) {
       await call(tenant.database, END_COPIES.abandoned, tenant.project_id, [earlier.owner_id])
-      if (attempt >= ATTEMPTS_MAX) throw stillUnderWay()
+      if (attempt >= ATTEMPTS_MAX)
+        throw new AnnalsError(
+          'unavailable',
+          'The first request with this Idempotency-Key is still in progress. Retry later for its answer.',
+        )
       await sleep(UNFINISHED_PAUSE_MS)
       continue
     }
@@ -53,13 +57,6 @@ export async function createOnce(
     // After a random pause: the request that got in between is probably not finished yet.
     await sleep(Math.random() * PAUSE_MS * attempt)
   }
-}
-
-function stillUnderWay(): AnnalsError {
-  return new AnnalsError(
-    'unavailable',
-    'The first request with this Idempotency-Key is still in progress. Retry later for its answer.',
-  )
 }
 
 /** The answer to an earlier request with the same key; null while it is in flight. */

@@ -43,7 +43,7 @@ export const OccurredAt = Timestamp(
   'When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.',
 )
 
-/** What is shown of an entry only if it is set. */
+/** Fields of an entry that are left out if unset. */
 export const entryMarks = optional({
   key: EntryKey,
   occurred_at: OccurredAt,
@@ -68,7 +68,7 @@ export const SessionEvent = Type.Object(
   { $id: 'SessionEvent' },
 )
 
-/** What an event and a message take that few have. */
+/** Optional fields of events and messages. */
 export const entryOptions = optional({ key: EntryKey, occurred_at: OccurredAt })
 
 export const AddEventBody = Strict({ type: EventType, data: EventData, ...entryOptions })

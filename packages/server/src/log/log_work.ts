@@ -13,7 +13,7 @@ import { type FittedList, inStep } from './render/message_walk.js'
 const lists = new Map<number, FitToSend>()
 const renderers = new Map<number, StoredRenderer>()
 
-/** What grows with what is stored in a log. */
+/** Work that grows with a log. */
 export const LOG_WORK = {
   messageParts: storedPartsJson,
   mediaFacts,

@@ -18,7 +18,7 @@ import {
 } from './append/append_request.js'
 import { LOG_BODIES } from './append_bodies.js'
 import { type AppendParts, appendWithinQuota, markReplayed } from './append_within_quota.js'
-import { RetractedEntries } from './entry_schema.js'
+import { type RetractEntriesBody, RetractedEntries } from './entry_schema.js'
 import { AppendHeaders } from './event_schema.js'
 import { findIds, type LogReader, readLastSeq } from './read/read_log.js'
 
@@ -99,16 +99,10 @@ async function* readItems(log: LogReader, { json }: AppendAnswer): AsyncGenerato
   }
 }
 
-export interface AskedRetraction {
-  ids?: string[]
-  after_seq?: number
-  last?: number
-  kind?: 'event' | 'message'
-  type?: string
-}
+type AskedRetraction = Omit<RetractEntriesBody, 'entries'>
 
 /**
- * What a request asks to retract, or why it is refused. Entries never disappear and are never made live again, so what
+ * Plans a retraction, or says why it is refused. Entries never disappear and are never made live again, so what
  * is found here still holds when the retraction is stored.
  */
 export async function planRetraction(

@@ -9,7 +9,7 @@ import { answerCalls, mcpThread } from './mcp_on_thread.js'
 /** Most bytes of a request: more than a tool takes, and little enough to be parsed at once. */
 const BODY_BYTES_MAX = 65_536
 
-/** What the service says of each connection and answer, and a library cannot know. */
+/** Headers that the service sets for each connection and answer, and a library cannot know. */
 const OWN_HEADERS = new Set([
   'connection',
   'keep-alive',

@@ -8,7 +8,7 @@ const REQUESTS_MAX = 3
 
 export type Signal = 'traces' | 'logs'
 
-/** What is sent, as it arrived. */
+/** A request as it arrived. */
 export interface Sent {
   signal: Signal
   encoding: Encoding
@@ -29,13 +29,13 @@ export interface AskedSession {
   is_only_read: boolean
 }
 
-/** What a session had: the places of the ids that are there, and whether anything was said in it. */
+/** A session as stored: the places of the ids that are there, and whether it has messages. */
 export interface KnownSession {
   has_messages: boolean
   known: number[]
 }
 
-/** What the thread has the service do. `failed`: the service knows why, and the thread gives up. */
+/** A call of the service by the thread. `failed`: the service knows why, and the thread gives up. */
 export type StoreCall =
   | { call: 'look_up'; sessions: AskedSession[] }
   | { call: 'append'; session_id: string; entries: AppendedEntry[] }
@@ -45,7 +45,7 @@ export interface StoreAnswers {
   append: 'stored' | 'again' | 'failed'
 }
 
-/** What became of a request: how many of its spans or records were refused, and why; or why all were. */
+/** The outcome of a request: how many of its spans or records were refused, and why; or why all were. */
 export type Taken =
   | { refused: number; reason: string }
   | { unreadable: string; is_too_large: boolean }

@@ -9,7 +9,7 @@ import type { WorkThread } from '../threads/work_thread.js'
 import type { AskedSession, KnownSession, StoreAnswers, StoreCall } from './otel_on_thread.js'
 import { FIND_OTEL_ENTRIES, FIND_OTEL_SESSIONS } from './otel_queries.js'
 
-/** What a span may still tell of a session after it was created. */
+/** Configs that a span may add after its session was created. */
 const KEYS = ['service', 'environment', 'agent', 'model', 'provider']
 
 /**

@@ -8,7 +8,7 @@ export const MESSAGE_TYPE = 'otel.message'
 /** Says that what follows does not continue what was said before. */
 export const CHANGED_TYPE = 'annals.context_changed'
 
-/** What an entry has beside its data. */
+/** Bytes of an entry beside its data. */
 const ENVELOPE_BYTES = 100
 
 /** A UUIDv5: the same for the same name below the same UUID, wherever and whenever it is made. */

@@ -85,13 +85,13 @@ interface Known {
   ids: Set<string>
 }
 
-/** What sessions have of what is to be stored, and what other sessions have of it. */
+/** Looks up which entries are stored already, in their sessions and in others. */
 async function knownOf(groups: Group[], store: Store): Promise<Known[] | 'failed'> {
   const asked: AskedSession[] = groups.map(({ id, user, configs, parts }) => ({
     ...{ id, user, configs, is_only_read: false },
     entry_ids: [...new Set(parts.flatMap((part) => [part.id, ...idsOf(part.input), ...idsOf(part.output)]))],
   }))
-  // What came before it was known to which session its trace belongs.
+  // Entries that came before it was known to which session their trace belongs.
   const elsewhere = new Map<string, string[]>()
   for (const { parts } of groups)
     for (const { id, elsewhere: session } of parts)
@@ -104,7 +104,7 @@ async function knownOf(groups: Group[], store: Store): Promise<Known[] | 'failed
     if (known === 'failed') return known
     for (const [index, { at, from }] of piece.entries()) {
       const { has_messages, known: places } = known[index]!
-      // What was asked first is asked before anything is stored.
+      // The first question comes before anything is stored.
       answer[at] ??= { has_messages, known: [] }
       for (const place of places) answer[at].known.push(from + place)
     }
@@ -124,7 +124,7 @@ interface AskedPart {
   from: number
 }
 
-/** What is asked at once, so that the event loop of the service is held for no longer than some ms. */
+/** Bounded questions, so that the service's event loop is held for no longer than some ms. */
 function* pieces(asked: AskedSession[]): Generator<AskedPart[]> {
   let piece: AskedPart[] = []
   let ids = 0
@@ -204,7 +204,7 @@ async function appendAll(
   return send()
 }
 
-/** What a session lacks of a part: what was said to the model, the span, and what it answered. */
+/** The entries of a part that a session lacks: the model's input, the span, and the output. */
 function* entriesOf(
   session_id: string,
   { id, type, data, input, output, continues, began_at, ended_at }: Part,

@@ -19,7 +19,7 @@ const WIRE_FACTOR = 1.25
 /** The parser calls back for each chunk of a body. From so many on they must not be tiny, as in requests that we serve. */
 const CHUNKS_MIN = 200
 const CHUNK_BYTES_MIN = 16
-/** What the parser is given at once, so that it can be stopped: a 64th of what may come, and not less than this. */
+/** Bytes that the parser is given at once, so that it can be stopped: a 64th of what may come, and not less than this. */
 const PIECE_BYTES_MIN = 2 * 1024
 /**
  * Bytes that a connection may have received and not passed on, and how often that is looked at: of records of TLS

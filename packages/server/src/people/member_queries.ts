@@ -44,7 +44,7 @@ WHERE k.project_id = $1 AND k.member_id = $2 AND k.revoked_at IS NULL RETURNING 
 
 const ADMINS = `SELECT m.id FROM members m WHERE m.project_id = $1 AND m.subject IS NOT NULL AND ${roleText('m')} = 'admin'`
 
-/** Who administrates the project, and has signed in. Parameters: $1 project. Rows: id. */
+/** Administrators of the project who have signed in. Parameters: $1 project. Rows: id. */
 export const FIND_ADMINS = prepared('find_admins_of_project', ADMINS)
 
 /** The same, and keeps others from changing them before the transaction ends. */

@@ -5,7 +5,7 @@ import { type ConnectionTarget, singleConnection } from './single_connection.js'
 
 const LOOK_EVERY_MS = 100
 
-/** What a probe asks, once a statement, and the last answer, are `patience_ms` old. */
+/** A probe's question, asked once a statement, and the last answer, are `patience_ms` old. */
 export interface Question {
   text: string
   patience_ms: number

@@ -37,7 +37,7 @@ export function joinedText(columns: Record<string, Column>): string {
   return aggregates.join(', ')
 }
 
-/** What stands before joined columns, their row, and what stands after them and a separator; or only the first. */
+/** The text before joined columns, their row, and the text after them and a separator; or only the first. */
 export function splitText(
   columns: Record<string, Column>,
   text: string,

@@ -121,7 +121,7 @@ export class DatabaseAway extends AnnalsError {
 }
 
 /**
- * What an error says about a write that was its own transaction. `rolled back`: nothing took effect. `in doubt`: nobody
+ * The outcome of a failed write that was its own transaction. `rolled back`: nothing took effect. `in doubt`: nobody
  * knows.
  */
 export type Outcome = 'rolled back' | 'in doubt'

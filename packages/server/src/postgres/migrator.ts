@@ -67,7 +67,7 @@ async function checkServer(client: pg.Client): Promise<void> {
   }
 }
 
-/** What the first statement that writes would otherwise fail with, in words that say what to do. */
+/** Fails before the first write would, in words that say what to do. */
 async function checkWritable(client: pg.Client): Promise<void> {
   const { rows } = await client.query<
     Record<'encoding' | 'schema' | 'path' | 'standby' | 'read_only', string>

@@ -51,7 +51,7 @@ export const LONG_READ_SETTINGS = {
 }
 
 /**
- * What changes how values are written and read as text, as we expect it. Behind a pooler, where a connection cannot choose
+ * Settings that change how values are written and read as text. Behind a pooler, where a connection cannot choose
  * it, no statement may depend on it: tests/database/times_as_text.test.ts.
  */
 const TEXT_SETTINGS = {

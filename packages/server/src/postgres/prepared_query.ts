@@ -14,7 +14,7 @@ const KEPT_BYTES_MAX = 1024 * 1024
 const UNKNOWN = Number.POSITIVE_INFINITY
 const NOTHING = Buffer.alloc(0)
 
-/** What the driver connects with. What comes over TLS is read by Node's own socket. */
+/** The driver's socket. Node's own reads what comes over TLS. */
 export function driverSocket(config?: { ssl?: unknown }): Socket {
   return config?.ssl ? new Socket() : messageSocket()
 }

@@ -49,7 +49,7 @@ export interface SchemaTransactionOptions {
 
 /**
  * From here on, the transaction waits for no lock for long, on no machine of a cluster: callers have to wait behind it.
- * What only other migrations hold is locked before.
+ * Locks that only other migrations hold are taken before.
  */
 export async function boundLockWaits(client: pg.Client): Promise<void> {
   await client.query("SET LOCAL citus.propagate_set_commands TO 'local'")
@@ -102,7 +102,7 @@ WHERE a.pid <> pg_backend_pid() AND EXISTS (
     AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))
 ORDER BY a.xact_start LIMIT 1`
 
-/** Who is in the way, as far as that can be seen. On a cluster it may be on any machine. */
+/** Finds the holder of the lock, as far as that can be seen. On a cluster it may be on any machine. */
 async function findHolder(client: pg.Client, target: ConnectionTarget): Promise<string> {
   const ask = target.distributed
     ? `SELECT r.result || ' on ' || coalesce(n.nodename || ':' || n.nodeport, 'the coordinator') AS holder

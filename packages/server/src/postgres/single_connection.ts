@@ -51,7 +51,7 @@ export async function onSingleConnection<T>(
   }
 }
 
-/** Who can read or change what crosses a connection. `unverified`: who stands between the two machines. */
+/** Protection of a connection. `unverified`: readable for whoever stands between the two machines. */
 export type Transport = 'local' | 'encrypted' | 'unverified' | 'clear text'
 
 export function transportOf(client: pg.Client): Transport {

@@ -143,7 +143,7 @@ export function fill(text: string, values: Values): string {
 export const ON_SHARDS = sqlFile('postgres/citus/on_shards.sql')
 
 /**
- * What a cluster has in place of a function whose text names tables in braces. `parameters`: names and types. `here`: the
+ * The definition on a cluster of a function whose text names tables in braces. `parameters`: names and types. `here`: the
  * text for the machine that has the shards, `elsewhere` for others.
  */
 export function onShards(

@@ -198,7 +198,7 @@ export type Stored = Partial<Record<(typeof KINDS)[number], number>>
 type Imported = Readonly<Record<string, { stored: number; bytes?: number } | undefined>>
 
 /**
- * What this node has stored for each project and is not yet in usage_days. It is counted in memory, after the commit,
+ * Amounts that this node stored for each project and that are not yet in usage_days. They are counted in memory, after the commit,
  * and written every few seconds by `write`, so that it costs an append nothing in the database. What is lost with the
  * process, or with the answer to a write, is not counted: figures may be too low by that, and are never too high.
  */
@@ -265,7 +265,7 @@ export class UsageDays {
 }
 
 /**
- * What a project stored and used on each of the last days with any use, newest first. `made`: how many statements were
+ * A project's amounts on each of the last days with any use, newest first. `made`: how many statements were
  * made on which day.
  */
 export async function readDays(

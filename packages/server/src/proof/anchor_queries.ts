@@ -23,7 +23,7 @@ RETURNING d.chain, d.nth, d.previous, d.line`,
 
 const HELD = 'd.destination = $1 AND d.holder = $2'
 
-/** What is done with a destination by its holder. Parameters: $1 destination, $2 holder. Row: one, if it still is. */
+/** Steps of a destination's holder. Parameters: $1 destination, $2 holder. Row: one, if it still is. */
 export const HOLD = {
   /** Numbers an anchor. $3 seconds, $4 nth, $5 the hash of its statement, $6 its line. */
   number: prepared(
@@ -70,7 +70,7 @@ WHERE h.project_id = $1 AND h.session_id > coalesce($3::uuid, '00000000-0000-000
 ORDER BY h.session_id LIMIT $4`,
 )
 
-/** What was anchored last of sessions that are gone. Parameters: $1 project, $2 chain, $3 how many. */
+/** Last anchors of sessions that are gone. Parameters: $1 project, $2 chain, $3 how many. */
 export const FIND_GONE_HEADS = planned(
   'find_gone_heads',
   `SELECT a.session_id, a.seq, encode(a.head, 'hex') AS head
@@ -107,7 +107,7 @@ SELECT $1, $2, l.session_id, l.seq, decode(l.head, 'hex') FROM unnest($3::uuid[]
 ON CONFLICT (project_id, chain, session_id) DO UPDATE SET seq = excluded.seq, head = excluded.head`,
 )
 
-/** What is known of sessions that were anchored as erased goes. Parameters: $1 project, $2 sessions, $3 chain. */
+/** Deletes the heads of sessions that were anchored as erased. Parameters: $1 project, $2 sessions, $3 chain. */
 export const FORGET_HEADS = prepared(
   'forget_anchored_heads',
   'DELETE FROM proof_heads AS a WHERE a.project_id = $1 AND a.session_id = ANY ($2::uuid[]) AND a.chain = $3',

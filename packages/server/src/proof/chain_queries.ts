@@ -6,7 +6,7 @@ import { storedFunctionIn } from '../postgres/stored_function.js'
  * writes equal jsonb alike, with the members of an object by the length of their names and then by their bytes.
  */
 
-/** What stands before the hash of an entry's content. `i`: the entry. */
+/** The text before the hash of an entry's content. `i`: the entry. */
 export const FRAME = `concat(i.seq, E'\\n', i.id, E'\\n', ${timestampText('i.created_at')}, E'\\n', i.kind, E'\\n')`
 
 /** The content of an entry `i`: JSON of all that never changes in it. */
@@ -14,7 +14,7 @@ export const CONTENT = `concat('[', coalesce(to_json(i.type)::text, 'null'), ', 
   coalesce(to_json(i.format)::text, 'null'), ', ', coalesce(to_json(i.key)::text, 'null'), ', ',
   coalesce('"' || ${timestampText('i.occurred_at')} || '"', 'null'), ', ', i.data::text, ', ', coalesce(i.meta::text, 'null'), ']')`
 
-/** What a chain begins with. `s`: the session; `g.after_seq`: the last seq that is not in the chain. */
+/** The beginning of a chain. `s`: the session; `g.after_seq`: the last seq that is not in the chain. */
 export const GENESIS = `sha256(convert_to(concat(E'annals-proof-1\\n', s.id, E'\\n', g.after_seq, E'\\n', s.forked_proof), 'UTF8'))`
 
 const PIECES = { frame: FRAME, content: CONTENT, genesis: GENESIS }

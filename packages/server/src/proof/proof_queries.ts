@@ -43,7 +43,7 @@ export const COUNT_BETWEEN = prepared(
 WHERE i.project_id = $1 AND i.session_id = $2 AND i.seq > $3 AND i.seq <= $4`,
 )
 
-/** What links of entries are made of, beside the link before. Parameters: as COUNT_BETWEEN. */
+/** Parts of the links of entries, beside the link before. Parameters: as COUNT_BETWEEN. */
 export const READ_BETWEEN = planned(
   'read_links_between',
   `SELECT json_build_object('seq', i.seq, 'id', i.id, 'created_at', ${timestampText('i.created_at')}, 'kind', i.kind,

@@ -9,7 +9,7 @@ import { rewrittenEntries, textOfEntries } from './entries_text.js'
 import { type FoundMark, keyOf, maskOf, type Numbers } from './masks.js'
 import { type RulesText, rulesFrom } from './rules_of.js'
 
-/** What rules find: values that want a number, or why nothing is stored. Undefined: nothing. */
+/** Findings of rules: values that want a number, or why nothing is stored. Undefined: none. */
 export type Found = { marks: FoundMark[] } | { refused: { pointer: string; name: string } } | undefined
 
 /** How a text is rewritten: by rules, with the numbers of masks. */
@@ -59,7 +59,7 @@ export const redactionHere: Pick<RedactionWork, 'findInAnswer' | 'maskAnswer'> =
   maskAnswer: (text, rewriting) => masked(text, rewriteFragment(text, rulesFrom(rewriting)), rewriting),
 }
 
-/** What the second thread does for rules. @param forms how forms are read, by operation */
+/** Work of the second thread for rules. @param forms how forms are read, by operation */
 export function redactionWork(forms: Readonly<Record<string, FormParts>>): RedactionWork {
   return {
     ...redactionHere,

@@ -47,7 +47,7 @@ async function find(
     // It is refused for that when it is taken.
     return json instanceof AnnalsError ? undefined : findInJson(operation, json, rules)
   }
-  // What the thread gets is gone here.
+  // Bytes handed to the thread are gone here.
   const copy = new Uint8Array(body)
   const on = thread.for(rules.costly)
   return content_type === undefined

@@ -130,14 +130,8 @@ export const inboxRoutes = (parts: RunParts) =>
     }),
   )
 
-interface RunPlace {
-  place: number
-  fence: number
-  /** Until the lease ends; undefined: there is none. */
-  left_ms: number | undefined
-}
-
-async function placeOf({ request }: FastifyReply, session_id: string): Promise<RunPlace> {
+/** Where a run stands. `left_ms`: until the lease ends; undefined: there is none. @throws AnnalsError session_not_found */
+async function placeOf({ request }: FastifyReply, session_id: string) {
   const [row] = await request.database.query(READ_PLACE, [request.project_id, session_id])
   if (!row) throw notFound('session')
   const { place, fence, left_ms } = row

@@ -125,7 +125,7 @@ interface OpenRuns extends OpenModule {
   tellOfInput(listener: RunParts['onInput']): void
 }
 
-/** Who works on a session, what it is sent, and what it asks: docs/runs.md. */
+/** Leases, inboxes and requests of sessions: docs/runs.md. */
 export const RUNS_MODULE: Module<OpenRuns> = {
   name: 'runs',
   open: (_kits, opened) => {

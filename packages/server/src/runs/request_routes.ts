@@ -25,7 +25,7 @@ import { accepted, callFor, type RunParts, refusalIn, showSessions, told, within
 
 const operation = operationsOf('Runs')
 
-/** What a resolution's event has beside what was sent. */
+/** Bytes of a resolution's event beside the body. */
 const RESOLUTION_BYTES = 256
 
 type Resolutions = ReturnType<(typeof RUN_BODIES)['resolveRequests'][1]>
@@ -210,7 +210,7 @@ async function resolve(
   return mayRead(request) ? items : items.map((item) => withFields(item, HIDDEN_QUESTION))
 }
 
-/** What a key that may not read is not told: what others answered, or asked. */
+/** Hidden from a key that may not read: what others answered, or asked. */
 const HIDDEN_ANSWER = { decision: undefined, answer: undefined, by: undefined }
 const HIDDEN_QUESTION = { call: undefined, call_sha256: undefined, text: undefined, options: undefined }
 

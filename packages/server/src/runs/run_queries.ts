@@ -97,7 +97,7 @@ SELECT r.session_id FROM below b JOIN session_runs r ON r.project_id = $1 AND r.
 } as const
 
 /**
- * What happened in a session's run after a place, in order: inputs and requests as they are now, and the lease. Parameters:
+ * Changes of a session's run after a place, in order: inputs and requests as they are now, and the lease. Parameters:
  * $1 project, $2 session, $3 place. Rows: place, event, json.
  */
 export const READ_FRAMES = prepared(

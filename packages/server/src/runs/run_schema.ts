@@ -19,7 +19,7 @@ import { type TakeBody, whole } from '../http/request/read_body.js'
 import { checkObjectBytes, timeInUtc } from '../http/request/validate.js'
 import { newId } from '../ids.js'
 import { OBJECT_BYTES_MAX } from '../limits.js'
-import type { BlobPlace } from '../log/append/append_request.js'
+import type { AppendedEntry, BlobPlace } from '../log/append/append_request.js'
 import { takeEntry } from '../log/append_bodies.js'
 import { EntryKey, EventData, EventType, Fence, Seq } from '../log/event_schema.js'
 import { MessageFormat as Format, MessageBlob, MessageMeta } from '../log/message_schema.js'
@@ -317,10 +317,9 @@ export const RunItem = Type.Object({
 const timeOf = (place: string, text: string | undefined) =>
   text === undefined ? null : timeInUtc(place, text)
 
-interface TakenInput {
-  id: string
+interface TakenInput extends Pick<AppendedEntry, 'id' | 'bytes'> {
   json: string
-  bytes: number
+  /** Blobs that it refers to. */
   blobs: readonly BlobPlace[]
 }
 

@@ -32,7 +32,7 @@ export function told(
   feed.appended(project_id, new Set(isWork ? [...names, runOf(project_id)] : names))
 }
 
-/** What a stored function of the module answers instead of carrying out what it was asked for. */
+/** A stored function's refusal. */
 export interface Refusal {
   refused?: string
   fence?: number

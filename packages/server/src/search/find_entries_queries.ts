@@ -2,7 +2,7 @@ import { timestampText } from '../lists/resource_json.js'
 import { storedFunctionIn } from '../postgres/stored_function.js'
 import { SEGMENT_ENTRIES } from './search_queries.js'
 
-/** What narrows a search inside the index: must be what the index is made of, to the letter. */
+/** Narrows a search inside the index: must equal the index's expression, to the letter. */
 export const SCOPES = `ARRAY[c.project_id::text || ' ' || c.segment::text, 's' || c.session_id::text, 'u' || c.user_id::text]`
 
 /**
@@ -33,7 +33,7 @@ const SESSIONS_AT_ONCE = 16
 /** Runs that are looked at whatever the time. */
 const RUNS_MIN = 8
 
-/** What ends it; the place before which everything was looked at is that of the variables. */
+/** Ends the search; everything before the place in the variables was looked at. */
 const ANSWER = `RETURN (
   SELECT json_build_object(
     'hits', coalesce(json_agg(json_build_array(h.session_id, h.seq, ${timestampText('h.at')}, h.bytes)

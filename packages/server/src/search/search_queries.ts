@@ -53,7 +53,7 @@ SELECT $1, s.segment + 1, s.last_at + interval '1 microsecond', 0, '-infinity'
 FROM search_segments s WHERE s.project_id = $1 AND s.segment = $2`,
 )
 
-/** What is written of entries, in the transaction that moves the cursor. Parameters of each: $1 project. */
+/** Writes entries into the index, in the transaction that moves the cursor. Parameters of each: $1 project. */
 export const INDEX_ENTRIES = {
   /** Only one writes to a project's segments at a time. Row: one, if it has any. */
   lock: prepared(
@@ -176,7 +176,7 @@ export const COUNT_SESSIONS = prepared(
   'SELECT count(*) AS sessions FROM session_heads h WHERE h.project_id = $1',
 )
 
-/** What is read of entries that may match, in the order given. Parameters: $1 project, $2 sessions, $3 seqs. */
+/** Entries that may match, in the order given. Parameters: $1 project, $2 sessions, $3 seqs. */
 export const READ_FOUND = prepared(
   'read_found_entries',
   `

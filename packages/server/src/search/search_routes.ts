@@ -78,7 +78,7 @@ export const searchRoutes = (kits: Kits): ModuleRoutes => ({
 })
 
 /**
- * What a token asks for, within the sessions that it reaches. How relevant an entry is depends on all others of the
+ * A token's search, within the sessions that it reaches. How relevant an entry is depends on all others of the
  * project, so a token could find out what is said in those.
  * @throws AnnalsError insufficient_scope
  */
@@ -153,7 +153,7 @@ function placeOf(place: FoundPlace | RankedPlace): FoundPlace | RankedPlace {
 }
 
 /**
- * What was found, for a masked reader: words that a snippet cuts through would be known no more as what they are, and
+ * Found items for a masked reader: words that a snippet cuts through would no longer be recognized, and
  * hits would not be where they were.
  */
 function uncutFor<Items>({ mask }: FastifyRequest, items: Items): Items {

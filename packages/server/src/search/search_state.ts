@@ -3,7 +3,7 @@ import type { Queryable } from '../postgres/database.js'
 import { COUNT_SESSIONS, READ_SEARCH_STATE } from './search_queries.js'
 
 export interface SearchState {
-  /** What was stored before is in the index; null while that is being made. */
+  /** Entries stored before are in the index; null while it is being made. */
   indexed_through: string | null
   /** While it is being made. */
   indexing: { sessions_done: number; sessions: number } | null

@@ -71,7 +71,7 @@ export interface Pools {
   changes: { database: DatabasePool; abort: AbortController }
 }
 
-/** What finds out that the database answers nothing, or commits nothing, and what then happens to connections. */
+/** Probes that find out whether the database answers and commits, and what happens to connections otherwise. */
 function openProbes(config: Config, target: ConnectionTarget, undo: Undo) {
   const { database_wait_ms_max, commit_ms_max } = config
   // Including the time before it decides to probe, no longer than a request waits for a connection.

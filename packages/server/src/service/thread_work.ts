@@ -35,7 +35,7 @@ const FORMS = {
   createSkill: { read: readSkillForm },
 } as const
 
-/** What the second thread does: bodies and forms, and what each module has it do. */
+/** Work of the second thread: bodies and forms, and each module's own. */
 export const THREAD_WORK: ThreadWork = {
   ...bodyWork(BODIES, FORMS, rewriteTaken),
   ...redactionWork(FORMS),

@@ -2,17 +2,16 @@ import { MARKS_WAIT } from '../changes/change_queries.js'
 import { SCANS_WAIT } from '../changes/project_consumer_queries.js'
 import { ODD, ORPHAN, type Table } from '../lifecycle/table.js'
 
-/** What to do about a place in the order by last activity. */
 export const REBUILT =
   'Write to the session, such as its configs again unchanged: this puts it into the order again'
 /** SQL of a project's consumer that keeps that order. */
 export const ORDERED =
   "SELECT FROM project_consumers c WHERE c.project_id = $1 AND c.consumer = 'last_activity'"
 
-/** What goes with the project; what belongs to a session has gone with it before: see ERASE_SESSIONS. */
+/** Erased with the project; a session's own rows have gone with it before: see ERASE_SESSIONS. */
 const DERIVED = { erased_with: 'project', counted: false, exported: false, is_derived: true } as const
 
-/** What work in the background has still to do, what consumers of changes keep, and the order of sessions by their last activity. */
+/** Queues of background work, the state of consumers, and the order of sessions by their last activity. */
 export const CHANGE_TABLES: readonly Table[] = [
   {
     ...DERIVED,

@@ -42,7 +42,7 @@ const SESSIONS: Table = {
   },
 }
 
-/** What is checked of idempotency keys beside that their owners exist. */
+/** Checks of idempotency keys, besides that their owners exist. */
 const KEY_CHECKS = {
   key_seqs: {
     place: "'key ' || to_json(t.key)::text",

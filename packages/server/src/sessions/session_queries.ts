@@ -128,7 +128,7 @@ export const MERGE_CONFIGS = storedFunctionIn('sessions/merge_configs.sql', {
   change_configs: CHANGE_CONFIGS,
 })
 
-/** What few sessions have: whether task tracking is disabled, and an object of the fields that are not null. */
+/** Rare fields: whether task tracking is disabled, and an object of the fields that are not null. */
 const RARE = `CASE WHEN t.disable_task_tracking OR t.expires_in_s IS NOT NULL OR t.parent_id IS NOT NULL OR t.forked_from IS NOT NULL
     THEN concat(t.disable_task_tracking, json_strip_nulls(json_build_object('expires_in_s', t.expires_in_s,
       'parent_id', t.parent_id, 'forked_from', t.forked_from, 'forked_at_seq', t.forked_at_seq))) END`
@@ -159,7 +159,7 @@ export interface PrefixFilter {
   session_id?: string | undefined
 }
 
-/** What else is asked of a session in the order of ids, which only tokens of single sessions and users do. */
+/** Further filters in the order of ids, which only tokens of single sessions and users have. */
 const NARROWED = ` AND ($6::text IS NULL OR t.user_id = (SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $6))
       AND ($7::uuid IS NULL OR t.parent_id = $7) AND (NOT $8::boolean OR t.parent_id IS NULL)
       AND ($9::uuid IS NULL OR t.id = $9) AND t.configs @> $10::jsonb`

@@ -22,7 +22,7 @@ const HEAP_MEGABYTES_MIN = 32
 const HEAP_MEGABYTES_PER_BODY_MEGABYTE = 96
 
 /**
- * What the second thread does, by name; each module adds its own. Arguments and results are copied between threads, so
+ * Work of the second thread, by name; each module adds its own. Arguments and results are copied between threads, so
  * they are texts and numbers.
  */
 // biome-ignore lint/suspicious/noEmptyInterface: modules add their members to it
@@ -60,7 +60,7 @@ export interface ThreadOptions {
   job_ms_max?: number
   /** Whose bodies it takes; those of others are short. */
   operations?: ReadonlySet<string>
-  /** What its file finds as `workerData`. */
+  /** The `workerData` of its file. */
   data?: unknown
 }
 

@@ -13,7 +13,7 @@ export const CALLS_CONSUMER = 'calls'
 /** The latest calls of a session that a later entry may belong to; a log that repeats others is read as if they were new. */
 const CALLS_KNOWN = 1_000
 
-/** What is known of a session. Parameters: $1 project, $2 session. Row: calls (JSON), question, question_seq, stream. */
+/** A session's state in the index. Parameters: $1 project, $2 session. Row: calls (JSON), question, question_seq, stream. */
 export const READ_INDEX_STATE = prepared(
   'read_state_of_calls',
   `
@@ -44,7 +44,7 @@ ON CONFLICT (project_id, session_id, number) DO UPDATE SET call_id = excluded.ca
   result = excluded.result, said_seq = excluded.said_seq, said = excluded.said`,
 )
 
-/** What is written of a session, in this order, in the transaction that moves the cursor. Parameters of each: $1 project, $2 session. */
+/** Writes a session into the index, in this order, in the transaction that moves the cursor. Parameters of each: $1 project, $2 session. */
 export const INDEX_CALLS = {
   /** Of calls that are known here: $3 seqs of entries that were retracted. */
   retract: prepared(

@@ -18,7 +18,7 @@ import {
 } from './webhook_queries.js'
 
 const POLL_MS = 5_000
-/** What was written by a consumer is committed by then. */
+/** A consumer's write is committed by then. */
 const WAKE_MS = 100
 /** Longer than an attempt and the wait for its place. */
 const LEASE_S = 60

@@ -167,7 +167,7 @@ WHERE w.project_id = $1 AND w.id = $2 AND ${isPendingText('i')}`,
 
 const LEASED = 'd.project_id = $1 AND d.webhook_id = $2 AND d.session_id = $3 AND d.lease = $4'
 
-/** What follows an attempt. Parameters of each: $1 project, $2 webhook, $3 session, $4 lease. */
+/** Steps after an attempt. Parameters of each: $1 project, $2 webhook, $3 session, $4 lease. */
 export const AFTER_ATTEMPT = {
   /** It was delivered, or there is nothing up to $5; $6 seconds of the lease. Row: through_seq, if it is still this one's. */
   advance: {

@@ -2,7 +2,7 @@ import { IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { Config } from '../../configuration/config.js'
-import { AnnalsError, type ErrorName, errorText, exampleOf } from '../../errors.js'
+import { AnnalsError, type ErrorName, errorText } from '../../errors.js'
 import { newId } from '../../ids.js'
 import { SECURITY_HEADERS } from '../answer/security_headers.js'
 
@@ -191,7 +191,7 @@ const REFUSALS: Record<string, [ErrorName, string]> = {
     'headers_too_large',
     `The request line and the headers are larger than ${HEADER_BYTES_MAX} bytes together. Send less.`,
   ],
-  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', exampleOf('request_timeout')],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', new AnnalsError('request_timeout').message],
 }
 const MALFORMED: [ErrorName, string] = [
   'invalid_request',
@@ -257,7 +257,7 @@ export function endWithConnection(socket: Socket, response: ServerResponse): voi
 
 const queuedOn = new WeakMap<Socket, Set<ServerResponse>>()
 
-/** What the platform does for the answer whose turn it is; an answer that begins later finds itself closed. */
+/** Does as the platform for the answer whose turn it is; an answer that begins later finds itself closed. */
 function tellClosed(response: ServerResponse): void {
   Object.assign(response, { destroyed: true, _closed: true })
   response.emit('close')

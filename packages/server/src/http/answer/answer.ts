@@ -252,7 +252,7 @@ declare module 'fastify' {
 }
 
 /**
- * What a connection with one small request takes: its socket, its parser, headers, and up to SMALL_BYTES of the body
+ * Memory of a connection with one small request: its socket, its parser, headers, and up to SMALL_BYTES of the body
  * and the answer. So small requests need not be counted individually.
  */
 const CONNECTION_BYTES = 16_384

@@ -15,7 +15,7 @@ export function sameLog(log: FastifyBaseLogger): FastifyBaseLogger {
 }
 
 /**
- * What every request passes first and last: headers that each answer has, and what counts requests and gives back what
+ * The first and last hooks of every request: headers that each answer has, and what counts requests and gives back what
  * they held. One structured line per request, when it is answered: never a token, a query string or a payload.
  */
 export function logRequests(

@@ -351,14 +351,14 @@ export function bodyTooLarge(bytes_max: number): AnnalsError {
 }
 
 /**
- * What each operation takes from its body, from the checked value and the text. All work that grows with a body is in
+ * Takes from a body, the checked value and the text, what its operation needs. All work that grows with a body is in
  * here, and the result holds texts and numbers, no trees, so it can run on another thread (threads/). `bytes`: of
  * the text as PostgreSQL will write it. `factsOf`: of the attachments that were taken out of it.
  */
 export type TakeBody<Body, Taken> = (body: Body, text: string, bytes: number, factsOf?: FactsOf) => Taken
 
 /**
- * What an operation takes from its body: computed here, or the work thread's result for a large one. The body is dropped:
+ * Takes a request's body: computed here, or the work thread's result for a large one. The body is dropped:
  * each garbage collection copies what waits for its commit, and the tree of a large body would be most of that.
  */
 export function takeBody<Body, Taken>(

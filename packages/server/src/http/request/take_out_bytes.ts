@@ -6,7 +6,7 @@ const BASE64_LENGTH_MAX = 32 * 1024
 /** Characters decoded at once: whole groups of four. */
 const DECODED_AT_ONCE = 1024 * 1024
 const PREFIX_LENGTH_MAX = 256
-/** What stands before base64 in a `data:` URL: no quotes or backslashes, but for those that escape a slash. */
+/** The text before base64 in a `data:` URL: no quotes or backslashes, but for those that escape a slash. */
 const DATA_URL = /^data:((?:[ !#-+\--[\]-~]|\\\/){0,240});base64,/i
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -20,7 +20,7 @@ export interface TakenBytes {
 interface FoundBase64 extends TakenBytes {
   from: number
   to: number
-  /** What a `data:` URL has before it, as it is written; otherwise empty. */
+  /** The beginning of a `data:` URL, as it is written; otherwise empty. */
   prefix: string
   media_type: string
   /** Of base64 in the URL-safe alphabet. */

@@ -36,7 +36,7 @@ WHERE u.project_id = $1 AND u.day = ${today('$2::timestamptz')}`,
 export const DURABLE = prepared('commit_durably', "SELECT set_config('synchronous_commit', 'on', true)")
 
 /**
- * What it says is being applied in this transaction. The decisions of a curator have no words, and serve every session that
+ * Marks answers as applied in this transaction. The decisions of a curator have no words, and serve every session that
  * leads to the same question. Parameters: $1 project, $2 ids. Rows: those that were answered.
  */
 export const END_ANSWERS = prepared(
@@ -46,7 +46,7 @@ WHERE c.project_id = $1 AND c.id = ANY ($2::uuid[]) AND c.status = 'answered' RE
 )
 
 /**
- * What a space has used of a model. Parameters: $1 project, $2 space, $3 days, today among them. Row: json, if there is
+ * A space's use of a model. Parameters: $1 project, $2 space, $3 days, today among them. Row: json, if there is
  * such a space.
  */
 export const READ_SPACE_USAGE = prepared(

@@ -88,7 +88,7 @@ const SESSION = 'x.project_id = $1 AND x.learning_space_id = $2 AND x.session_id
 const moves = (sets: string) =>
   `UPDATE space_sessions AS x SET ${sets}, updated_at = greatest(now(), x.updated_at) WHERE ${SESSION}`
 
-/** What becomes of a session. Parameters of each: $1 project, $2 space, $3 session. */
+/** Moves a session on. Parameters of each: $1 project, $2 space, $3 session. */
 export const SESSION_MOVES = {
   /** $4 status. */
   status: prepared('set_session_status', moves('status = $4')),
@@ -98,7 +98,7 @@ export const SESSION_MOVES = {
     moves("status = 'completed', due_at = NULL, reflected_seq = $4::bigint, error = NULL, attempts = 0"),
   ),
   /**
-   * What came meanwhile has its turn when the session is quiet; at once if somebody asked for it, or if it is another
+   * Entries that came meanwhile have their turn when the session is quiet; at once if somebody asked for it, or if it is another
    * outcome than $4, the one that was read.
    */
   wait: prepared(

@@ -22,7 +22,7 @@ const HANGS_MS = 2_000
 /** Spaces with work under way, whether they have a place or wait for a model: of a project, and of all. */
 const RUNNING_OF_PROJECT_MAX = 4
 const RUNNING_MAX = 256
-/** What is done between two calls takes no longer. */
+/** Work between two calls takes no longer. */
 const LANE_MARGIN_S = 5
 const ATTEMPTS_MAX = 3
 const RETRY_S = { first: 4, max: 600 }
@@ -130,7 +130,7 @@ export class Learner {
         return await this.options.ask(address, request)
       } finally {
         clearTimeout(hangs)
-        // What is left is short, and must not wait: its lane ends.
+        // The rest is short, and must not wait: its lane ends.
         if (!has_place) this.places.take(project_id, 1)
       }
     }
@@ -203,7 +203,7 @@ export class Learner {
   }
 
   /**
-   * What follows a failure that is shown to the project. One of the input is tried three times, then no more; while the
+   * The next step after a failure that is shown to the project. One of the input is tried three times, then no more; while the
    * model is away, it is tried on and on, with growing pauses.
    */
   private failureOf(error: unknown, space_id: string, attempts: number) {

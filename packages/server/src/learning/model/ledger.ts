@@ -23,7 +23,7 @@ const CHECKS = {
   curate: Compile(Type.Unsafe<StepAnswer['curate']>(ANSWER_SCHEMAS.curate)),
 } as const
 
-/** Who asks, and what it may cost in 24 hours. */
+/** A question, and its budgets for 24 hours. */
 export interface Asking {
   database: Database
   ask: AskModel

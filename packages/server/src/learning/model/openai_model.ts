@@ -66,7 +66,7 @@ function newClient(Client: typeof OpenAI, { url, key }: ModelAddress, ms_max: nu
 }
 
 /**
- * What the library asks with: no redirect is followed, which would take the key elsewhere, and no more is read than an
+ * The library's fetch: no redirect is followed, which would take the key elsewhere, and no more is read than an
  * answer may have. Nothing is unpacked.
  */
 async function boundedFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {

@@ -9,7 +9,7 @@ import { LEARN_BY_RULES, LOCK_LEARNING_SPACES, READ_ENTRIES_FOR_RULES } from './
 /** A piece of a log that rules read at once. */
 const PIECE = { entries: 500, bytes: 256 * 1024 }
 
-/** What rules find in rows of entries after a seq. It may take the work elsewhere: entries are of any size. */
+/** Applies rules to entries after a seq. It may take the work elsewhere: entries are of any size. */
 export type FindErrors = (project_id: string, rows: Row[], known_seq: number) => Promise<RuleFindings>
 
 interface Learner {

@@ -1,18 +1,16 @@
 import Type from '#typebox'
 import { answerChunks } from '../../http/answer/answer.js'
 import { allOf, operationsOf } from '../../http/operation.js'
+import { changeResource, readResource } from '../../lists/tenant_resource.js'
 import type { Kits } from '../../module.js'
 import { refuseWithoutTokens } from '../../projects/within_quotas.js'
 import { LEARNING_BODIES } from '../learning_bodies.js'
+import { READ_SPACE_USAGE } from '../model/call_queries.js'
+import { SET_POLICY } from './space_session_queries.js'
 import { SpaceUsage, SpaceUsageQuery } from './space_session_schema.js'
-import {
-  attachSession,
-  listSpaceSessions,
-  readPolicy,
-  readSpaceSession,
-  readSpaceUsage,
-  setPolicy,
-} from './space_sessions.js'
+import { attachSession, listSpaceSessions, readPolicy, readSpaceSession } from './space_sessions.js'
+
+const USAGE_DAYS = 30
 
 const operation = operationsOf('Learning spaces')
 
@@ -68,7 +66,10 @@ export const spaceSessionRoutes = ({ changes, config }: Pick<Kits, 'changes' | '
       querystring: SpaceUsageQuery,
       returns: 'The usage.',
       data: SpaceUsage,
-      json: async (request) => readSpaceUsage(request, request.params.learning_space_id, request.query.days),
+      json: async (request) => {
+        const asked = [request.params.learning_space_id, request.query.days ?? USAGE_DAYS]
+        return readResource(request, 'learning_space', READ_SPACE_USAGE, ...asked)
+      },
     }),
 
     operation({
@@ -90,7 +91,7 @@ export const spaceSessionRoutes = ({ changes, config }: Pick<Kits, 'changes' | '
       data: Type.Ref('SpacePolicy'),
       json: async (request) => {
         const { params, bodyText } = request
-        await setPolicy(request, params.learning_space_id, bodyText)
+        await changeResource(request, 'learning_space', SET_POLICY, params.learning_space_id, bodyText)
         return await readPolicy(request, params.learning_space_id)
       },
     }),

@@ -1,21 +1,18 @@
 import { keepConsumer } from '../../changes/project_consumers.js'
 import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
-import { changeResource, listWhole, readResource } from '../../lists/tenant_resource.js'
+import { listWhole, readResource } from '../../lists/tenant_resource.js'
 import type { Database, Tenant } from '../../postgres/database.js'
 import { call } from '../../postgres/stored_function.js'
-import { READ_SPACE_USAGE } from '../model/call_queries.js'
 import {
   ATTACH_SESSION,
   LEARNING_CONSUMER,
   LIST_SPACE_SESSIONS,
   READ_POLICY,
   READ_SPACE_SESSION,
-  SET_POLICY,
 } from './space_session_queries.js'
 
 const ROWS_AT_ONCE = 500
-const USAGE_DAYS = 30
 
 const REFUSALS: Readonly<Record<string, () => AnnalsError>> = {
   no_space: () => notFound('learning_space'),
@@ -60,12 +57,4 @@ export async function* listSpaceSessions(tenant: Tenant, space_id: string): Asyn
 /** The policy of a space as JSON; the default one if none was set. @throws AnnalsError learning_space_not_found */
 export function readPolicy(tenant: Tenant, space_id: string): Promise<string> {
   return readResource(tenant, 'learning_space', READ_POLICY, space_id)
-}
-
-export function readSpaceUsage(tenant: Tenant, space_id: string, days = USAGE_DAYS): Promise<string> {
-  return readResource(tenant, 'learning_space', READ_SPACE_USAGE, space_id, days)
-}
-
-export async function setPolicy(tenant: Tenant, space_id: string, policy: string): Promise<void> {
-  await changeResource(tenant, 'learning_space', SET_POLICY, space_id, policy)
 }

@@ -67,7 +67,7 @@ const postSkill = ({ thread, usage }: SkillParts) =>
       'request_timeout',
     ],
     handle: async (request, reply) => {
-      const { database, project_id, memory } = request
+      const { project_id, memory } = request
       const [file] = request.attachments ?? []
       if (request.body === undefined) throw invalidRequest('The body must be a form.')
       const { user, meta } = takeBody(request, takeSkill)
@@ -77,11 +77,7 @@ const postSkill = ({ thread, usage }: SkillParts) =>
       const head = await readHead(thread, project_id, files)
       const store = ({ sha256, bytes }: SkillFile) =>
         storeBlobWithinQuota(usage, request, sha256, [bytes], bytes.length, bytes.length)
-      const { json, known } = await createSkill(
-        { database, project_id },
-        { user, meta, files, ...head },
-        store,
-      )
+      const { json, known } = await createSkill(request, { user, meta, ...head }, files, store)
       return answer(reply, mayRead(request) ? json : withFields(json, { user_id: 'null' }), known ? 200 : 201)
     },
   })

@@ -15,17 +15,17 @@ const SKILL_FILES_MAX = 200
 const ENTRIES_MAX = 1_000
 /** Bytes of the extra fields and comments of all entries: the library makes objects of them, fifty times as large. */
 const EXTRA_BYTES_MAX = 128 * 1024
-/** What the directory of a zip has before an entry's name, and where in it the lengths of what follows are. */
+/** A zip's directory: bytes before an entry's name, and where in them the lengths of what follows are. */
 const ENTRY = { bytes: 46, name_length_at: 28, extra_length_at: 30, comment_length_at: 32 }
 /** Times as large as the zip that its files may be. */
 const RATIO_MAX = 100
-/** What small zips may unpack to in any case. */
+/** Bytes that small zips may unpack to in any case. */
 const SMALL_BYTES = 1024 * 1024
 const TYPE_OF_FILE = 0o170000
 const REGULAR = 0o100000
 const STORED = 0
 const DEFLATED = 8
-/** What the Finder of macOS adds to a zip. */
+/** Files that the Finder of macOS adds to a zip. */
 const OF_FINDER = /^__MACOSX\/|(^|\/)\.DS_Store$/
 
 export interface SkillFile {
@@ -107,7 +107,7 @@ async function unpack(archive: ZipFile, entry: Entry, path: string): Promise<Ski
     hash.update(chunk)
     checksum = crc32(chunk, checksum)
     chunks.push(chunk)
-    // What small files unpack to is there sooner than it can be worked on.
+    // Small files unpack faster than they are worked on.
     await breathe()
   }
   const bytes = Buffer.concat(chunks)
@@ -143,7 +143,7 @@ export async function* writeZip(files: readonly ZippedFile[], mtime: Date): Asyn
   yield* output as AsyncIterable<Buffer>
 }
 
-/** What the library says of a zip that it cannot read. */
+/** Turns the library's error for an unreadable zip into a refusal. */
 async function orRefuse<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work

@@ -3,8 +3,7 @@ import { SKILL_MD } from '@annals/learning'
 import { findBlob, findBlobs, readBlob } from '../../blobs/blob_store.js'
 import { AnnalsError, notFound } from '../../errors.js'
 import { newId } from '../../ids.js'
-import type { ListPosition } from '../../lists/listed.js'
-import { readList } from '../../lists/listed.js'
+import { type ListPosition, readList } from '../../lists/listed.js'
 import { listWhole } from '../../lists/tenant_resource.js'
 import { createOnce } from '../../log/create_once.js'
 import type { Tenant } from '../../postgres/database.js'
@@ -25,14 +24,6 @@ import type { SkillFile, ZippedFile } from './skill_zip.js'
 
 const SKILLS_AT_ONCE = 20
 
-export interface NewSkill {
-  user: string | undefined
-  name: string
-  description: string
-  meta: string
-  files: readonly SkillFile[]
-}
-
 /** A record as JSON. `known`: it was there already. */
 export interface Stored {
   json: string
@@ -45,15 +36,17 @@ export interface Stored {
  */
 export async function createSkill(
   tenant: Tenant,
-  { user, name, description, meta, files }: NewSkill,
+  given: { user: string | undefined; name: string; description: string; meta: string },
+  files: readonly SkillFile[],
   store: (file: SkillFile) => Promise<unknown>,
 ): Promise<Stored> {
+  const { user = null, name, description, meta } = given
   const listed = files.map((file) => ({ ...file, bytes: file.bytes.length }))
   const hashes = files.map(({ sha256 }) => sha256)
   const { json } = await createOnce(tenant, undefined, async () => {
     const known = await findBlobs(tenant, hashes)
     for (const file of files) if (!known.has(file.sha256)) await store(file)
-    const skill = [newId(), user ?? null, newId(), name, description, meta, JSON.stringify(listed)]
+    const skill = [newId(), user, newId(), name, description, meta, JSON.stringify(listed)]
     return (await call(tenant.database, CREATE_SKILL, tenant.project_id, ...skill)) ?? undefined
   })
   if (json === '')

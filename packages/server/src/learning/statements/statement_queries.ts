@@ -86,7 +86,7 @@ export const ADD_STATEMENT = storedFunctionIn('learning/statements/add_statement
 })
 
 /**
- * What a person's change of a statement does, in one transaction. Parameters of each: $1 project. Whoever keeps a version
+ * Steps of a person's change of a statement, in one transaction. Parameters of each: $1 project. Whoever keeps a version
  * of a skill holds the space's row, as does whoever takes words out of all versions: none is made of what is going.
  */
 export const CHANGE_STATEMENT = {

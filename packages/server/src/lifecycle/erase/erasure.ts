@@ -73,7 +73,7 @@ interface Owner {
  * rows. What breaks off is taken up by erasing again, or by housekeeping.
  */
 export class Erasure {
-  /** What refers to others first. */
+  /** Tables that refer to others come first. */
   private readonly tables: readonly Table[]
   private readonly owners = new Map<string, Owner>()
   private readonly rowsOfUser: Dependents

@@ -50,7 +50,7 @@ export const APPEND_ENTRIES = storedFunctionIn(
   ['session_heads', 'entries', 'idempotency_keys', 'change_marks'],
 )
 
-/** What appends know of runs: see migrations/0035_runs.sql. Parameters of each: $1 project. */
+/** Runs, as appends need them: see migrations/0035_runs.sql. Parameters of each: $1 project. */
 
 /** $2 sessions. Rows: session_id, fence, requires_fence. */
 export const FIND_FENCES = prepared(
@@ -72,7 +72,7 @@ FROM unnest($3::uuid[]) AS x (id) CROSS JOIN LATERAL (
 ) e`,
 )
 
-/** What becomes of pending inputs. $2 session, $3 inputs. `data` is null where they are longer than a piece together. */
+/** Pending inputs as entries. $2 session, $3 inputs. `data` is null where they are longer than a piece together. */
 export const READ_INPUTS = prepared(
   'read_inputs',
   `

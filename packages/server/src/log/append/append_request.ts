@@ -12,7 +12,7 @@ export function askedSeqs({ seqs, compactions }: { seqs: number[]; compactions?:
   return seqs.filter((seq) => !fallen.has(seq))
 }
 
-/** What an append stores for one entry. `data` and `meta` are JSON as the caller sent it, already checked. */
+/** An entry to store. `data` and `meta` are JSON as the caller sent it, already checked. */
 export interface AppendedEntry {
   id: string
   /** The caller chose the id: if an entry is already stored under it, that one is the answer. */
@@ -65,7 +65,7 @@ export interface SessionAppend {
 export interface AppendRequest extends SessionAppend {
   project_id: string
   kind: 'event' | 'message' | 'entries'
-  /** What the first entry, an event of RETRACTION_TYPE, retracts. The others replace it. */
+  /** The entries that the first entry, an event of RETRACTION_TYPE, retracts. The others replace them. */
   retraction?: Retraction | undefined
   /**
    * For several sessions, all or nothing: what each of them gets. Then `session_id` is that of the first, `entries` are
@@ -80,7 +80,7 @@ export interface AppendRequest extends SessionAppend {
   unmarked_until: number
   /** Whether the project's sessions begin chains; undefined: they never did, as far as is known. */
   proof?: boolean | undefined
-  /** What was reserved for it of the project's quota of bytes; whoever stores it settles that. */
+  /** Its reservation in the project's quota of bytes, settled when it is stored. */
   room?: Reservation | undefined
   /** Why nothing new may be stored. What is already stored, under the same key or ids, is still answered. */
   only_known?: Error | undefined
@@ -151,7 +151,7 @@ export function fail(pending: PendingAppend, error: unknown): void {
   for (const follower of pending.followers) follower.reject(error)
 }
 
-/** What of an entry is shown: `data` and `meta` are JSON text, times RFC 3339 in UTC with microseconds. */
+/** An entry as shown: `data` and `meta` are JSON text, times RFC 3339 in UTC with microseconds. */
 export interface ShownEntry {
   seq: number
   id: string

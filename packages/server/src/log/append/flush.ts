@@ -133,7 +133,7 @@ async function store(
       }
       return storeApart(database, rest, state, error)
     }
-    // What remains only needs a yes or no, where a second no is final, or shared a statement with what was refused.
+    // The rest only needs a yes or no, where a second no is final, or shared a statement with a refused request.
     if (lookAgain.length > 0) {
       state.onCommitted = undefined
       await store(database, lookAgain, state, true)

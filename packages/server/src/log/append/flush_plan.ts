@@ -107,7 +107,7 @@ function placeEntries(sessions: Map<string, SessionPart>, { request, known }: Op
       places.push(place)
       if (place.behind > 0 && entry.type !== RETRACTION_TYPE) part.inserted.push(place)
     }
-    // What is already stored is answered whatever the head is now, and changes nothing more.
+    // Stored entries are answered whatever the head is now, and change nothing more.
     if (part.new_entries === before) continue
     const condition = unrevised_since === undefined ? if_match : -1 - unrevised_since
     const isFenced = fence !== undefined || apply !== undefined
@@ -281,7 +281,7 @@ export interface Place {
    * byte for byte, so both are written from the stored text.
    */
   is_wanted: boolean
-  /** What the flush gave back of it. */
+  /** As the flush returned it. */
   written: WrittenEntry | undefined
 }
 
@@ -307,7 +307,7 @@ export interface SessionPart {
   /** Merged into its configs; null: nothing. */
   configs_patch: string | null
   inserted: Place[]
-  /** What the flush found, if there is such a session and its fence and inputs are as they should be. */
+  /** As the flush found it, if there is such a session and its fence and inputs are as they should be. */
   head: FoundHead | undefined
   /** It stored nothing, because an atomic request was refused. */
   is_held_back: boolean
@@ -315,7 +315,7 @@ export interface SessionPart {
   is_too_large: boolean
 }
 
-/** What a flush found for one session: its previous head, and the time of its entries. */
+/** A session as a flush found it: its previous head, and the time of its entries. */
 export interface FoundHead {
   last_seq: number
   /** Nothing was stored, because something was retracted or compacted meanwhile: see SessionAppend. */

@@ -18,7 +18,7 @@ import type { Heartbeat } from './heartbeat.js'
 
 const RETRY_PAUSE_MS = 500
 
-/** What a tail shows: the entries after those that were seen, possibly of one kind or type only. */
+/** The entries of a tail: those after `seen`, possibly of one kind or type only. */
 export interface TailRequest {
   project_id: string
   session_id: string

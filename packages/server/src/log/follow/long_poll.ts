@@ -6,7 +6,7 @@ import type { Feed } from './feed.js'
 /** Between two tries that found what they asked for held by somebody else for a moment. */
 const SHORT_PAUSE_MS = 20
 
-/** What one try came to: its answer, and if it may be another one later, in how many ms at the latest. */
+/** The outcome of one try: its answer, and if that may change, in how many ms at the latest. */
 export interface Tried<T> {
   answer: T
   /** Undefined: this is the answer. Null: nobody knows. 0: at once, whatever `wait_ms` is. */

@@ -23,7 +23,7 @@ export function seqText(field: 'from_seq' | 'to_seq'): string {
 }
 
 /**
- * What the valid compactions of a session cover: those nest, so that the newest covers what all do. Row: seq, from_seq and
+ * The range of the valid compactions of a session: they nest, so the newest covers all. Row: seq, from_seq and
  * to_seq of the newest, and `count` of all; none without any. Parameters: $1 project, $2 session.
  */
 export const READ_COMPACTED = prepared(
@@ -33,7 +33,7 @@ SELECT e.seq, ${seqText('from_seq')} AS from_seq, ${seqText('to_seq')} AS to_seq
 FROM entries e WHERE ${validCompactionsText('$1', '$2')} ORDER BY e.seq DESC LIMIT 1`,
 )
 
-/** What a compaction covers of the entries `i` in its range: all that are live, but for retractions. */
+/** Entries `i` that a compaction of their range covers: all that are live, but for retractions. */
 const COVERED = `i.retracted_by IS NULL AND i.type IS DISTINCT FROM '${RETRACTION_TYPE}'`
 
 /**
@@ -45,7 +45,7 @@ const LINE = `i.seq || ' ' || encode(sha256(convert_to(coalesce(i.type, i.format
 const LINES = `coalesce(string_agg(${LINE}, '' ORDER BY i.seq), '')`
 
 /**
- * What is covered between two seqs, both included. Row: `lines`; entries and messages. Parameters: $1 project, $2 session, $3 first seq, $4 last seq.
+ * Covered entries between two seqs, both included. Row: `lines`; entries and messages. Parameters: $1 project, $2 session, $3 first seq, $4 last seq.
  */
 export const READ_COVERED = prepared(
   'read_covered',

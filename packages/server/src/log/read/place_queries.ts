@@ -29,7 +29,7 @@ const newestOf = (keys: string, order: string) => `
     ORDER BY ${order} LIMIT 1`
 
 /**
- * What `latest` selects of entries, in the order of their keys, cut off before the entry with which their JSON exceeds a
+ * The entries that `latest` selects, in the order of their keys, cut off before the entry with which their JSON exceeds a
  * number of bytes, but never before the first. Row: none where there is no session; `found` (how many there were before
  * that), and the columns of the view `latest`.
  */

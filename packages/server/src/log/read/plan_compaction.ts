@@ -3,6 +3,7 @@ import { CallSpans, type ContextMessage, type StoredSeq, storedSeq } from '@anna
 import { AnnalsError, invalidRequest, notFound } from '../../errors.js'
 import { COMPACTED_ENTRIES_MAX, COMPACTED_TOOL_USES_MAX, COMPACTIONS_MAX } from '../../limits.js'
 import type { Queryable } from '../../postgres/database.js'
+import type { CompactSessionBody } from '../compaction_schema.js'
 import { READ_COMPACTED, READ_COVERED } from './compaction_queries.js'
 import { findIds, LogReader, readLastSeq, UNLIMITED } from './read_log.js'
 
@@ -16,11 +17,7 @@ interface Range {
   to_seq: number
 }
 
-export interface AskedCompaction {
-  to_seq: number
-  from_seq?: number | undefined
-  except?: string[] | undefined
-}
+type AskedCompaction = Pick<CompactSessionBody, 'from_seq' | 'to_seq' | 'except'>
 
 export interface CompactionPlan extends Range {
   except_seqs: number[]
@@ -34,12 +31,12 @@ export interface CompactedLog {
   database: Queryable
   project_id: string
   session_id: string
-  /** What is known of the calls and results of messages, in their order. */
+  /** Reads the calls and results of messages, in their order. */
   know(messages: StoredSeq[]): Promise<ContextMessage[]>
 }
 
 /**
- * What a request would compact, or why it is refused. It is read while others append: since entries do not change, it holds
+ * Plans a compaction, or says why it is refused. It is read while others append: since entries do not change, it holds
  * as long as nothing is retracted or compacted.
  */
 export async function planCompaction(

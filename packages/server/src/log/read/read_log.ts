@@ -67,7 +67,7 @@ export class LogReader {
   constructor(
     private readonly database: Queryable,
     private readonly session: { project_id: string; session_id: string },
-    /** What the reader has seen before: the log must have it. */
+    /** The reader's position: the log must still have it. */
     private readonly seen: LogPosition = { seq: 0 },
     /** Asked between two statements: reading ends early when nobody wants the rest any longer. */
     private readonly isWanted: () => boolean = () => true,
@@ -93,7 +93,7 @@ export class LogReader {
       const seen = this.is_same ? { seq: 0 } : this.seen
       const { kind, type, above_seq, below_seq, time_desc } = rest
       const as_of_seq = this.end_seq
-      // What is scanned for a filter comes in parts anyway.
+      // A scan for a filter comes in parts anyway.
       const is_short = kind !== 'event' && type === undefined && !LONG.has(session_id)
       // Every member is named: see storedTurn.
       const asked = {
@@ -232,7 +232,7 @@ export class LogReader {
   }
 }
 
-/** What is left of a page after the last entry of it, or where there was none, after all that its statement looked at. */
+/** The rest of a page after its last entry, or, where there was none, after all that its statement looked at. */
 function behind(page: ReadPage, seq: number | undefined, scanned_max: number): ReadPage {
   return page.time_desc
     ? { ...page, below_seq: seq ?? Math.max(page.above_seq + 1, page.below_seq - scanned_max) }

@@ -17,7 +17,7 @@ export interface EntryPage {
   below_seq: number
   time_desc: boolean
   limit: number
-  /** What the reader has seen before, if the row is to tell when that was stored. */
+  /** The reader's position, if the row is to tell when that entry was stored. */
   seen?: LogPosition
   /** For messages as a conversation: those that were retracted after this seq are still in it. */
   as_of_seq?: number | undefined
@@ -26,7 +26,7 @@ export interface EntryPage {
 }
 
 /**
- * What is read of each entry: what a SessionEvent or an item of the timeline shows, or such an item that has a key and is live; a message with what a conversion
+ * The columns of each entry: those of a SessionEvent or an item of the timeline, or such an item that has a key and is live; a message with what a conversion
  * needs, or that and what else a Message shows, or what a context needs; only the id or the meta of a message.
  */
 export type EntryView =
@@ -53,14 +53,14 @@ const id: Column = { sql: 'e.id', as: 'token' }
 const data: Column = { sql: 'e.data', as: 'token' }
 const meta: Column = { sql: 'coalesce(e.patched_meta, e.meta)', as: 'optional' }
 const created_at: Column = { sql: 'e.created_at', as: 'time' }
-/** What few entries have: a key, the seq of what retracted it, when it was changed after it was stored, and when it happened. */
+/** Rare columns: a key, the seq of the retraction, when the entry was changed after it was stored, and when it happened. */
 const marks: Column = {
   sql: `CASE WHEN e.key IS NOT NULL OR e.retracted_by IS NOT NULL OR e.updated_at <> e.created_at
       OR e.occurred_at IS NOT NULL THEN
     json_build_array(e.key, e.retracted_by, ${inUtc('nullif(e.updated_at, e.created_at)')}, ${inUtc('e.occurred_at')}) END`,
   as: 'optional',
 }
-/** What only messages have, with spaces between: each aggregate costs, also for the entries that have nothing. */
+/** Columns of messages alone, joined by spaces: each aggregate costs, also for entries without a value. */
 const message: Column = {
   sql: `CASE WHEN e.kind = 'message' THEN concat(e.format, ' ', e.parent_id, ' ', e.role, ' ', ${meta.sql}) END`,
   as: 'optional',

@@ -23,7 +23,7 @@ import type { ReadCompaction, ReadEntry } from '../read/entry_columns.js'
 import { findIds, LogReader, type NewestMessages, UNLIMITED } from '../read/read_log.js'
 import { contextMessages } from './page_renderer.js'
 
-/** What a context is made of at most, before it is cut: the rest of the session is taken to be longer than allowed. */
+/** Limits of a context before it is cut: the rest of the session is taken to be longer than allowed. */
 const MESSAGES_MAX = 10_000
 const BYTES_MAX = 32 * 1024 * 1024
 /** Calls and results. One message of a megabyte may have thousands, and the plan looks at each on the event loop. */
@@ -63,7 +63,7 @@ export class ContextReader {
   private uses = 0
   private readonly log: LogReader
   private instructions: ReadMessage[] | Promise<ReadMessage[]> = []
-  /** What the context begins with: the newest compaction. */
+  /** The newest compaction: the context begins with it. */
   private compaction: ReadCompaction | undefined
   private exceptions: ReadMessage[] = []
 

@@ -11,7 +11,7 @@ import type { WorkThread } from '../../threads/work_thread.js'
 import type { ReadEntry } from '../read/entry_columns.js'
 import { contextMessages } from './page_renderer.js'
 
-/** What is edited at once: what is known of each is kept in memory, and a plan looks at each on the event loop. */
+/** Limits of one edit: each message is kept in memory, and the plan looks at each on the event loop. */
 const MESSAGES_MAX = 20_000
 const TOOL_USES_MAX = 10_000
 /** Bytes of memory that this takes at most. */
@@ -24,7 +24,7 @@ export interface Editing {
   pin_seq: number | undefined
 }
 
-/** What a page is shown without, by seq. */
+/** Edits by seq. */
 export interface PageEdits extends TurnEdits {
   dropped: ReadonlySet<number>
   tokens: ReadonlyMap<number, number>

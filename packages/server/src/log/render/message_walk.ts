@@ -40,7 +40,7 @@ export function inStep(list: FitToSend): FittedList {
   }
 }
 
-/** What an answer says of a list beside its items. An omission of a kind is named once for each message. */
+/** The answer's fields beside the items. An omission of a kind is named once for each message. */
 export function leftAndAdded(list: FittedList): Pick<FittedList, 'omitted' | 'added' | 'names'> {
   const { omitted, added, names } = list
   const known = new Set<string>()
@@ -93,7 +93,7 @@ async function fitOnThread(
   }
 }
 
-/** What a page of messages shows: the range of seqs of it and all following pages. */
+/** A page of messages. `range`: the seqs of it and all following pages. */
 export interface MessagePageRequest {
   project_id: string
   format: MessageFormat
@@ -113,7 +113,7 @@ export interface PageFit {
   hold: (length: number) => Promise<void>
 }
 
-/** What is made fit at once, since the whole list has to be looked at. */
+/** Limits of a list that is made fit, which takes all of it at once. */
 const FIT_MESSAGES_MAX = 10_000
 const FIT_LENGTH_MAX = 32 * 1024 * 1024
 

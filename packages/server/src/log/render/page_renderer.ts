@@ -12,7 +12,7 @@ let conversations = 0
 /** Renders the messages of a page in a format, oldest first, each as the items that it becomes. */
 export class PageRenderer {
   private readonly inline: StoredRenderer
-  /** What `inline` has rendered: the work thread's renderer must see it too. */
+  /** Rendered by `inline`: the work thread's renderer must see it too. */
   private seen: StoredText[] = []
   private seen_length = 0
   /** The conversation's number on the work thread, once it is there. */

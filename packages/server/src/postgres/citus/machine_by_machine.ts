@@ -33,7 +33,7 @@ interface Machine {
   readonly project_id: string
 }
 
-/** What is known of a machine, which may be away. */
+/** A machine, which may be away. */
 interface State {
   /** Look-ups that it has not answered in time. */
   readonly late: Set<string>

@@ -33,12 +33,12 @@ const BELIEVED_MS = 30_000
 /** Between two attempts to reach a worker. */
 const PAUSE_MS = 5_000
 /**
- * What a machine answers that is no longer one of the cluster's: tables or functions are missing there, or Citus does not
+ * Answers of a machine that is no longer one of the cluster's: tables or functions are missing there, or Citus does not
  * know where to send what it is asked. Nothing took effect.
  */
 const LEFT_CLUSTER = /^(?:0A|3F|42|XX)/
 
-/** What one machine carries out alone. */
+/** Whether one machine carries it out alone. */
 function canGoStraight(statement: Statement): boolean {
   return statement.writes || isRead(statement)
 }

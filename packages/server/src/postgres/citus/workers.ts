@@ -11,7 +11,7 @@ const LIST_WORKERS = planned(
   "SELECT n.nodename AS host, n.nodeport AS port FROM pg_dist_node n WHERE n.groupid <> 0 AND n.noderole = 'primary' ORDER BY 1, 2",
 )
 
-/** What a server tells that no other one does, nor itself after a restart. */
+/** Identifies a server until its next restart. */
 const SIGNATURE = 'SELECT extract(epoch FROM pg_postmaster_start_time())::text AS signature'
 
 /** The same of a worker, as the coordinator reaches it. Parameters: $1 host, $2 port. */

@@ -18,7 +18,7 @@ import { plainArray, textArray } from '../../postgres/statement.js'
 import { type Finding, type Search, scopesOf } from '../find_entries.js'
 import { FIND_RUNS_TO_RECALL, READ_RECALLED } from './recall_queries.js'
 
-/** What a search looks at in the index, at most: runs that have some of the words, and those whose lines are scored. */
+/** Limits of a search in the index: runs that have some of the words, and those whose lines are scored. */
 const RUNS = { hits: 2_000, scored: 128 }
 /** How long the database may look for them, about. */
 const FIND_MS = 150

@@ -72,7 +72,7 @@ const TITLE_SEQ_MAX = 16
 const TITLE_BYTES_MAX = 32 * 1024
 
 /**
- * What sessions are called: a title in their configs, or else the first thing that a user said. Parameters: $1 project,
+ * Titles of sessions: from their configs, or else the first thing that a user said. Parameters: $1 project,
  * $2 sessions. Rows: session_id, created_at, title; format and data of the message.
  */
 export const READ_TITLES = prepared(

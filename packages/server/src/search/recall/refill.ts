@@ -8,7 +8,7 @@ import { plainArray, textArray } from '../../postgres/statement.js'
 import { INDEX_ENTRIES } from '../search_queries.js'
 import { REFILL, REFILL_PASS } from './recall_queries.js'
 
-/** What is read at once: runs of entries, and bytes. One run is read whole. */
+/** Limits of one read: runs of entries, and bytes. One run is read whole. */
 const PIECE = { runs: 32, bytes: 1024 * 1024 }
 /** A run that its consumer wrote meanwhile is read again; one that is written all the time is left as it is. */
 const TRIES = 5
@@ -42,7 +42,7 @@ export class Refill {
       let runs = await this.readRuns([...owned, PIECE.runs])
       if (runs.length === 0) return undefined
       let lines = await this.linesOf(project_id, runs, PIECE.bytes)
-      // What was read may end within a run.
+      // The read may end within a run.
       while (lines.length > 0 && lines.at(-1)!.length < entriesOf(runs[lines.length - 1]!)) lines.pop()
       if (lines.length === 0) {
         runs = runs.slice(0, 1)
