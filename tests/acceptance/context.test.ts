@@ -175,6 +175,23 @@ describe('a context', () => {
     expect(next.items.length).toBe(items.length + 2)
   })
 
+  it('keeps its prefix also where it is too long and can be cut no further', async () => {
+    const calls = ['a', 'b'].map((id) => ({
+      id,
+      type: 'function',
+      function: { name: 'look', arguments: JSON.stringify({ text: 'word '.repeat(200) }) },
+    }))
+    const called = { kind: 'message', blob: { role: 'assistant', content: null, tool_calls: calls } }
+    const log = await sessionOf(say('user', 'x'), called)
+    const rules = { max_tokens: 100 }
+    const { items, pin } = await contextOf(log, rules)
+    const result = { role: 'tool', tool_call_id: 'a', content: 'word '.repeat(100) }
+    expectOk(await log.batch([{ kind: 'message', blob: result }]), 201)
+    const next = await contextOf(log, { ...rules, pin })
+    expect(next.items.slice(0, items.length)).toEqual(items)
+    expect(next.items).toHaveLength(items.length + 1)
+  })
+
   it('shows a step that is longer than the limit by itself', async () => {
     const log = await sessionOf(...turn(0, 150_000).slice(0, 3))
     const { items, tokens } = await contextOf(log, { max_tokens: 1_000 })

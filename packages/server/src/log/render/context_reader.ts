@@ -58,6 +58,17 @@ interface ReadMessage extends ShownMessage {
   created_at: string | undefined
 }
 
+/** A context that can be cut no further begins where it did, however long it is. */
+function isSameCut(one: PinnedCut, other: PinnedCut): boolean {
+  const { from_seq, asked_seq, cleared_through_seq, compaction_seq } = other
+  return (
+    one.from_seq === from_seq &&
+    one.asked_seq === asked_seq &&
+    one.cleared_through_seq === cleared_through_seq &&
+    one.compaction_seq === compaction_seq
+  )
+}
+
 export class ContextReader {
   private bytes = 0
   private uses = 0
@@ -95,10 +106,11 @@ export class ContextReader {
     )
     const ahead = await this.instructionsAhead(messages[0]?.seq ?? UNLIMITED)
     const all = [...ahead, ...shown].sort((a, b) => a.seq - b.seq)
+    const cut_now = { ...plan, compaction_seq: this.compaction?.seq ?? 0 }
     return {
-      plan: { ...plan, compaction_seq: this.compaction?.seq ?? 0 },
+      plan: cut_now,
       newest: { seq, created_at },
-      is_kept: kept !== undefined,
+      is_kept: kept !== undefined || (cut !== undefined && isSameCut(cut_now, cut)),
       shown: this.withCompaction(all).map(({ stored: { id, parent_id, format, blob }, seq, ...known }) => {
         const tokens = plan.edited_tokens.get(seq) ?? known.tokens
         return { id, parent_id, seq, format, blob, edit: plan.edits.get(seq), tokens }
