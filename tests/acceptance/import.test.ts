@@ -125,6 +125,13 @@ describe('annals import', () => {
     expect(again).toMatchObject({ code: 1, entries: { known: 4, changed: 1 } })
     expect(again.refused).toEqual([{ file: 'grows.jsonl', line: 8, reason: 'it is not JSON' }])
     expect(again.changed).toMatchObject([{ file: 'grows.jsonl', line: 2 }])
+    // A line whose id another line of the file has did not change: it was never imported.
+    const twice = lines[1]!.replace('Do the tests pass?', 'Do they?')
+    await writeFile(path, [...lines.slice(0, 5), twice].join('\n'))
+    const doubled = await report(path)
+    expect(doubled).toMatchObject({ code: 1, entries: { known: 5, changed: 0, refused: 1 } })
+    expect(doubled.refused).toMatchObject([{ line: 6, reason: expect.stringContaining('the same id') }])
+    await writeFile(path, [...changed.slice(0, 7), '{"type":', ...changed.slice(7)].join('\n'))
     const strict = await run(path, '--strict')
     expect(strict).toMatchObject({
       code: 1,

@@ -8,6 +8,8 @@ import { timeOf } from './times.js'
 const CONFIG_LENGTH_MAX = 4_096
 const TYPE_LENGTH_MAX = 200
 const META_LENGTH_MAX = 48 * 1024
+/** Entries of a session of which it is known what they are called. */
+const NAMES_MAX = 100_000
 
 /** What a source says of a session. What is undefined or null is left out. */
 export interface SessionFacts {
@@ -37,6 +39,8 @@ interface OpenSession {
   configs: Map<string, string>
   /** How often each content was there, of entries without a name. */
   unnamed: Map<string, number>
+  /** What the source called entries. */
+  named: Set<string | number>
 }
 
 /**
@@ -226,7 +230,13 @@ export class Output {
   }
 
   private openAs(key: string): OpenSession {
-    const session = { id: this.sessionId(key), is_elsewhere: false, configs: new Map(), unnamed: new Map() }
+    const session = {
+      id: this.sessionId(key),
+      is_elsewhere: false,
+      configs: new Map(),
+      unnamed: new Map(),
+      named: new Set<string>(),
+    }
     this.open.set(key, session)
     return session
   }
@@ -250,7 +260,9 @@ export class Output {
   ): string | undefined {
     if (!this.open.has(key)) this.session(key)
     if (this.skipped.has(key)) return undefined
-    const { id: session_id, unnamed } = this.open.get(key)!
+    const { id: session_id, unnamed, named } = this.open.get(key)!
+    const repeats = native !== undefined && named.has(native)
+    if (native !== undefined && named.size < NAMES_MAX) named.add(native)
     const id = this.entryId(key, native ?? nameOf(content, unnamed))
     const occurred_at = timeOf(at)
     const beside = {
@@ -258,7 +270,7 @@ export class Output {
       ...(about !== undefined && { key: about }),
     }
     const entry = { id, ...beside, ...content }
-    this.records.push({ kind: 'entry', session_id, entry, place: this.place })
+    this.records.push({ kind: 'entry', session_id, entry, place: this.place, ...(repeats && { repeats }) })
     return id
   }
 
@@ -294,7 +306,7 @@ export function rawType(format: string, kind: string): string {
 function nameOf(content: object, unnamed: Map<string, number>): string {
   const digest = digestOf(content)
   const count = (unnamed.get(digest) ?? 0) + 1
-  if (count > 1 || unnamed.size < 100_000) unnamed.set(digest, count)
+  if (count > 1 || unnamed.size < NAMES_MAX) unnamed.set(digest, count)
   return `${digest} ${count}`
 }
 

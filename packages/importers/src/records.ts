@@ -44,7 +44,8 @@ export type ImportRecord =
   | ({ kind: 'fork'; of: string; at: string } & ImportedSession)
   /** More of a session that came before. */
   | { kind: 'configs'; session_id: string; configs: JsonObject }
-  | { kind: 'entry'; session_id: string; entry: ImportedEntry; place: Place }
+  /** `repeats`: an entry of the session that came before has its id. */
+  | { kind: 'entry'; session_id: string; entry: ImportedEntry; place: Place; repeats?: true }
   /** Entries that came before and that their source has taken back. */
   | { kind: 'retraction'; session_id: string; ids: string[] }
   /** From the entry `at` on, the summary stands for all that came before, it included. */

@@ -85,6 +85,8 @@ class Sender {
   }
   private readonly sessions = new Map<string, Sent>()
   private readonly creating = new Set<Promise<void>>()
+  /** Entries whose id an earlier one of the same import has. */
+  private readonly repeating = new WeakSet<object>()
   /** What waits to be sent, by session, with the place of each entry. */
   private waiting = new Map<string, Waiting>()
   private waiting_entries = 0
@@ -117,7 +119,7 @@ class Sender {
         return
       }
       case 'entry':
-        return this.add(record.session_id, record.entry, record.place)
+        return this.add(record)
       case 'retraction':
         await this.flush()
         return this.retract(record.session_id, record.ids)
@@ -221,7 +223,12 @@ class Sender {
     return { format, file, complete }
   }
 
-  private async add(session_id: string, entry: ImportedEntry, place: Place): Promise<void> {
+  private async add({
+    session_id,
+    entry,
+    place,
+    repeats,
+  }: Extract<ImportRecord, { kind: 'entry' }>): Promise<void> {
     const { sent } = this.options
     if (sent?.has(entry.id)) return
     sent?.add(entry.id)
@@ -233,6 +240,7 @@ class Sender {
         await this.send()
       const waiting = this.waitingFor(session_id)
       waiting.entries.push(part)
+      if (repeats) this.repeating.add(part)
       waiting.places.push(place)
       this.waiting_entries += 1
       this.waiting_length += length
@@ -343,7 +351,9 @@ class Sender {
     const at = Number(entry_index)
     const [entry] = group.entries.splice(at, 1)
     const [place] = group.places.splice(at, 1)
-    if (what === '/id') this.change(group.sent, place!, entry!.id!)
+    if (what === '/id' && this.repeating.has(entry!))
+      this.refuse(place!, 'an entry of this session that came before has the same id; that one is kept')
+    else if (what === '/id') this.change(group.sent, place!, entry!.id!)
     else this.refuse(place!, error.message)
     await this.append(groups.filter(({ entries }) => entries.length > 0))
   }
