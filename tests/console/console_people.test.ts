@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
@@ -133,6 +134,11 @@ describe.skipIf(!CHROMIUM)(`users and spaces (${CHROMIUM ? 'in Chromium' : NO_BR
     await page.reload()
     const reads = page.getByRole('region', { name: 'Who read sessions' })
     await reads.getByRole('row').filter({ hasText: ada.email }).filter({ hasText: id }).first().waitFor()
+    const one = reads.getByLabel('Reads of one session')
+    await one.fill(randomUUID())
+    await reads.getByText('No read of this session is noted.').waitFor()
+    await one.fill(id)
+    await reads.getByRole('row').filter({ hasText: id }).first().waitFor()
     expect(complaints).toEqual([])
   })
 })

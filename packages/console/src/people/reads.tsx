@@ -1,10 +1,13 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useProject } from '../access/project_context.tsx'
 import { ask } from '../access/service.ts'
+import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { MoreButton } from '../learning/more_button.tsx'
 import { Failure, Loading } from '../parts/states.tsx'
 import { Timestamp } from '../parts/timestamp.tsx'
+
+const UUID = '[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}'
 
 interface Read {
   seq: number
@@ -21,10 +24,12 @@ interface ReadPage {
 /** Who read which session, the newest first, where the project notes that. */
 export function Reads() {
   const { project_id } = useProject()
+  const { query } = useAddress()
+  const session_id = query.get('session') ?? ''
   const reads = useInfiniteQuery({
-    queryKey: [project_id, 'reads'],
+    queryKey: [project_id, 'reads', session_id],
     queryFn: ({ signal, pageParam }) =>
-      ask<ReadPage>(`/console/data/reads${pageParam && `?cursor=${pageParam}`}`, {
+      ask<ReadPage>(withQuery('/console/data/reads', { session_id, cursor: pageParam }), {
         opens: project_id,
         signal,
       }),
@@ -37,10 +42,30 @@ export function Reads() {
       <header>
         <h2>Who read sessions</h2>
         <span className="hint">Once for each session, reader and minute.</span>
+        <form className="search" role="search" onSubmit={(event) => event.preventDefault()}>
+          <label>
+            <span className="visually-hidden">Reads of one session</span>
+            <input
+              type="search"
+              defaultValue={session_id}
+              placeholder="Whole id of a session"
+              pattern={`\\s*${UUID}\\s*`}
+              spellCheck={false}
+              autoComplete="off"
+              onChange={({ target }) => {
+                if (target.validity.valid)
+                  navigate(withQuery('/people', { session: target.value.trim() }), { replace: true })
+              }}
+            />
+          </label>
+        </form>
       </header>
       {reads.isPending && <Loading what="reads" />}
       {reads.isError && <Failure error={reads.error} onRetry={() => void reads.refetch()} />}
-      {reads.data && items.length === 0 && (
+      {reads.data && items.length === 0 && session_id !== '' && (
+        <p className="hint">No read of this session is noted.</p>
+      )}
+      {reads.data && items.length === 0 && session_id === '' && (
         <p className="hint">
           None are noted. The operator switches it on with{' '}
           <code>annals project set … --audit-reads people</code>.
