@@ -180,6 +180,7 @@ describe('the exit code', () => {
     const result = await annals(args, more)
     expect(result.code).toBe(code)
     expect(result.stderr).toMatch(/^annals: \S/)
+    expect(result.stderr).not.toContain('command-argument')
     expect(result.stderr).not.toMatch(/^\s+at /m)
     expect(result.stdout).toBe('')
   })

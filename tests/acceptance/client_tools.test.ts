@@ -55,6 +55,16 @@ describe('annals tools', () => {
     ])
     const next = await annals(['tools', 'find', '--no-json'])
     expect(next.stdout).toMatch(/\n +then called +refund, seq 4\n +then said +Sorry 1\n/)
+    const ofTool = async (...args: string[]) =>
+      (await values('show', sessions[1]!, ...args)).map((one) => one.number)
+    expect(await ofTool('--tool', 'refund')).toEqual([2, 4])
+    expect(await ofTool('--failed')).toEqual([2, 3, 4])
+    expect(await ofTool('--failed', '--tool', 'find')).toEqual([3])
+    const no_call = await annals(['show', sessions[1]!, '--tool', 'seek'])
+    expect(no_call).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('4 tool calls, and no call of seek'),
+    })
     const failed = await annals(['tools', 'refund', '--no-json'])
     expect(failed.stdout).toMatch(
       new RegExp(
@@ -65,7 +75,9 @@ describe('annals tools', () => {
     const { stdout, stderr } = await annals(['tools', '--no-json'])
     expect(stdout).toMatch(/refund\s+3\s+3\s+100 %\s+2.*\n.*find\s+1\s+3\s+33 %/s)
     expect(stderr).toContain('tools refund')
-    expect((await annals(['tools', 'seek', '--no-json'])).stderr).toContain('seek was not called.')
+    expect((await annals(['tools', 'seek', '--no-json'])).stderr).toContain(
+      'seek was not called; `annals tools`',
+    )
     const fine = await annals(['tools', 'find', '--configs', 'agent=old', '--no-json'])
     expect(fine.stderr).toContain('find did not fail in 1 call.')
   })

@@ -136,9 +136,16 @@ function wordsOf(command: Command): string[] {
 function prepare(command: Command): void {
   command
     .showHelpAfterError(`(see \`${commandLine([...wordsOf(command), '--help'])}\`)`)
-    .configureOutput({ outputError: (text, write) => write(visible(text.replace(/^error: /, 'annals: '))) })
+    .configureOutput({ outputError: (text, write) => write(visible(plainly(text))) })
     .exitOverride((error) => {
       if (error.exitCode !== 0) error.exitCode = EXIT_CODES.usage
       throw error
     })
+}
+
+/** An error of the library for commands, in words that tell a person which argument is meant. */
+function plainly(text: string): string {
+  return text
+    .replace(/^error: /, 'annals: ')
+    .replace(/command-argument value '(.*)' is invalid for argument '(.*)'\./, "'$1' is not a valid <$2>.")
 }

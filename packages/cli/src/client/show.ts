@@ -27,7 +27,8 @@ export interface ShowOptions {
   kind?: 'message' | 'event'
   type?: string
   tools?: boolean
-  tool?: number
+  tool?: number | string
+  failed?: boolean
   full?: boolean
 }
 
@@ -39,7 +40,8 @@ export function showCommand(): Command {
     new Command('show').description('Show a session in order, each tool call with its result.'),
   )
     .option('--tools', 'only the numbered tool calls, each with its result')
-    .option('--tool <number>', 'only this tool call, in full', parseCount)
+    .option('--tool <number or name>', 'only this tool call, in full, or all calls of this tool', parseTool)
+    .option('--failed', 'only the tool calls that failed')
     .option('--from-seq <seq>', 'start at this entry', parseCount)
     .option('--last <count>', 'only the last entries', parseCount)
     .addOption(new Option('--kind <kind>', 'only entries of this kind').choices(['message', 'event']))
@@ -86,13 +88,13 @@ async function printSession(
   options: Options & { prices: Prices | undefined },
 ): Promise<void> {
   const { lastItems, printCalls, printEntries } = await import('../timeline/print_timeline.js')
-  if (options.tools || options.tool !== undefined) {
+  if (options.tools || options.failed || options.tool !== undefined) {
     if (!output.json) await printHead(annals, session, options, output)
     const { shown, all } = await printCalls(annals, session.id, options, output)
     if (options.tool !== undefined && shown === 0)
       throw new AnnalsError(
         'message_not_found',
-        `Session ${session.id} has ${all === 0 ? 'no tool calls' : `${all} tool call${all === 1 ? '' : 's'}, and no call ${options.tool}`}.`,
+        `Session ${session.id} has ${all === 0 ? 'no tool calls' : `${all} tool call${all === 1 ? '' : 's'}, and no ${options.failed ? 'failed ' : ''}call ${typeof options.tool === 'string' ? 'of ' : ''}${options.tool}`}.`,
       )
     return
   }
@@ -150,4 +152,9 @@ async function costOf(annals: Annals, session_id: string, prices: Prices): Promi
   const cost = new SessionCost(prices)
   for await (const item of annals.sessions.timeline(session_id, { limit: 200 })) cost.add(item)
   return cost.text()
+}
+
+/** The number of a call, or the name of a tool. */
+function parseTool(text: string): number | string {
+  return /^\d+$/.test(text) ? parseCount(text) : text
 }

@@ -79,7 +79,10 @@ async function showFailures(found: ToolFailures, output: Output): Promise<void> 
   tellWhatIsLeft(found)
   const least = complete ? '' : '≥ '
   if (failures === 0) {
-    const of = calls === 0 ? 'was not called' : `did not fail in ${least}${countOf(calls, 'calls')}`
+    const of =
+      calls === 0
+        ? 'was not called; `annals tools` lists those that were'
+        : `did not fail in ${least}${countOf(calls, 'calls')}`
     return tell(complete || calls > 0 ? `${name} ${of}.` : `No call of ${name} has been counted yet.`)
   }
   const { groupLines } = await import('./failed_calls.js')

@@ -15,7 +15,10 @@ export interface TimelineChoice {
   kind?: 'message' | 'event'
   type?: string
   full?: boolean
-  tool?: number
+  /** The number of a call, or the name of a tool. */
+  tool?: number | string
+  /** Only calls that failed. */
+  failed?: boolean
 }
 
 /**
@@ -66,7 +69,7 @@ export async function printEntries(
 export async function printCalls(
   annals: Annals,
   session_id: string,
-  { tool, full }: TimelineChoice,
+  { tool, failed = false, full }: TimelineChoice,
   output: Output,
 ): Promise<{ shown: number; all: number }> {
   const reader = new SessionReader()
@@ -75,7 +78,10 @@ export async function printCalls(
     for (const block of reader.read(item).blocks)
       if (block.kind === 'call' && !block.is_repeat) calls.push(block.call)
   }
-  const wanted = tool === undefined ? calls : calls.filter(({ number }) => number === tool)
+  const wanted = calls.filter(
+    ({ number, name, result }) =>
+      (tool === undefined || tool === number || tool === name) && (!failed || result?.is_failed === true),
+  )
   if (output.json) {
     for (const call of wanted) output.value(plainCall(call))
     return { shown: wanted.length, all: calls.length }
@@ -84,11 +90,12 @@ export async function printCalls(
   const text = new TimelineText({
     width,
     paint,
-    full: full ?? tool !== undefined,
+    full: full ?? typeof tool === 'number',
     joins: true,
   })
   for (const call of wanted) output.lines(text.call(call))
-  if (calls.length === 0 && tool === undefined) tell('There are no tool calls.')
+  if (wanted.length === 0 && tool === undefined)
+    tell(failed && calls.length > 0 ? 'No tool call failed.' : 'There are no tool calls.')
   return { shown: wanted.length, all: calls.length }
 }
 
