@@ -22,6 +22,7 @@ COPY packages/recall/package.json packages/recall/
 COPY packages/redaction/package.json packages/redaction/
 COPY packages/otel/package.json packages/otel/
 COPY packages/openapi/package.json packages/openapi/
+COPY packages/pg-pipeline/package.json packages/pg-pipeline/
 COPY packages/messages/package.json packages/messages/
 COPY packages/server/package.json packages/server/
 

@@ -1,3 +1,4 @@
+import { driverSocket, NotExecuted, type Parameter, type Row, runPrepared } from '@annals/pg-pipeline'
 import pg from 'pg'
 import { FairSemaphore, type FairSemaphoreLimits } from '../fairness/fair_queue.js'
 import type { AvailabilityProbe } from './availability_probe.js'
@@ -16,7 +17,6 @@ import { type GroupedRead, GroupedReads } from './grouped_reads.js'
 import { HostedClient } from './hosts.js'
 import type { WithObjects } from './object_store.js'
 import { connectionOptions, statementBounds } from './pool_settings.js'
-import { driverSocket, NotExecuted, type Parameter, type Row, runPrepared } from './prepared_query.js'
 import type { ConnectionTarget, ServerTraits } from './single_connection.js'
 import { isBrief, isRead, type Statement } from './statement.js'
 
@@ -224,7 +224,7 @@ async function runGroup(connections: Connections, reads: readonly GroupedRead[])
     for (const { reject } of reads) reject(error)
     return
   }
-  const answers = runPrepared(client, reads).map((answer, index) =>
+  const answers = runPrepared(client, reads, brokeConnection).map((answer, index) =>
     rowsOf(client, reads[index]!.statement, answer, connections),
   )
   const settled = await Promise.allSettled(answers)
@@ -281,7 +281,7 @@ async function run(
   connections.signal?.throwIfAborted()
   const answer =
     statement.prepared && !connections.pooled
-      ? runPrepared(client, [{ statement, parameters }])[0]!
+      ? runPrepared(client, [{ statement, parameters }], brokeConnection)[0]!
       : client.query<Row>(statement.text, parameters as unknown[]).then(({ rows }) => rows)
   return rowsOf(client, statement, answer, connections)
 }

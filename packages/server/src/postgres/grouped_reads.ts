@@ -1,4 +1,4 @@
-import type { Parameter, Row } from './prepared_query.js'
+import type { Parameter, Row } from '@annals/pg-pipeline'
 import type { Statement } from './statement.js'
 
 /** Fewer are not divided among connections. */

@@ -1,6 +1,5 @@
 import { Socket, type SocketConstructorOpts } from 'node:net'
 import pg from 'pg'
-import { brokeConnection } from './database_errors.js'
 
 /** Bytes read from a connection at once. */
 const READ_BYTES = 64 * 1024
@@ -145,7 +144,10 @@ class PreparedQuery {
   private at = 0
   private emptyRows!: Map<string, Row>
 
-  constructor(private readonly executions: readonly AwaitedExecution[]) {}
+  constructor(
+    private readonly executions: readonly AwaitedExecution[],
+    private readonly brokeConnection: (error: unknown) => boolean,
+  ) {}
 
   /** Of the statement whose answer is read: the driver notes what the server has parsed. */
   get name(): string | undefined {
@@ -209,7 +211,7 @@ class PreparedQuery {
     const failed = this.answer()
     this.executions[failed]?.reject(error)
     for (const { reject } of this.executions.slice(failed + 1))
-      reject(brokeConnection(error) ? error : new NotExecuted())
+      reject(this.brokeConnection(error) ? error : new NotExecuted())
   }
 
   /** Gives those that were executed their rows. Returns how many these are. */
@@ -241,14 +243,19 @@ function bindAndExecute(name: string, given: readonly unknown[], execute: Buffer
 /**
  * Runs prepared statements at once, which are prepared where the connection does not have them yet. They are one transaction
  * if there are several; each sees what was committed before it is executed.
+ * `brokeConnection`: whether an error ends the connection, so that those after it fail with it.
  * @throws NotExecuted where one before it failed
  */
-export function runPrepared(client: pg.ClientBase, executions: readonly Execution[]): Promise<Row[]>[] {
+export function runPrepared(
+  client: pg.ClientBase,
+  executions: readonly Execution[],
+  brokeConnection: (error: unknown) => boolean,
+): Promise<Row[]>[] {
   const awaited: AwaitedExecution[] = []
   const answers = executions.map(
     (execution) =>
       new Promise<Row[]>((resolve, reject) => awaited.push({ ...execution, rows: [], resolve, reject })),
   )
-  client.query(new PreparedQuery(awaited) as unknown as pg.Submittable)
+  client.query(new PreparedQuery(awaited, brokeConnection) as unknown as pg.Submittable)
   return answers
 }

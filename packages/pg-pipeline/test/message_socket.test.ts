@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { WholeMessages } from '../../src/postgres/prepared_query.ts'
+import { WholeMessages } from '../src/index.ts'
 
 /** A message of the protocol: type, length, payload. */
 function message(type: string, payload: string): Buffer {
