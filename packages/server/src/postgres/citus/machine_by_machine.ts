@@ -13,13 +13,13 @@ export const ASK_MACHINE = storedFunctionIn('postgres/citus/ask_machine.sql')
 const LIST_MACHINES = planned(
   'list_machines',
   `
-SELECT n.nodename || ':' || n.nodeport AS address, min(u.id::text) AS project_id
-FROM (
-  SELECT md5(i.n::text)::uuid AS id
+WITH ids AS MATERIALIZED (
+  SELECT get_shard_id_for_distribution_column('users', md5(i.n::text)::uuid) AS shardid, min(md5(i.n::text)) AS id
   FROM generate_series(1, 50 * (SELECT count(*) FROM pg_dist_shard s WHERE s.logicalrelid = 'users'::regclass)) AS i (n)
-) u
-JOIN pg_dist_placement p ON p.shardid = get_shard_id_for_distribution_column('users', u.id)
-JOIN pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary'
+  GROUP BY 1
+)
+SELECT n.nodename || ':' || n.nodeport AS address, min(ids.id)::uuid AS project_id
+FROM ids JOIN pg_dist_placement p ON p.shardid = ids.shardid JOIN pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary'
 GROUP BY 1`,
 )
 
@@ -80,13 +80,18 @@ class Machines {
     // The extension is there, and the tables are not distributed.
     if (machines.length === 0) return this.pool.query(statement, parameters)
     const look = { name: statement.name, ...shardQuery(statement, parameters) }
-    const answers = await Promise.allSettled(machines.map((machine) => this.askOne(machine, look)))
-    const failures = answers.map((answer) => (answer.status === 'rejected' ? [answer.reason] : []))
+    const found: Row[][] = []
+    const failures: Array<{ machine: Machine; error: unknown }> = []
+    // One after the other, on one connection.
+    for (const machine of machines)
+      await this.askOne(machine, look).then(
+        (rows) => found.push(...rows),
+        (error: unknown) => failures.push({ machine, error }),
+      )
     // None of them is to blame: the coordinator is away, or this is the end.
-    if (failures.every((failure) => failure.length > 0)) throw failures[0]![0]
-    for (const [index, machine] of machines.entries())
-      for (const failure of failures[index]!) this.away(machine, failure)
-    return byTurns(answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : [])))
+    if (failures.length === machines.length) throw failures[0]!.error
+    for (const { machine, error } of failures) this.away(machine, error)
+    return byTurns(found)
   }
 
   private async list(): Promise<Machine[]> {
