@@ -203,7 +203,7 @@ describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names'
           [project],
         )
       for (const statement of await everyStatement()) {
-        if (!statement.asks_every_project) continue
+        if (!statement.on_shards) continue
         const given = statement.name === 'find_due_spaces' ? [null, [], 8, 8] : [500]
         const parameters = statement.text.includes('$1') ? given : []
         const found = await by_machine.query(statement, parameters)

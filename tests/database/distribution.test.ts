@@ -109,7 +109,7 @@ describe('every statement of the product', () => {
     })
     const others = [...unbound].filter((name) => !VERIFIES_EVERY_PROJECT.test(name))
     expect(others.sort()).toEqual([...ASKS_EVERY_PROJECT].sort())
-    const by_machine = (await everyStatement()).filter((one) => one.asks_every_project)
+    const by_machine = (await everyStatement()).filter((one) => one.on_shards)
     expect([...new Set(by_machine.map(({ name }) => name))].sort()).toEqual([...ASKS_EVERY_PROJECT].sort())
   })
 })

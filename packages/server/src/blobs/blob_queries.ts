@@ -104,10 +104,9 @@ export const COLLECT_BLOBS = storedFunctionIn('blobs/collect_blobs.sql', {
 
 /** Rows: project_id. On a cluster it asks all machines. */
 export const FIND_PROJECTS_WITH_OLD_BLOBS = askingEveryProject(
-  prepared(
-    'find_projects_with_old_blobs',
-    `SELECT b.project_id FROM blobs b WHERE b.unreferenced_since < now() - ${KEPT} GROUP BY b.project_id ORDER BY b.project_id`,
-  ),
+  prepared,
+  'find_projects_with_old_blobs',
+  `SELECT b.project_id FROM {blobs} b WHERE b.unreferenced_since < now() - ${KEPT} GROUP BY b.project_id ORDER BY b.project_id`,
 )
 
 /** Deletes some of a project's blobs, with which it is being erased. Rows: id, in_object_store. Parameters: $1 project, $2 ids, $3 bytes. */
@@ -137,10 +136,9 @@ export const FIND_DISCARDED_OBJECTS = prepared(
 
 /** Rows: project_id. On a cluster it asks all machines. */
 export const FIND_PROJECTS_WITH_DISCARDED_OBJECTS = askingEveryProject(
-  prepared(
-    'find_projects_with_discarded_objects',
-    'SELECT d.project_id FROM discarded_objects d GROUP BY d.project_id ORDER BY d.project_id',
-  ),
+  prepared,
+  'find_projects_with_discarded_objects',
+  'SELECT d.project_id FROM {discarded_objects} d GROUP BY d.project_id ORDER BY d.project_id',
 )
 
 export const FORGET_OBJECT = prepared(

@@ -152,10 +152,9 @@ export const MARKS_WAIT = {
 
 /** Marks of all projects, asked for now and then: rows project_id, consumer, sessions, due, age_s (of the oldest mark). */
 export const FIND_MARKS = askingEveryProject(
-  planned(
-    'find_marks',
-    `SELECT c.project_id, c.consumer, count(*) AS sessions, count(*) FILTER (WHERE c.due_at <= now()) AS due,
+  planned,
+  'find_marks',
+  `SELECT c.project_id, c.consumer, count(*) AS sessions, count(*) FILTER (WHERE c.due_at <= now()) AS due,
   greatest(0, extract(epoch FROM now() - min(c.marked_at))) AS age_s
-FROM change_marks c GROUP BY c.project_id, c.consumer`,
-  ),
+FROM {change_marks} c GROUP BY c.project_id, c.consumer`,
 )

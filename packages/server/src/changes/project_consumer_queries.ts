@@ -138,10 +138,9 @@ export const SCANS_WAIT = {
 
 /** Projects whose sessions are to be looked through, or whose consumer is to be taken apart. Rows: project_id, consumer, retires. */
 export const FIND_SCANS = askingEveryProject(
-  planned(
-    'find_scans',
-    `SELECT c.project_id, c.consumer, ${RETIRES} AS retires FROM project_consumers c WHERE c.scan_at <= now() OR ${RETIRES}`,
-  ),
+  planned,
+  'find_scans',
+  `SELECT c.project_id, c.consumer, ${RETIRES} AS retires FROM {project_consumers} c WHERE c.scan_at <= now() OR ${RETIRES}`,
 )
 
 /** Taking a consumer of a project apart: its marks and cursors, in slices, then itself. */

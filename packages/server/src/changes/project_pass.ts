@@ -43,7 +43,9 @@ export function passStatements({ table, name, counts, ends }: PassTable): PassSt
     `WITH l AS (UPDATE ${table} AS r SET ${update}) SELECT ${columns}${timestampText('l.leased_until')} AS leased_until FROM l`
   return {
     find: askingEveryProject(
-      planned(`find_${name}s`, `SELECT r.project_id FROM ${table} r WHERE r.leased_until <= now() LIMIT 100`),
+      planned,
+      `find_${name}s`,
+      `SELECT r.project_id FROM {${table}} r WHERE r.leased_until <= now() LIMIT 100`,
     ),
     take: prepared(
       `take_${name}`,

@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.js'
-import { askingEveryProject, composedOnce, prepared, type Statement } from '../postgres/statement.js'
+import { askingEveryProject, onTables, prepared, type Statement } from '../postgres/statement.js'
 import type { HandledTable, Table, Waits } from './table.js'
 
 /*
@@ -44,10 +44,9 @@ function isOverdue({ column, at_most }: Waits): string {
 /** Rows: project_id, of those with such rows. */
 export function findOverdue({ name, id, waits }: Waiting): Statement {
   return askingEveryProject(
-    composedOnce(
-      `find_overdue_${id}`,
-      () => `SELECT t.project_id FROM ${name} t WHERE ${isOverdue(waits)} GROUP BY t.project_id`,
-    ),
+    prepared,
+    `find_overdue_${id}`,
+    `SELECT t.project_id FROM {${name}} t WHERE ${isOverdue(waits)} GROUP BY t.project_id`,
   )
 }
 
@@ -56,6 +55,6 @@ export function endOverdue({ name, id, waits }: Waiting): Statement {
   return prepared(
     `end_overdue_${id}`,
     `UPDATE ${name} AS t SET ${waits.column} = now()${waits.also ? `, ${waits.also}` : ''}
-WHERE t.project_id = $1 AND (${isOverdue(waits)})`,
+WHERE t.project_id = $1 AND (${onTables(isOverdue(waits))})`,
   )
 }

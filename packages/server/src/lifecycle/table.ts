@@ -79,7 +79,7 @@ export interface HandledTable {
 /** Rows that wait until a time by the database's clock: see stepped_clock.ts. */
 export interface Waits {
   readonly column: string
-  /** How many seconds rows `t` wait at most; `which`: those for which a condition holds. */
+  /** How many seconds rows `t` wait at most; `which`: those for which a condition holds, which has its tables in braces. */
   readonly at_most: ReadonlyArray<{ readonly s: number; readonly which?: string }>
   /** Further columns to set in a row whose wait is ended. */
   readonly also?: string

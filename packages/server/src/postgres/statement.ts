@@ -15,8 +15,8 @@ export interface Statement {
    * says, where that is few.
    */
   readonly brief?: 'one row' | number
-  /** It looks for work in the background, of all projects: on a cluster each machine is asked for itself. */
-  readonly asks_every_project?: boolean
+  /** It looks for work in the background, of all projects: the same to be asked of shards, with its tables in braces. */
+  readonly on_shards?: { readonly tables: readonly string[]; readonly text: string }
   /** It hands back what others wait for, and so runs also when the signal of its connections has aborted. */
   readonly outlivesAbort?: boolean
 }
@@ -43,11 +43,24 @@ export function planned(name: string, text: string): Statement {
 }
 
 /**
- * The same for a look-up in the background that names no project. Its tables are named once each after FROM or JOIN, and have
- * names of their own after that: on a cluster shards take their places. See citus/machine_by_machine.ts.
+ * A look-up in the background that names no project. `text` has its tables in braces, as in `FROM {sessions} s`, and says of
+ * each parameter what it is, as in `$1::bigint`: on a cluster shards take the tables' places, and parameters are sent as text.
+ * See citus/machine_by_machine.ts.
  */
-export function askingEveryProject(statement: Statement): Statement {
-  return { ...statement, asks_every_project: true }
+export function askingEveryProject(
+  make: (name: string, text: string) => Statement,
+  name: string,
+  text: string,
+): Statement {
+  const tables = [...new Set([...text.matchAll(TABLE)].map(([, table]) => table!))]
+  return { ...make(name, onTables(text)), on_shards: { tables, text } }
+}
+
+const TABLE = /\{(\w+)\}/g
+
+/** SQL whose tables are in braces, as it is asked of the tables themselves. */
+export function onTables(text: string): string {
+  return text.replaceAll(TABLE, '$1')
 }
 
 const WRITING = /\b(?:INSERT\s+INTO|DELETE\s+FROM|MERGE\s+INTO|(?<!\bFOR\s|\bFOR\sNO\sKEY\s)UPDATE)\b/i

@@ -32,7 +32,7 @@ const RUNS: Table = {
       at_most: [
         {
           s: 5,
-          which: `EXISTS (SELECT FROM session_inbox i WHERE i.project_id = t.project_id AND i.session_id = t.session_id
+          which: `EXISTS (SELECT FROM {session_inbox} i WHERE i.project_id = t.project_id AND i.session_id = t.session_id
   AND i.withdrawn_at IS NULL AND ${leases.dueAtOnceText('i')})`,
         },
       ],

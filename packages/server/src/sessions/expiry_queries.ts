@@ -25,10 +25,9 @@ export const SET_EXPIRY = storedFunctionIn('sessions/set_expiry.sql', {
  * housekeeping alone. Rows: project_id, id. Parameters: $1 how many.
  */
 export const FIND_DUE = askingEveryProject(
-  prepared(
-    'find_due_sessions',
-    `SELECT s.project_id, s.id FROM sessions s WHERE s.expiry_due_at <= now() ORDER BY s.expiry_due_at LIMIT $1`,
-  ),
+  prepared,
+  'find_due_sessions',
+  `SELECT s.project_id, s.id FROM {sessions} s WHERE s.expiry_due_at <= now() ORDER BY s.expiry_due_at LIMIT $1::bigint`,
 )
 
 /**

@@ -109,12 +109,11 @@ ON CONFLICT (project_id, webhook_id, session_id) DO UPDATE SET through_seq = gre
  * receiver that is away. Rows: project_id, webhook_id.
  */
 export const FIND_DUE_WEBHOOKS = askingEveryProject(
-  planned(
-    'find_due_webhooks',
-    `SELECT w.project_id, w.id AS webhook_id FROM webhooks w
+  planned,
+  'find_due_webhooks',
+  `SELECT w.project_id, w.id AS webhook_id FROM {webhooks} w
 WHERE EXISTS (
-  SELECT FROM webhook_deliveries d WHERE d.project_id = w.project_id AND d.webhook_id = w.id AND d.not_before <= now())`,
-  ),
+  SELECT FROM {webhook_deliveries} d WHERE d.project_id = w.project_id AND d.webhook_id = w.id AND d.not_before <= now())`,
 )
 
 /** Takes up a session that is due. Parameters: $1 project, $2 webhook, $3 lease, $4 its seconds. */

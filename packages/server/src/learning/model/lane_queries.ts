@@ -15,15 +15,14 @@ export const FIND_PROJECTS_WITH_MODEL = prepared(
  * learning_space_id.
  */
 export const FIND_DUE_SPACES = askingEveryProject(
-  planned(
-    'find_due_spaces',
-    `SELECT r.project_id, r.learning_space_id FROM (
+  planned,
+  'find_due_spaces',
+  `SELECT r.project_id, r.learning_space_id FROM (
   SELECT x.project_id, x.learning_space_id, row_number() OVER (PARTITION BY x.project_id ORDER BY min(x.due_at)) AS place
-  FROM space_sessions x
+  FROM {space_sessions} x
   WHERE x.due_at <= now() AND ($1::uuid[] IS NULL OR x.project_id = ANY ($1::uuid[])) AND x.learning_space_id <> ALL ($2::uuid[])
   GROUP BY x.project_id, x.learning_space_id
-) r WHERE r.place <= $3 ORDER BY r.place LIMIT $4`,
-  ),
+) r WHERE r.place <= $3::bigint ORDER BY r.place LIMIT $4::bigint`,
 )
 
 const HELD = 'l.project_id = $1 AND l.id = $2 AND l.lane_until = $3::timestamptz'

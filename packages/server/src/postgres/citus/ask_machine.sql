@@ -1,11 +1,12 @@
 -- Runs a query on each of this machine's shards of the tables that it names in braces, and returns the rows of each shard
--- as JSON. The coordinator would ask all machines at once, and fail if one of them is away.
+-- as JSON. Its parameters, four at most, are texts. The coordinator would ask all machines at once, and fail if one of them is away.
 --
 -- The project is any that this machine has: Citus runs the function where that project is.
 CREATE OR REPLACE FUNCTION {name}(
   p_project uuid,
   p_tables text[],
-  p_query text
+  p_query text,
+  p_values text[]
 )
 RETURNS text
 LANGUAGE plpgsql STABLE AS $function$
@@ -27,7 +28,8 @@ BEGIN
         (SELECT shard_name(s.logicalrelid, s.shardid) FROM pg_dist_shard s
          WHERE s.logicalrelid = p_tables[place]::regclass AND s.shardminvalue = shard.shardminvalue));
     END LOOP;
-    EXECUTE 'SELECT json_agg(r) FROM (' || query_here || ') r' INTO found_rows;
+    EXECUTE 'SELECT json_agg(r) FROM (' || query_here || ') r' INTO found_rows
+      USING p_values[1], p_values[2], p_values[3], p_values[4];
     IF found_rows IS NOT NULL THEN
       answer := answer || found_rows;
     END IF;

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import type { DatabasePool, Parameter, Row } from '../database.js'
-import { planned, type Statement } from '../statement.js'
+import { planned, type Statement, textArray } from '../statement.js'
 import { call, storedFunctionIn } from '../stored_function.js'
 
 export const ASK_MACHINE = storedFunctionIn('postgres/citus/ask_machine.sql')
@@ -58,7 +57,7 @@ export function machineByMachine(
   // All else is the pool's own.
   return Object.assign(Object.create(pool) as DatabasePool, {
     query: (statement: Statement, parameters: readonly Parameter[], onSending?: () => void) =>
-      statement.asks_every_project
+      statement.on_shards
         ? machines.ask(statement, parameters)
         : pool.query(statement, parameters, onSending),
   })
@@ -79,7 +78,9 @@ class Machines {
     const machines = await this.list()
     // The extension is there, and the tables are not distributed.
     if (machines.length === 0) return this.pool.query(statement, parameters)
-    const look = { name: statement.name, ...shardQuery(statement, parameters) }
+    const { name, on_shards } = statement
+    const values = [textArray(on_shards!.tables), on_shards!.text, textArray(parameters.map(asText))]
+    const look = { name, values }
     const found: Row[][] = []
     const failures: Array<{ machine: Machine; error: unknown }> = []
     // One after the other, on one connection.
@@ -110,7 +111,7 @@ class Machines {
   }
 
   /** The rows of each of its shards. */
-  private async askOne(machine: Machine, { name, tables, query }: Look): Promise<Row[][]> {
+  private async askOne(machine: Machine, { name, values }: Look): Promise<Row[][]> {
     const state = this.stateOf(machine)
     const kept = state.kept.get(name)
     if (kept) {
@@ -119,7 +120,7 @@ class Machines {
     }
     // One that hangs holds a connection, and not another one for each look.
     if (state.late.size > 0) return []
-    const asked = call(this.pool, ASK_MACHINE, machine.project_id, tables, query).then(rowsOfShards)
+    const asked = call(this.pool, ASK_MACHINE, machine.project_id, ...values).then(rowsOfShards)
     const late = new AbortController()
     const isLate = sleep(this.ms_max, undefined, { signal: late.signal, ref: false })
     isLate.catch(() => {})
@@ -156,27 +157,14 @@ class Machines {
 
 interface Look {
   name: string
-  /** As an array of PostgreSQL's. */
-  tables: string
-  query: string
+  /** Its tables, the query and its parameters, as ASK_MACHINE takes them. */
+  values: string[]
 }
 
-/** A statement with its values in it, and its tables in braces. */
-function shardQuery({ text }: Statement, parameters: readonly Parameter[]): Pick<Look, 'tables' | 'query'> {
-  const tables = new Set<string>()
-  const query = text
-    .replaceAll(/\b(FROM|JOIN) (\w+) /g, (_, word: string, table: string) => {
-      tables.add(table)
-      return `${word} {${table}} `
-    })
-    .replaceAll(/\$(\d+)/g, (_, n: string) => literal(parameters[Number(n) - 1]))
-  return { tables: `{${[...tables].join(',')}}`, query }
-}
-
-function literal(value: Parameter | undefined): string {
-  if (value === null || value === undefined) return 'NULL'
-  // As the driver sends an array: none of these has an element that needs quotes.
-  return pg.escapeLiteral(Array.isArray(value) ? `{${value.join(',')}}` : String(value))
+/** As the driver sends it. */
+function asText(value: Parameter): string | null {
+  if (value === null) return null
+  return Array.isArray(value) ? `{${value.join(',')}}` : String(value)
 }
 
 /** Values as the driver has them. */

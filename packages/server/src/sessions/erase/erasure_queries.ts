@@ -132,8 +132,7 @@ export const FIND_REMAINS_OF = prepared(
 
 /** Projects with such sessions. One of the few statements that ask every project: for housekeeping alone. */
 export const FIND_PROJECTS_WITH_REMAINS = askingEveryProject(
-  prepared(
-    'find_projects_with_remains',
-    `SELECT DISTINCT x.project_id AS id FROM erased_sessions x WHERE ${NOT_LEASED}`,
-  ),
+  prepared,
+  'find_projects_with_remains',
+  `SELECT DISTINCT x.project_id AS id FROM {erased_sessions} x WHERE ${NOT_LEASED}`,
 )

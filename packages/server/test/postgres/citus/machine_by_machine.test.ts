@@ -8,12 +8,9 @@ const MACHINES = [
   { address: 'worker-1:5432', project_id: FIRST },
   { address: 'worker-2:5432', project_id: SECOND },
 ]
-const FIND = askingEveryProject(
-  prepared(
-    'find_some',
-    'SELECT w.id FROM webhooks w JOIN sessions s ON s.id = w.id WHERE w.id <> $1 LIMIT $2',
-  ),
-)
+const TEXT =
+  'SELECT w.id FROM {webhooks} w JOIN {sessions} s ON s.id = w.id WHERE w.id <> $1::text LIMIT $2::bigint'
+const FIND = askingEveryProject(prepared, 'find_some', TEXT)
 const shards = (...ids: string[][]) => JSON.stringify(ids.map((rows) => rows.map((id) => ({ id }))))
 
 /** A cluster of two machines, each of which answers as told; all other statements are answered at once. */
@@ -41,9 +38,9 @@ it('asks each machine for its shards, and takes their rows by turns', async () =
     [SECOND]: async () => shards(['e', 'f']),
   })
   expect(await find()).toEqual(['a', 'd', 'e', 'b', 'f', 'c'])
-  const query =
-    "SELECT w.id FROM {webhooks} w JOIN {sessions} s ON s.id = w.id WHERE w.id <> 'o''clock' LIMIT '2'"
-  expect(asked).toEqual([FIRST, SECOND].map((project) => [project, '{webhooks,sessions}', query]))
+  const values = ['{webhooks,sessions}', TEXT, `{"o'clock",2}`]
+  expect(asked).toEqual([FIRST, SECOND].map((project) => [project, ...values]))
+  expect(FIND.text).toBe(TEXT.replaceAll(/[{}]/g, ''))
   expect(away).toEqual([])
   expect(idsOf(await database.query(prepared('other', 'SELECT 1'), []))).toEqual(['other'])
   expect(database.distributed).toBe(true)
