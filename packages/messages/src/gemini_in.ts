@@ -14,7 +14,7 @@ import { audioFormat, mediaTypeOf } from './media.js'
 import { type MediaMeta, type NeutralMessage, type Part, part, type ToolCallMeta } from './parts.js'
 import { argumentsAsText } from './tool_arguments.js'
 
-const ROLES = ['user', 'model', 'function', 'system']
+const ROLES = ['user', 'model', 'function', 'tool', 'system']
 /** Other formats have what was said there: such a blob is one of theirs. */
 const FOREIGN_FIELDS = ['content', 'type', 'text']
 

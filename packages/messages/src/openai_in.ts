@@ -122,7 +122,8 @@ function readResult(blob: JsonObject, role: 'tool' | 'function', ids: CallIds): 
   const isFunction = role === 'function'
   const name = isFunction ? textAt(blob, 'name', '') : optionalTextAt(blob, 'name', '')
   const id = isFunction ? undefined : textAt(blob, 'tool_call_id', '')
-  const content = readContent(blob, isFunction ? 'optional' : 'required')
+  // A tool that returned nothing.
+  const content = readContent(blob, isFunction || blob.content === null ? 'optional' : 'required')
   const texts: string[] = []
   const rest: Part[] = []
   for (const piece of content) {

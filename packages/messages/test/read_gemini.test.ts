@@ -128,7 +128,7 @@ describe('what is no Gemini message', () => {
     [
       'a role of another provider',
       { role: 'assistant', parts: [] },
-      '/role must be one of user, model, function, system',
+      '/role must be one of user, model, function, tool, system',
     ],
     ['what another format says', { type: 'message' }, '/parts is required and must be an array'],
     ['content in place of parts', { role: 'user', content: 'Hi' }, '/parts is required and must be an array'],

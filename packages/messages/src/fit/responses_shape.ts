@@ -136,8 +136,9 @@ function spokenMessage(item: JsonObject, omit: OmitBlock): JsonObject {
 }
 
 function outputText(block: JsonObject): JsonObject {
-  if (block.type === 'output_text') return only(block, TEXT_FIELDS)
-  return { type: 'output_text', text: block.text, annotations: [] }
+  if (block.type !== 'output_text') return { type: 'output_text', text: block.text, annotations: [] }
+  const kept = only(block, TEXT_FIELDS)
+  return kept.annotations === undefined ? { ...kept, annotations: [] } : kept
 }
 
 function inputText(block: JsonObject): JsonObject {
@@ -195,7 +196,9 @@ function pieceOf(
     const block = spokenMessage(item, omit)
     return isEmptyMessage(block) ? undefined : { kind: 'content', block }
   }
-  if (type === 'reasoning') return { kind: 'thinking', block: item }
+  // The API wants a summary, though it be empty.
+  if (type === 'reasoning')
+    return { kind: 'thinking', block: item.summary === undefined ? { ...item, summary: [] } : item }
   if (CALLS.has(type)) {
     const ids = calls.shift()
     return ids && { kind: 'call', block: withArguments(item), call: ids.id, name: ids.name }

@@ -188,6 +188,32 @@ const FOUND: Record<string, [MessageFormat, object[]]> = {
       { role: 'tool', tool_call_id: `a${nth}`, content: 'done' },
     ]),
   ],
+  'reasoning without a summary': [
+    'responses',
+    [
+      { role: 'user', content: 'x' },
+      { type: 'reasoning', id: 'rs_1', summary: null, encrypted_content: 'e' },
+      { type: 'reasoning', id: 'rs_2', encrypted_content: 'e' },
+      fn,
+      output,
+    ],
+  ],
+  'a tool’s turn as Google’s examples write it': [
+    'gemini',
+    [
+      ASKED,
+      model({ functionCall: { name: 'f', args: {} } }),
+      { role: 'tool', parts: [{ functionResponse: { name: 'f', response: {} } }] },
+    ],
+  ],
+  'a tool that returned nothing': [
+    'openai',
+    [
+      user('x'),
+      assistant(null, { tool_calls: [call()] }),
+      { role: 'tool', tool_call_id: 'a', content: null },
+    ],
+  ],
   'such arguments as items': [
     'responses',
     [{ role: 'user', content: 'x' }, { ...fn, arguments: '{"a":' }, output],
@@ -371,6 +397,16 @@ describe('a list', () => {
       { role: 'tool', tool_call_id: 'a', content: [PNG, says('y')] },
     ])
     expect(items.at(-1)).toMatchObject({ content: [{ content: [{ type: 'text' }, { type: 'image' }] }] })
+  })
+
+  it('has a result of a tool that returned nothing, or whose turn has the role of a tool', () => {
+    for (const name of ['a tool that returned nothing', 'a tool’s turn as Google’s examples write it']) {
+      const list = new FitToSend('anthropic')
+      const [format, blobs] = FOUND[name]!
+      for (const [i, blob] of blobs.entries())
+        list.add({ id: messageId(i), parent_id: null, seq: i + 1, format, blob: JSON.stringify(blob) })
+      expect(list.finish().added, name).toEqual([])
+    }
   })
 
   it('says what a spoken reply said, because its sound is soon forgotten', () => {

@@ -306,6 +306,7 @@ function responsesRules(items: readonly Json[]): string[] {
     if (item.type?.endsWith('_call_output') && !open.delete(item.call_id ?? item.id))
       broken.push(`[${at}] No tool call found for the output of ${item.call_id}`)
     if (item.type === 'reasoning') {
+      if (item.summary === undefined) broken.push(`[${at}] Missing required parameter: summary`)
       const next = items[at + 1]
       const is_followed =
         next &&
