@@ -75,6 +75,7 @@ describe('annals tools', () => {
     const { stdout, stderr } = await annals(['tools', '--no-json'])
     expect(stdout).toMatch(/refund\s+3\s+3\s+100 %\s+2.*\n.*find\s+1\s+3\s+33 %/s)
     expect(stderr).toContain('tools refund')
+    expect(stderr).toContain('How long calls took is not known')
     expect((await annals(['tools', 'seek', '--no-json'])).stderr).toContain(
       'seek was not called; `annals tools`',
     )

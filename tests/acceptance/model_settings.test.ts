@@ -30,3 +30,14 @@ it('a project is given a model, its key and its quota by the command line, learn
   const without = await set(['--model', 'none', '--max-model-tokens', 'none', '--json'])
   expect(JSON.parse(without.stdout)).toMatchObject({ model: null, max_model_tokens_per_day: null })
 })
+
+it('a project is given words for outcomes, and the command prints what is set, one setting on a line', async () => {
+  const project = await service.newProject()
+  const set = (outcomes: string) =>
+    runAnnals(['project', 'set', project.name, '--outcomes', outcomes], { DATABASE_URL: service.databaseUrl })
+  const { stdout } = await set('submitted=passed,gave up=failed')
+  expect(stdout).toMatch(/^name +\S+\nid +\S+\ncreated_at +\S+\noutcomes +gave up=failed submitted=passed$/)
+  for (const wrong of ['submitted', 'submitted=good', `${'x'.repeat(41)}=passed`])
+    expect(await set(wrong)).toMatchObject({ code: 2, stderr: expect.stringContaining('--outcomes') })
+  expect((await set('none')).stdout).not.toContain('outcomes')
+})

@@ -64,6 +64,8 @@ Examples:
         tell(complete ? 'There are no tool calls.' : 'No tool call has been counted yet.')
       else output.lines(tableLines(toolColumns(page), items, output.width, output.paint))
       tellWhatIsLeft(page)
+      if (items.length > 0 && items.every(({ p50_ms }) => p50_ms === null))
+        tell('How long calls took is not known: their sessions do not say when they ended.')
       if (has_more) tell(`Only the first ${TOOLS_MAX} tools are shown.`)
       const [first] = items
       if (first && first.failures > 0) tell(`To see its failures: ${commandLine(['tools', first.name])}`)

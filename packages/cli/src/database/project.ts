@@ -113,7 +113,7 @@ Examples:
         changeProject(database, operatorName(), await findProject(database, name), settings),
       )
       if (options.json) process.stdout.write(`${json}\n`)
-      else await printResources([json], COLUMNS)
+      else (await import('../terminal/table.js')).printFields(COLUMNS, json)
     })
 }
 

@@ -1,4 +1,5 @@
 import type { Paint, Style } from './paint.js'
+import { pairsOf } from './pairs.js'
 import { cutTo, padTo, widthOf } from './text.js'
 import { visibleLine } from './visible.js'
 
@@ -43,6 +44,16 @@ export function tableLines<Row>(all: Column<Row>[], rows: Row[], width: number, 
   ]
 }
 
+/** Prints the fields that a resource, as JSON text, has, one on a line. */
+export function printFields(fields: string[], resource: string): void {
+  const value = JSON.parse(resource) as Record<string, unknown>
+  const shown = fields.filter((field) => value[field] != null)
+  const width = Math.max(...shown.map(({ length }) => length)) + GAP
+  process.stdout.write(
+    shown.map((field) => `${field.padEnd(width)}${visibleLine(textOf(value[field]))}\n`).join(''),
+  )
+}
+
 /** Prints resources that are JSON texts as a table of some fields, of any width. */
 export function printTable(fields: string[], resources: string[]): void {
   const rows = resources.map((json) => JSON.parse(json) as Record<string, unknown>)
@@ -57,7 +68,7 @@ export function printTable(fields: string[], resources: string[]): void {
 function textOf(value: unknown): string {
   if (value === null || value === undefined) return '-'
   if (Array.isArray(value)) return value.join(',')
-  return typeof value === 'object' ? Object.values(value).join(' ') : String(value)
+  return typeof value === 'object' ? pairsOf(value as Record<string, unknown>) : String(value)
 }
 
 function shrink(columns: Column<never>[], widths: number[], width: number): void {
