@@ -12,6 +12,7 @@ export function hostedPairs(
   go_on: boolean,
 ): Set<Piece> {
   const paired = new Set<Piece>()
+  const known = new Set<string>()
   let open = new Map<string, Piece>()
   let waiting: string[] = []
   for (const pieces of turns) {
@@ -19,11 +20,13 @@ export function hostedPairs(
     waiting = []
     for (const { piece } of pieces ?? []) {
       const { kind, call: id = '' } = piece
-      if (kind === 'hosted_call') open.set(id, piece)
+      // Where a run was stored twice, Claude's ids would be, too.
+      if (kind === 'hosted_call' && !(go_on && known.has(id))) open.set(id, piece)
       if (kind === 'call') waiting.push(callerOf(piece) ?? '')
       const call = kind === 'hosted_result' ? open.get(id) : undefined
       if (!call) continue
       paired.add(call).add(piece)
+      known.add(id)
       open.delete(id)
     }
   }

@@ -280,6 +280,10 @@ const FOUND: Record<string, [MessageFormat, object[]]> = {
   'code of Claude’s that calls tools': ['anthropic', [user('x'), ...CODE, assistant([CODE_DONE, says('y')])]],
   'code that waits for its tools': ['anthropic', [user('x'), ...CODE]],
   'code that was cut off': ['anthropic', [user('x'), ...CODE, user('z'), assistant([CODE_DONE, says('y')])]],
+  'a run of Claude’s that was stored twice': [
+    'anthropic',
+    [0, 1].flatMap(() => [user('x'), assistant([says('y'), RUN, CODE_DONE, says('z'), use('a')])]),
+  ],
   'a search beside a call': [
     'anthropic',
     [

@@ -129,6 +129,7 @@ function anthropicRules(items: readonly Json[]): string[] {
         broken.push(`[${at}] media_type ${block.source.media_type}`)
       if (block.type === 'thinking' && !block.signature) broken.push(`[${at}] thinking without a signature`)
       if (block.type === 'server_tool_use' || block.type === 'mcp_tool_use') {
+        if (known.has(block.id)) broken.push(`[${at}] tool_use ids must be unique: ${block.id}`)
         hosted.add(block.id)
         known.add(block.id)
       }
