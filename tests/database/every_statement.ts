@@ -18,7 +18,7 @@ const TIME = '2026-01-02T00:00:00.000000Z'
 
 /** Exported functions that give text for statements, and no statement. */
 const GIVES_TEXT =
-  /(Json|Text|Terms|Term|Parameters|^by(Seq|Id)$|^rememberAnswer|^readConfigs|^mergeConfigs|^refuseReservedId|^beside|^composed|^directionOf|^parentFilterOf|^listStatement|^termsStatement)$|^(beside|composed)$/
+  /(Json|Text|Terms|Term|Parameters|^by(Seq|Id)$|^rememberAnswer|^refuseReservedId|^beside|^composed|^directionOf|^parentFilterOf|^listStatement|^termsStatement)$|^(beside|composed)$/
 
 const PARENTS = [{}, { parent: ID }, { parent: 'none' }]
 

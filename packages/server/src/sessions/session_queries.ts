@@ -9,21 +9,21 @@ import {
   type ListPosition,
   type ListStatement,
   listParameters,
+  MOVE_TERMS_VARIABLES,
+  moveTerms,
   PAGE_ROWS_MAX,
   PLACE,
 } from '../lists/listed.js'
-import { sessionJson } from '../lists/resource_json.js'
-import {
-  CONFIGS_VARIABLES,
-  mergeConfigs,
-  readConfigs,
-  rememberAnswer,
-  SESSION_LIST,
-  STORE_CONFIGS,
-} from '../log/append/append_queries.js'
+import { mergedJson, sessionJson } from '../lists/resource_json.js'
+import { rememberAnswer, SESSION_LIST } from '../log/append/append_queries.js'
 import { aggregated } from '../postgres/column_aggregates.js'
 import { composedOnce, prepared } from '../postgres/statement.js'
-import { storedFunctionIn } from '../postgres/stored_function.js'
+import {
+  type StoredFunction,
+  sqlFile,
+  storedFunction,
+  storedFunctionIn,
+} from '../postgres/stored_function.js'
 import { checkFenceText } from '../runs/lease_queries.js'
 import { runJson } from '../runs/run_queries.js'
 import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'
@@ -102,31 +102,21 @@ LEFT JOIN users u ON u.project_id = $1 AND u.id = s.user_id
 WHERE s.project_id = $1 AND s.id = $2`,
 )
 
-/** Locks a session, appends to it included, and reads what a change of its configs needs. */
-const LOCK_CONFIGS = `
-  SELECT coalesce(h.fence, 0) AS fence, coalesce(h.requires_fence, false) AS requires_fence INTO head
-  FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR UPDATE;
-  IF NOT FOUND THEN
-    RETURN NULL;
-  END IF;${checkFenceText(true)}
-${readConfigs('p_session')}`
+export const REPLACE_CONFIGS = changeConfigs('replace_configs', "p_body -> 'configs'")
+export const MERGE_CONFIGS = changeConfigs(
+  'merge_configs',
+  mergedJson('before.configs', "(p_body -> 'configs')"),
+)
 
-const CHANGE_CONFIGS = `${STORE_CONFIGS}
-  UPDATE session_heads AS h SET updated_at = greatest(now(), h.updated_at)
-  WHERE h.project_id = p_project AND h.session_id = p_session;${markChanges('p_project', '(SELECT p_session AS session_id)')};`
-
-export const REPLACE_CONFIGS = storedFunctionIn('sessions/replace_configs.sql', {
-  configs_variables: CONFIGS_VARIABLES,
-  lock_configs: LOCK_CONFIGS,
-  change_configs: CHANGE_CONFIGS,
-})
-
-export const MERGE_CONFIGS = storedFunctionIn('sessions/merge_configs.sql', {
-  configs_variables: CONFIGS_VARIABLES,
-  lock_configs: LOCK_CONFIGS,
-  merge_configs: mergeConfigs("(p_body -> 'configs')"),
-  change_configs: CHANGE_CONFIGS,
-})
+function changeConfigs(name: string, changed: string): StoredFunction {
+  return storedFunction(name, sqlFile('sessions/change_configs.sql'), {
+    changed,
+    check_fence: checkFenceText(true),
+    terms_variables: MOVE_TERMS_VARIABLES,
+    move_terms: moveTerms(SESSION_LIST, 'before', 'after'),
+    mark_changes: markChanges('p_project', '(SELECT p_session AS session_id)'),
+  })
+}
 
 /** Rare fields: whether task tracking is disabled, and an object of the fields that are not null. */
 const RARE = `CASE WHEN t.disable_task_tracking OR t.expires_in_s IS NOT NULL OR t.parent_id IS NOT NULL OR t.forked_from IS NOT NULL

@@ -105,10 +105,8 @@ export async function replaceConfigs(
   body: string,
   fence: number | undefined,
 ): Promise<void> {
-  refuseFenced(
-    await changeResource(tenant, 'session', REPLACE_CONFIGS, session_id, fence ?? null, body),
-    fence,
-  )
+  const change = [fence ?? null, body, null]
+  refuseFenced(await changeResource(tenant, 'session', REPLACE_CONFIGS, session_id, ...change), fence)
 }
 
 /** As PostgreSQL writes json; configs are jsonb, which has no space before the colon. */

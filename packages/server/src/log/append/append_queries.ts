@@ -10,27 +10,6 @@ import { VIEW_COLUMNS } from '../read/read_queries.js'
 
 export const SESSION_LIST: TermedList = { table: 'sessions', document: 'configs', has_parents: true }
 
-/** Of the following steps of a stored function that has locked the head of the session. */
-export const CONFIGS_VARIABLES = `
-  before record;
-  after jsonb;
-  ${MOVE_TERMS_VARIABLES}`
-
-/** Reads into `before` what a change of the configs of a session needs. */
-export function readConfigs(session: string): string {
-  return `
-  SELECT s.id, s.user_id, s.parent_id, s.configs, s.created_at INTO before
-  FROM sessions s WHERE s.project_id = p_project AND s.id = ${session};`
-}
-
-export function mergeConfigs(change: string): string {
-  return `
-  SELECT ${mergedJson('before.configs', change)} INTO after;`
-}
-
-export const STORE_CONFIGS = `${moveTerms(SESSION_LIST, 'before', 'after')}
-  UPDATE sessions AS s SET configs = after WHERE s.project_id = p_project AND s.id = before.id;`
-
 export const RETRACT_ENTRIES = storedFunctionIn('log/append/retract_entries.sql', {
   from_seq: seqText('from_seq'),
   to_seq: seqText('to_seq'),
