@@ -65,7 +65,7 @@ function Group({ group, least }: { group: ToolFailures['groups'][number]; least:
                 {said.text} <Link to={`/sessions/${session_id}?seq=${said.seq}`}>entry {said.seq}</Link>
               </blockquote>
             ) : (
-              <p className="faint">Nothing was said then.</p>
+              !called && <p className="faint">Nothing came after it.</p>
             )}
           </li>
         ))}

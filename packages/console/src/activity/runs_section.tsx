@@ -90,7 +90,7 @@ function Tools(props: { range: TimeRange; chosen: string | undefined; onChoose: 
         {left ?? countedText(data.items.length === 0, isLimited(range))}
         {data.items.length > 0 &&
           data.items.every(({ p50_ms }) => p50_ms === null) &&
-          '. How long they took is not known: their sessions do not say when they ended'}
+          '. How long they took is not known: their sessions do not say when they ended.'}
       </p>
       {data.items.length > 0 && <ToolTable {...{ data, onChoose }} chosen={tool?.name} />}
       {tool && tool.failures > 0 && <FailedCalls key={tool.name} {...{ tool, range }} />}
