@@ -95,12 +95,10 @@ const ANTHROPIC_NAME = /^[a-zA-Z0-9_-]{1,128}$/
 function anthropicRules(items: readonly Json[]): string[] {
   const broken: string[] = []
   const known = new Set<string>()
-  let marks = 0
-  let has_short_mark = false
   const hosted = new Set<string>()
   if (items.length > 0 && items[0].role !== 'user' && items[0].role !== 'system')
     broken.push('does not begin with the user')
-  broken.push(...misplacedSystemMessages(items))
+  broken.push(...misplacedSystemMessages(items), ...refusedTexts(items))
   for (const [at, item] of items.entries()) {
     const extra = Object.keys(item).filter(
       (key) =>
@@ -113,16 +111,6 @@ function anthropicRules(items: readonly Json[]): string[] {
     const goes_on = item.role === 'user' && blocks.every(({ type }) => type === 'tool_result')
     if (item.role === 'user' && !goes_on) hosted.clear()
     for (const block of blocks) {
-      for (const one of [block, ...(Array.isArray(block.content) ? block.content : [])]) {
-        if (one.type === 'text' && String(one.text).trim() === '') broken.push(`[${at}] blank text`)
-        for (const { file_id } of Array.isArray(one.citations) ? one.citations : [])
-          if (file_id !== undefined) broken.push(`[${at}] citations.file_id: Extra inputs are not permitted`)
-        if (!one.cache_control) continue
-        marks++
-        if (one.cache_control.ttl === '1h' && has_short_mark)
-          broken.push(`[${at}] a mark of 1h after one of 5m`)
-        has_short_mark ||= one.cache_control.ttl !== '1h'
-      }
       if (item.role === 'assistant' && (block.type === 'image' || block.type === 'document'))
         broken.push(`[${at}] '${block.type}' blocks are not permitted within assistant turns`)
       if (block.type === 'image' && block.source.media_type === 'image/jpg')
@@ -172,6 +160,26 @@ function anthropicRules(items: readonly Json[]): string[] {
   const end = items.at(-1)?.role === 'assistant' ? blocksOf(items.at(-1).content).at(-1) : undefined
   if (end?.type === 'text' && /\s$/.test(end.text))
     broken.push('final assistant content cannot end with trailing whitespace')
+  return broken
+}
+
+/** Blank texts, fields of citations, and marks of the cache. */
+function refusedTexts(items: readonly Json[]): string[] {
+  const broken: string[] = []
+  let marks = 0
+  let has_short_mark = false
+  for (const [at, { content }] of items.entries())
+    for (const block of blocksOf(content))
+      for (const one of [block, ...(Array.isArray(block.content) ? block.content : [])]) {
+        if (one.type === 'text' && String(one.text).trim() === '') broken.push(`[${at}] blank text`)
+        for (const { file_id } of Array.isArray(one.citations) ? one.citations : [])
+          if (file_id !== undefined) broken.push(`[${at}] citations.file_id: Extra inputs are not permitted`)
+        if (!one.cache_control) continue
+        marks++
+        if (one.cache_control.ttl === '1h' && has_short_mark)
+          broken.push(`[${at}] a mark of 1h after one of 5m`)
+        has_short_mark ||= one.cache_control.ttl !== '1h'
+      }
   if (marks > 4) broken.push(`A maximum of 4 blocks with cache_control may be provided. Found ${marks}.`)
   return broken
 }
