@@ -26,7 +26,7 @@ import { lateAppends } from '../log/append_within_quota.js'
 import type { Log } from '../log/module.js'
 import { metricsRoutes } from '../metrics/metrics_routes.js'
 import type { Kits, ModuleRoutes } from '../module.js'
-import { authenticate, bearerToken } from '../projects/authenticate.js'
+import { authenticate, bearerToken, isSameToken } from '../projects/authenticate.js'
 import type { Projects } from '../projects/module.js'
 import { countsRequests, limitAddresses } from '../projects/rate_limit.js'
 import { authenticateAdmin } from '../projects/tokens/admin_sessions.js'
@@ -57,13 +57,17 @@ export async function buildApp(
     token.startsWith(sessionTokens.beginning)
       ? sessionTokens.projectOf(token)
       : tokens.projectOf(token, connection)
+  // Whoever guesses keys from the same address keeps no operator waiting.
+  const isOperators = (url: string, token: string) =>
+    config.admin_token !== undefined && url.startsWith('/admin/') && isSameToken(token, config.admin_token)
   const addressOf = addressReader(config.trusted_proxies)
   admitRequests(app, {
     ...kits,
     addressOf,
     callerOf: (request) => {
       const token = bearerToken(request)
-      return token === undefined ? undefined : projectOf(token, request.socket)
+      if (token === undefined) return undefined
+      return isOperators(request.url!, token) ? 'operator' : projectOf(token, request.socket)
     },
     isLate: lateAppends(app, appender),
     enter: (request) => {
