@@ -58,6 +58,9 @@ def map_case(context, case):
         case.body.update({"meta": "{}"} if "meta" in case.body else {})
     if isinstance(case.body, dict) and case.path.endswith("/webhooks"):
         case.body["url"] = "https://example.com/hook"
+    # What the names of such words may be, no schema of OpenAPI 3.0 says.
+    if isinstance(case.body, dict) and case.body.get("outcomes"):
+        case.body["outcomes"] = {"submitted": "passed"}
     # The tool gives up before the longest wait for work is over.
     if isinstance(case.body, dict) and "wait_ms" in case.body:
         case.body["wait_ms"] = min(case.body["wait_ms"], 1_000)
