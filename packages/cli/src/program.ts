@@ -147,5 +147,8 @@ function prepare(command: Command): void {
 function plainly(text: string): string {
   return text
     .replace(/^error: /, 'annals: ')
-    .replace(/command-argument value '([^']*)' is invalid for argument '([^']*)'\./, "'$1' is not a valid <$2>.")
+    .replace(
+      /command-argument value '([^']*)' is invalid for argument '([^']*)'\./,
+      "'$1' is not a valid <$2>.",
+    )
 }
