@@ -19,6 +19,11 @@ export class InvalidMessage extends Error {
   }
 }
 
+/** Appends all of `from`: spread, a caller's list may be more arguments than a function takes. */
+export function pushAll<T>(to: T[], from: Iterable<T>): void {
+  for (const one of from) to.push(one)
+}
+
 export function isObject(value: unknown): value is JsonObject {
   return (
     typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)

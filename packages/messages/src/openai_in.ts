@@ -9,6 +9,7 @@ import {
   optionalArrayAt,
   optionalObjectAt,
   optionalTextAt,
+  pushAll,
   roleAt,
   textAt,
 } from './blob_reading.js'
@@ -62,7 +63,10 @@ function readReply(blob: JsonObject, ids: CallIds): Part[] {
   if (refusal !== undefined) parts.push(part('text', refusal, { is_refusal: true }))
   // OpenRouter has the pictures that a model drew beside its text.
   if (Array.isArray(blob.images))
-    parts.push(...blob.images.filter(isImage).map((image) => readImage(image.image_url, '')))
+    pushAll(
+      parts,
+      blob.images.filter(isImage).map((image) => readImage(image.image_url, '')),
+    )
   const audio = optionalObjectAt(blob, 'audio', '')
   if (audio !== undefined) parts.push(readSpokenReply(audio))
   const calls = optionalArrayAt(blob, 'tool_calls', '') ?? []

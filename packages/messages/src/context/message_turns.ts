@@ -1,3 +1,4 @@
+import { pushAll } from '../blob_reading.js'
 import type { MessageFormat } from '../formats.js'
 import type { StoredText } from '../stored_renderer.js'
 import type { ContextMessage, StoredSeq } from './context_message.js'
@@ -45,7 +46,7 @@ export class MessageTurns<Message extends TurnMessage> {
   add(messages: Message[]): Message[][] {
     const turns: Message[][] = []
     for (const message of messages) {
-      if (!this.goesOnWith(message)) turns.push(...this.end())
+      if (!this.goesOnWith(message)) pushAll(turns, this.end())
       if (this.isOfModel(message)) {
         this.open.push(message)
         this.length += message.json.length

@@ -74,11 +74,11 @@ function only({ meta }: JsonObject): JsonObject {
 
 function pieceOf(block: JsonObject, { calls, results }: PieceIds): Piece {
   if (block.type === 'tool-call') {
-    const ids = calls.shift()
+    const ids = calls.pop()
     if (ids) return { kind: 'call', block, call: ids.id, name: ids.name }
   }
   if (block.type === 'tool-result') {
-    const ids = results.shift()
+    const ids = results.pop()
     if (ids) return { kind: 'result', block, call: ids.id, ...(ids.name !== undefined && { name: ids.name }) }
   }
   if (block.type === 'thinking' || block.type === 'redacted_thinking') return { kind: 'thinking', block }

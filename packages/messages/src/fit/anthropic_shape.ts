@@ -141,8 +141,8 @@ function piecesOf(
   const pieces: Piece[] = []
   for (const given of Array.isArray(content) ? content : []) {
     if (!isObject(given)) continue
-    const call = given.type === 'tool_use' ? calls.shift() : undefined
-    const result = given.type === 'tool_result' ? results.shift() : undefined
+    const call = given.type === 'tool_use' ? calls.pop() : undefined
+    const result = given.type === 'tool_result' ? results.pop() : undefined
     const block = side === 'model' && OF_USERS.has(String(given.type)) ? undefined : cleaned(given)
     if (block === undefined) {
       if (given.type !== 'text') omit(String(given.type), given)

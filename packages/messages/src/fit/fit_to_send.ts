@@ -1,5 +1,5 @@
 import { bytePlaces, standardBase64 } from '../attachments.js'
-import { isObject, type JsonObject } from '../blob_reading.js'
+import { isObject, type JsonObject, pushAll } from '../blob_reading.js'
 import { editBlob, type MessageEdit } from '../context/edit_blob.js'
 import type { MessageFormat } from '../formats.js'
 import { writeJson } from '../json/exact_json.js'
@@ -182,7 +182,10 @@ export class FitToSend {
         return shown ?? []
       })
       if (left.length > 0) this.omitted.push({ id: source.id, reason: 'reasoning' })
-      this.left.push(...left.map((piece) => ({ source, piece })))
+      pushAll(
+        this.left,
+        left.map((piece) => ({ source, piece })),
+      )
       return pieces.length > 0 ? [{ source, run: { ...run, head, pieces } }] : []
     })
   }
@@ -224,6 +227,8 @@ function idsOf({ parts }: NeutralMessage): PieceIds {
     if (type === 'tool-call') ids.calls.push({ id: meta.id, name: meta.name })
     if (type === 'tool-result') ids.results.push({ id: meta.tool_call_id, name: meta.name })
   }
+  ids.calls.reverse()
+  ids.results.reverse()
   return ids
 }
 

@@ -103,11 +103,11 @@ function pieceOf(part: JsonObject, { calls, results }: PieceIds): Piece | undefi
   const isCall = keyOf(part, CALL) !== undefined
   const isResult = keyOf(part, RESULT) !== undefined
   if (isCall) {
-    const ids = calls.shift()
+    const ids = calls.pop()
     if (ids) return { kind: 'call', block: withObject(part, CALL, 'args'), call: ids.id, name: ids.name }
   }
   if (isResult) {
-    const ids = results.shift()
+    const ids = results.pop()
     const named = ids?.name !== undefined && { name: ids.name }
     const block = withObject(part, RESULT, 'response')
     if (ids) return { kind: 'result', block, call: ids.id, ...named }

@@ -159,8 +159,8 @@ function takeOpen(open: Row[], count: number): { call?: LinkedCall; has_passed: 
     const first = row.begins[row.calls.length - count] ?? 0
     if (row.next < first) {
       has_passed = true
-      row.passed.push(...row.calls.slice(row.next, first))
-      row.next = first
+      // One by one: a message may have more calls than a function takes arguments.
+      for (; row.next < first; row.next++) row.passed.push(row.calls[row.next]!)
     }
     const call = row.next < row.calls.length ? row.calls[row.next++] : row.passed.pop()
     if (call) return { call, has_passed }

@@ -96,7 +96,7 @@ function contentOf(pieces: Piece[]): unknown {
 
 function runOf(item: JsonObject, { calls, results }: PieceIds, omit: OmitBlock): Run[] {
   if (item.role === 'tool' || item.role === 'function') {
-    const result = results.shift()
+    const result = results.pop()
     return result ? resultRuns(item, result) : []
   }
   const head: JsonObject = {}
@@ -126,11 +126,11 @@ function runOf(item: JsonObject, { calls, results }: PieceIds, omit: OmitBlock):
   for (const call of Array.isArray(item.tool_calls) ? item.tool_calls : []) {
     if (!isObject(call)) continue
     const isKnown = !call.type || call.type === 'function' || call.type === 'custom'
-    const ids = isKnown ? calls.shift() : undefined
+    const ids = isKnown ? calls.pop() : undefined
     if (ids) pieces.push({ kind: 'call', block: callBlock(call, ids.id), call: ids.id, name: ids.name })
     else omit(String(call.type), call)
   }
-  const ids = isObject(item.function_call) ? calls.shift() : undefined
+  const ids = isObject(item.function_call) ? calls.pop() : undefined
   if (ids) {
     const block = callBlock({ function: item.function_call }, ids.id)
     pieces.push({ kind: 'call', block, call: ids.id, name: ids.name })

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../blob_reading.js'
+import { pushAll } from '../blob_reading.js'
 import type { MessageFormat } from '../formats.js'
 import { parseJson } from '../json/exact_json.js'
 import { NO_CONTENT } from '../turns.js'
@@ -256,7 +257,7 @@ class BlockWriter {
   write(block: Turn | Said, next: Turn | Said | undefined): void {
     if (block.kind === 'turn') this.writeTurn(block, next)
     else if (block !== this.written) {
-      this.items.push(...this.said(block))
+      pushAll(this.items, this.said(block))
       this.is_models = false
     }
   }
@@ -287,7 +288,7 @@ class BlockWriter {
       results.push(this.resultOf(piece, source, id, name))
       return { source, piece: { ...said, block: this.shape.renamed(said, id, name) } }
     })
-    this.items.push(...this.shape.turn(turn.head, pieces))
+    pushAll(this.items, this.shape.turn(turn.head, pieces))
     this.is_models = results.length === 0
     this.writeResults(turn, results, next)
   }
@@ -303,7 +304,7 @@ class BlockWriter {
         : undefined
     if (beside) this.written = beside
     const said = beside?.run.pieces.map((piece) => ({ piece, source: beside.source })) ?? []
-    this.items.push(...this.shape.results([...results, ...turn.media, ...said]))
+    pushAll(this.items, this.shape.results([...results, ...turn.media, ...said]))
   }
 
   /** Puts a turn of the user's ahead where one has to be. */
@@ -344,7 +345,7 @@ class BlockWriter {
   private omitThoughts(thoughts: SourcePiece[]): void {
     const [first] = thoughts
     if (first) this.omitted.push({ id: first.source.id, reason: 'reasoning' })
-    this.left.push(...thoughts)
+    pushAll(this.left, thoughts)
   }
 
   private nameOf(name: string): string {

@@ -117,6 +117,7 @@ export interface Shape {
   says_beside_results: boolean
 }
 
+/** The calls and results of a message, the last one first: a shape pops them, which costs the same however many there are. */
 export interface PieceIds {
   calls: Array<{ id: string; name: string }>
   results: Array<{ id: string; name: string | undefined }>

@@ -200,11 +200,11 @@ function pieceOf(
   if (type === 'reasoning')
     return { kind: 'thinking', block: item.summary === undefined ? { ...item, summary: [] } : item }
   if (CALLS.has(type)) {
-    const ids = calls.shift()
+    const ids = calls.pop()
     return ids && { kind: 'call', block: withArguments(item), call: ids.id, name: ids.name }
   }
   if (OUTPUTS.has(type)) {
-    const ids = results.shift()
+    const ids = results.pop()
     return (
       ids && {
         kind: 'result',

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../blob_reading.js'
+import { isObject, type JsonObject, pushAll } from '../blob_reading.js'
 import type { Item, Omitted } from './pieces.js'
 
 /**
@@ -15,7 +15,7 @@ export function placeSystemMessages(items: readonly Item[]): { items: Item[]; om
     while (end < items.length && isSystem(items[end]!)) end++
     const section = items.slice(at, Math.max(end, at + 1))
     const is_fit = end === at || (mayFollow(placed.at(-1)) && roleOf(items[end]) !== 'user')
-    placed.push(...(is_fit ? section : section.flatMap((item) => asUser(item, omitted))))
+    pushAll(placed, is_fit ? section : section.flatMap((item) => asUser(item, omitted)))
     at += section.length
   }
   return { items: placed, omitted }

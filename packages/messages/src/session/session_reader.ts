@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../blob_reading.js'
+import { isObject, type JsonObject, pushAll } from '../blob_reading.js'
 import { COMPACTION_TYPE } from '../context/compaction.js'
 import { MESSAGE_FORMATS, type MessageFormat } from '../formats.js'
 import { parseJson, textOf, writeJson } from '../json/exact_json.js'
@@ -70,7 +70,7 @@ export class SessionReader {
     if (message === undefined) blocks.push({ kind: 'data', value: blob })
     else {
       const marks = explicitMarks(entry, message)
-      for (const part of message.parts) blocks.push(...this.readPart(part, entry, marks))
+      for (const part of message.parts) pushAll(blocks, this.readPart(part, entry, marks))
     }
     return { seq, created_at, kind: 'message', ...speakerOf(entry, message, blocks), blocks }
   }
@@ -173,7 +173,7 @@ export class SessionReader {
     const { seq, created_at, data } = entry
     const blocks: Block[] = []
     for (const piece of this.stream.read(seq, data)) {
-      if (piece.kind === 'records') blocks.push(...this.readRecords('event', piece.records, entry))
+      if (piece.kind === 'records') pushAll(blocks, this.readRecords('event', piece.records, entry))
       else if (piece.kind === 'data') blocks.push(piece)
       else addPiece(blocks, piece.whole, piece.text, seq)
     }

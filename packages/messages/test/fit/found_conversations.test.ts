@@ -419,6 +419,19 @@ describe('a list', () => {
     expect(items[1]).toEqual({ role: 'assistant', content: 'Yes' })
   })
 
+  it('takes more calls of one id than a function takes arguments', () => {
+    const blob = assistant(null, { tool_calls: Array.from({ length: 130_000 }, () => call('f')) })
+    const done = { role: 'tool', tool_call_id: 'a', content: 'done' }
+    expect(
+      sent('openai', 'openai', [
+        user('x'),
+        blob,
+        assistant(null, { tool_calls: [call('g')] }),
+        done,
+      ]).items.at(-1),
+    ).toMatchObject({ content: 'done' })
+  })
+
   it('gives results to calls of one id in their order, and to the newest one where some were abandoned', () => {
     const calls = (name: string) => assistant(null, { tool_calls: [call(name)] })
     const done = (content: string) => ({ role: 'tool', tool_call_id: 'a', content })
