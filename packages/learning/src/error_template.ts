@@ -8,16 +8,20 @@ const MASK = '…'
 const QUOTED = /"[^"]{0,200}"|`[^`]{0,200}`|(?<!\w)'[^']{0,200}'(?!\w)/g
 const PREFIX = /^(?:[Ee]rror|ERROR|[Ff]ailed|[Ee]xception)\s*[:!-]\s*/
 
+/** Lines that agents write around the output of a command, which say nothing about what went wrong. */
+const AROUND =
+  /^(?:(?:Command|Directory|Chunk ID|Original token count|Total output lines|Exit [Cc]ode|Signal|Background PIDs|Process Group PGID):|Wall time:? \d|Process exited with code |<returncode>|(?:Script failed|Script error:|Output:|<\/?output>|<warning>|\[An error occurred during execution\.\])\s*$|(?:Output|Stdout|Stderr|Error): \((?:empty|none)\)\s*$)/
+const LABEL = /^(?:(?:Output|Stdout|Stderr): |<tool_use_error>)/
+const CLOSING_TAG = /<\/tool_use_error>\s*$/
+/** The beginning of what Codex keeps of a command. The rest may have been cut off. */
+const OUTPUT_MEMBER = /^\s*\{\s*"output"\s*:\s*"((?:[^"\\]|\\["\\/bfnrt]){1,300})/
+
 /**
  * What errors of one kind have in common: the text with quoted strings, and all words with digits, `@` or `/` in
  * them, masked. Empty if nothing is left that says what went wrong.
  */
 export function errorTemplate(error: string): string {
-  const line =
-    messageOf(error)
-      .split('\n')
-      .find((text) => text.trim() !== '') ?? ''
-  const head = line.slice(0, TEXT_MAX).trim().replace(PREFIX, '')
+  const head = tellingLine(messageOf(error)).slice(0, TEXT_MAX).trim().replace(PREFIX, '')
   const masked = head
     .replace(QUOTED, MASK)
     .split(/(\s+)/)
@@ -26,6 +30,13 @@ export function errorTemplate(error: string): string {
     .replace(/\s+/g, ' ')
     .trim()
   return /\p{L}{3}/u.test(masked) ? masked : ''
+}
+
+/** The first line that says something. */
+function tellingLine(message: string): string {
+  const lines = message.split('\n').filter((text) => text.trim() !== '')
+  const line = lines.find((text) => !AROUND.test(text.trimStart())) ?? lines[0] ?? ''
+  return line.trim().replace(LABEL, '').replace(CLOSING_TAG, '')
 }
 
 /** Keeps the punctuation around a word. */
@@ -38,7 +49,9 @@ function maskWord(word: string): string {
 /** Results that are JSON name their error in a member. */
 function messageOf(error: string): string {
   if (!error.trimStart().startsWith('{')) return error
+  const output = OUTPUT_MEMBER.exec(error)?.[1]
   try {
+    if (output !== undefined) return parseJson(`"${output}"`) as string
     const value = parseJson(error) as Record<string, unknown>
     const named = [value.error, value.message, value.detail, value.reason].find((text) => text != null)
     if (typeof named === 'string') return named

@@ -43,6 +43,24 @@ describe('the template of an error', () => {
     ['{"error":{"message":"no such file /a/b.txt"}}', 'no such file …'],
     ['\n\nError: 42', ''],
     ['', ''],
+    // Commands, as agents report them.
+    ['Exit code: 1\nWall time: 0.1 seconds\nOutput:\nno such door: 7\n', 'no such door: …'],
+    ['Exit code: 1\nWall time: 0.1 seconds\nOutput:\n', 'Exit code: …'],
+    [
+      'Chunk ID: a1\nWall time: 0.05 seconds\nProcess exited with code 127\nOriginal token count: 9\nOutput:\nno doors',
+      'no doors',
+    ],
+    [
+      '{"output":"bash: doors: not \\"found\\"\\n","metadata":{"exit_code":127,"duration_',
+      'bash: doors: not …',
+    ],
+    ['Script failed\nWall time 0.1 seconds\nOutput:\n\nScript error:\nno doors', 'no doors'],
+    ['Wall time: 1.2 seconds\nOutput:\nError: no ticket', 'no ticket'],
+    ['Command: doors\nDirectory: (root)\nOutput: no doors\nError: (none)\nExit Code: 1', 'no doors'],
+    ['Output: (empty)\nError: no doors\nExit Code: 1\nProcess Group PGID: 7', 'no doors'],
+    ['<returncode>1</returncode>\n<output>\nno doors\n</output>', 'no doors'],
+    ['[An error occurred during execution.]\nno doors', 'no doors'],
+    ['<tool_use_error>no doors</tool_use_error>', 'no doors'],
   ])('of %j is %j', (error, template) => {
     expect(errorTemplate(error)).toBe(template)
   })

@@ -14,11 +14,11 @@ const FAILURE =
 const TRACEBACK = /^traceback \(most recent call last\)/i
 
 /**
- * Sentences with which Codex and clients of MCP report that a tool did not run or did not finish: `tool call error: …`,
- * `failed in sandbox …`, `exec_command failed: …`, `MCP error -32602: …`.
+ * Sentences with which Codex, Claude Code, OpenHands and clients of MCP report that a tool did not run or did not
+ * finish: `tool call error: …`, `failed in sandbox …`, `exec_command failed: …`, `MCP error -32602: …`.
  */
 const HARNESS_FAILURE =
-  /^(?:err: |tool call error: |failed in sandbox |execution error: |unsupported (?:custom tool )?call: |failed to parse function arguments: |(?:apply_patch verification|collab spawn|[a-z]{1,40}(?:_[a-z]{1,40}){1,5}) failed(?:: (?!\d)| for `)|(?:MCP|Mcp) error:? -?\d|(?:exec command|patch) rejected(?:: | by user)|aborted by user\b|user (?:rejected|cancelled) MCP tool call|Script failed\r?\nWall time )/
+  /^(?:err: |tool call error: |failed in sandbox |execution error: |unsupported (?:custom tool )?call: |failed to parse function arguments: |(?:apply_patch verification|collab spawn|[a-z]{1,40}(?:_[a-z]{1,40}){1,5}) failed(?:: (?!\d)| for `)|(?:MCP|Mcp) error:? -?\d|(?:exec command|patch) rejected(?:: | by user)|aborted by user\b|user (?:rejected|cancelled) MCP tool call|Script failed\r?\nWall time |<tool_use_error>|\[An error occurred during execution\.\])/
 
 /** How Codex begins the lines that it writes above the output of a command, and how long these are at most. */
 const CODEX_HEADER = /^(?:Command|Chunk ID|Wall time|Exit code): /
@@ -27,6 +27,20 @@ const CODEX_EXIT_CODE = /^(?:Exit code:|Process exited with code) (-?\d{1,10})\r
 const CODEX_WALL_TIME = /^Wall time: [\d.]{1,20} seconds\r?$/m
 /** What it writes above the output of any other tool. */
 const CODEX_TIMED = /^Wall time: [\d.]{1,20} seconds\r?\n(?:Output:\s*)?/
+
+/** What mini-SWE-agent writes above the output of a command. */
+const RETURN_CODE = /^<returncode>(-?\d{1,10})<\/returncode>\s*<(?:output|warning)/
+
+/** How much of the end of a text is examined. */
+const TAIL_MAX = 1_000
+/** What OpenHands and SWE-agents write below the output of a command, as the last line, or above where it ran. */
+const EXIT_LINE =
+  /(?:^|\n)\[(?:Command finished with exit code (-?\d{1,10})|The command completed with exit code (-?\d{1,10})\.|exit code (-?\d{1,10}))\](?:\n\[(?:Current working directory|Python interpreter): [^\n]*\]){0,2}$/
+/** What Gemini CLI and its kin write around it. */
+const SHELL_HEADER = /^(?:Output|Command): /
+const SHELL_FOOTER =
+  /\nExit Code: (-?\d{1,10}|\(none\))(?:\n(?:Signal|Background PIDs|Process Group PGID): [^\n]*){0,3}$/
+const SHELL_SIGNAL = /\nSignal: (?!\(none\))[^\n]+(?:\n(?:Background PIDs|Process Group PGID): [^\n]*){0,2}$/
 
 /** The beginning of a list of MCP's content, as JSON. */
 const CONTENT_LIST = /^\[\s*\{\s*(?:"type"\s*:\s*"text"\s*,\s*)?"text"\s*:\s*(?=")/
@@ -37,7 +51,7 @@ const TELLING_MEMBER = /"(?:error|is_error|isError|ok|success|status|exit_code|O
 /** Whether a tool's result, as text, says that the call failed. */
 export function textSaysFailed(text: string): boolean {
   const said = text.trimStart()
-  const exit_code = codexExitCode(said)
+  const exit_code = codexExitCode(said) ?? shellExitCode(said)
   if (exit_code !== undefined) return exit_code !== 0
   return outputSaysFailed(said.slice(CODEX_TIMED.exec(said)?.[0].length ?? 0))
 }
@@ -49,6 +63,17 @@ function codexExitCode(said: string): number | undefined {
   const header = head.slice(0, Math.max(0, head.indexOf('\nOutput:')))
   const code = CODEX_WALL_TIME.test(header) ? [...header.matchAll(CODEX_EXIT_CODE)].at(-1) : undefined
   return code && Number(code[1])
+}
+
+/** The exit code of a command that another agent ran, where it stands above or below the output. */
+function shellExitCode(said: string): number | undefined {
+  const tail = said.slice(-TAIL_MAX).trimEnd()
+  const code = RETURN_CODE.exec(said.slice(0, HEAD_MAX)) ?? EXIT_LINE.exec(tail)
+  if (code) return Number(code.slice(1).find((one) => one !== undefined))
+  if (!SHELL_HEADER.test(said)) return undefined
+  if (SHELL_SIGNAL.test(tail)) return -1
+  const exit_code = Number(SHELL_FOOTER.exec(tail)?.[1])
+  return Number.isNaN(exit_code) ? undefined : exit_code
 }
 
 function outputSaysFailed(said: string): boolean {
