@@ -76,6 +76,14 @@ function entriesOf(steps: Array<typeof step extends fc.Arbitrary<infer T> ? T : 
   })
 }
 
+const find = { name: 'find', has_id: false, said: false, progress: 0 }
+/** The last event records the first call, after an event has recorded the second one. */
+const EVENT_OF_AN_EARLIER_CALL = [
+  { ...find, result: 'fine', format: 'anthropic' },
+  { ...find, result: undefined, has_id: true, format: 'both' },
+  { ...find, result: 'fine', format: 'event' },
+]
+
 describe('an index of calls', () => {
   it('is the same wherever the log is cut into pieces', () => {
     fc.assert(
@@ -83,6 +91,7 @@ describe('an index of calls', () => {
         const log = logOf({ entries: entriesOf(steps) })
         expect(indexed(log, cuts)).toEqual(indexed(log, []))
       }),
+      { examples: [[EVENT_OF_AN_EARLIER_CALL, [5]]] },
     )
   })
 

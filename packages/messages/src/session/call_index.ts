@@ -218,7 +218,7 @@ function trackedCall(indexed: IndexedCall): TrackedCall {
   }
   const [recorded, answered] = [sourcesOf(indexed.recorded), sourcesOf(indexed.answered)]
   const ids = { ...(id !== null && { message: id }), ...(event_id !== null && { event: event_id }) }
-  return { call, recorded, answered, ids, given }
+  return { call, order: indexed.number, recorded, answered, ids, given }
 }
 
 function bitsOf({ message, event }: TrackedCall['recorded']): number {

@@ -10,6 +10,7 @@ import { type TrackedCall, WaitingCalls } from './waiting_calls.js'
  */
 export class CallJoiner {
   private count: number | undefined = 0
+  private begun = 0
   private readonly waiting = new WaitingCalls()
   private latest = { text: '', digest: 0 }
 
@@ -46,6 +47,7 @@ export class CallJoiner {
   /** Goes on where another joiner of the session was, with its calls in order. */
   resume(calls: readonly TrackedCall[]): void {
     for (const tracked of calls) {
+      tracked.order = ++this.begun
       const { call, recorded, ids } = tracked
       this.remember(recorded.message ? 'message' : 'event', tracked)
       const { waiting } = this
@@ -101,6 +103,7 @@ export class CallJoiner {
     }
     const tracked: TrackedCall = {
       call,
+      order: ++this.begun,
       recorded: { message: false, event: false },
       answered: { message: false, event: false },
       ids: {},

@@ -4,6 +4,8 @@ import type { Source } from './records.js'
 /** A call, and which kinds of entry recorded it and its result. */
 export interface TrackedCall {
   call: ToolCall
+  /** Its place among the calls of the session. */
+  order: number
   recorded: Record<Source, boolean>
   /** What each kind of entry calls it by. */
   ids: Partial<Record<Source, string>>
@@ -32,8 +34,16 @@ export class WaitingCalls {
 
   add(key: string, call: TrackedCall): void {
     const queue = this.young.queues.get(key)
-    if (queue) queue.calls.push(call)
-    else this.young.queues.set(key, { calls: [call], next: 0 })
+    if (!queue) {
+      this.young.queues.set(key, { calls: [call], next: 0 })
+      return
+    }
+    const { calls, next } = queue
+    // An event may record an earlier call after a later one. Who resumes from stored calls has no other order than theirs.
+    let place = calls.length
+    while (place > next && calls[place - 1]!.order > call.order) place--
+    if (place === calls.length) calls.push(call)
+    else calls.splice(place, 0, call)
   }
 
   /** Records the size of a call or a result that is now remembered. */
