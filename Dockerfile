@@ -17,6 +17,7 @@ COPY packages/client/package.json packages/client/
 COPY packages/console/package.json packages/console/
 COPY packages/embedded-postgres/package.json packages/embedded-postgres/
 COPY packages/importers/package.json packages/importers/
+COPY packages/kits/package.json packages/kits/
 COPY packages/learning/package.json packages/learning/
 COPY packages/recall/package.json packages/recall/
 COPY packages/redaction/package.json packages/redaction/

@@ -16,6 +16,7 @@ try {
 // The sources of the server in place of what was built of them, as tests import them: a class must not be there twice.
 const ALIAS = [
   { find: /^annals\/dist\/(.*)\.js$/, replacement: `${import.meta.dirname}/packages/server/src/$1.ts` },
+  { find: /^@annals\/kits\/(.*)\.js$/, replacement: `${import.meta.dirname}/packages/kits/src/$1.ts` },
 ]
 
 // What files import is half a second's work for each that has a process of its own.

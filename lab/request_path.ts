@@ -24,14 +24,14 @@ const REST_MS = 200
 /** Requests of each kind that are counted: what runs by the clock does not run in each. */
 const COUNTED = 5
 /** TypeBox is another's, though the build puts it into one file of this package. */
-const OURS = /packages\/(?:server|messages)\/dist\/(?!typebox\.js)/
+const OURS = /packages\/[\w-]+\/dist\/(?!typebox\.js)/
 const print = (line: string) => process.stdout.write(`${line}\n`)
 const WITH_NAMES = process.argv.includes('--names')
 const API_KEY = 'a-key-for-a-service-that-lives-for-seconds'
 
 const directory = await mkdtemp(join(tmpdir(), 'annals-request-path-'))
 const dist = new URL('packages/server/dist/', ROOT)
-const { readConfig } = await import(new URL('configuration/config.js', dist).href)
+const { readConfig } = await import(new URL('packages/kits/dist/configuration/config.js', ROOT).href)
 const { startService } = await import(new URL('service/service.js', dist).href)
 const config = readConfig({
   PORT: '0',

@@ -41,7 +41,7 @@ const REQUIRED = new Map()
 const licence = readFileSync(join(folderOf('typebox'), 'license'), 'utf8').trim()
 await build(
   DIST,
-  { input: { typebox: join(HERE, 'typebox/index.js') } },
+  { input: { typebox: join(HERE, '../kits/typebox/index.js') } },
   { banner: `/*! typebox\n\n${licence}\n*/` },
 )
 
@@ -54,6 +54,12 @@ for (const name of readdirSync(BUNDLE).filter((name) => !files.includes(name))) 
   // A service that has run since an earlier build may still want to load it.
   if (statSync(path).mtimeMs < Date.now() - KEPT_MS) rmSync(path)
 }
+
+// What the kits read beside their code.
+const CITUS = join(HERE, '../kits/src/postgres/citus')
+mkdirSync(join(DIST, 'citus'), { recursive: true })
+for (const name of readdirSync(CITUS).filter((name) => name.endsWith('.sql')))
+  put(join(DIST, 'citus', name), readFileSync(join(CITUS, name), 'utf8'))
 
 // What the service answers at /openapi.json.
 const { describeApi } = await import('../openapi/dist/describe_api.js')

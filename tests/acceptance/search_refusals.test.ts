@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { Cursors } from '../../packages/server/src/http/answer/page_answer.ts'
+import { Cursors } from '../../packages/kits/src/http/answer/page_answer.ts'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import type { Query } from '../harness/http_client.ts'

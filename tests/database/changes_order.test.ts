@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { Consumer } from '../../packages/server/src/changes/consumer.ts'
+import type { Consumer } from '../../packages/kits/src/changes/consumer.ts'
 import type { Appender } from '../../packages/server/src/log/append/appender.ts'
 import { execute } from '../harness/sql.ts'
 import { MARKED, useChanges, witness } from './changes_fixture.ts'

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { expect, inject } from 'vitest'
-import type { Parameter } from '../../packages/server/src/postgres/database.ts'
-import { requestSettings } from '../../packages/server/src/postgres/pool_settings.ts'
-import type { StoredFunction } from '../../packages/server/src/postgres/stored_function.ts'
+import type { Parameter } from '../../packages/kits/src/postgres/database.ts'
+import { requestSettings } from '../../packages/kits/src/postgres/pool_settings.ts'
+import type { StoredFunction } from '../../packages/kits/src/postgres/stored_function.ts'
 import { withConnection } from '../harness/sql.ts'
 
 const { serverUrl } = inject('testServer')

@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, inject, it } from 'vitest'
+import { machineByMachine } from '../../packages/kits/src/postgres/citus/machine_by_machine.ts'
+import { findOtherPlanners } from '../../packages/kits/src/postgres/citus/workers.ts'
+import { openDatabase, type Parameter, type Row } from '../../packages/kits/src/postgres/database.ts'
+import { requestSettings } from '../../packages/kits/src/postgres/pool_settings.ts'
+import { planned } from '../../packages/kits/src/postgres/statement.ts'
+import type { StoredFunction } from '../../packages/kits/src/postgres/stored_function.ts'
 import {
   CREATE_LEARNING_SPACE,
   MERGE_META,
@@ -13,12 +19,6 @@ import {
 import { planFlush } from '../../packages/server/src/log/append/flush_plan.ts'
 import { MERGE_MESSAGE_META } from '../../packages/server/src/log/read/read_queries.ts'
 import { END_COPIES } from '../../packages/server/src/log/unfinished_copy_queries.ts'
-import { machineByMachine } from '../../packages/server/src/postgres/citus/machine_by_machine.ts'
-import { findOtherPlanners } from '../../packages/server/src/postgres/citus/workers.ts'
-import { openDatabase, type Parameter, type Row } from '../../packages/server/src/postgres/database.ts'
-import { requestSettings } from '../../packages/server/src/postgres/pool_settings.ts'
-import { planned } from '../../packages/server/src/postgres/statement.ts'
-import type { StoredFunction } from '../../packages/server/src/postgres/stored_function.ts'
 import { COPY_SHORT_SESSION } from '../../packages/server/src/sessions/copy_queries.ts'
 import { ERASE_SLICE_OF_ENTRIES } from '../../packages/server/src/sessions/erase/erasure_queries.ts'
 import {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { distributionSteps } from '../../packages/server/src/postgres/citus/distribute.ts'
+import { distributionSteps } from '../../packages/kits/src/postgres/citus/distribute.ts'
 import { functionsOf, MODULES } from '../../packages/server/src/service/modules.ts'
 import { runAnnals } from '../harness/annals_process.ts'
 import { queryRows, withConnection } from '../harness/sql.ts'

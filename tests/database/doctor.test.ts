@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LIST_OBJECTS } from '../../packages/archive/src/doctor/doctor_queries.ts'
 import { checkHolders } from '../../packages/archive/src/doctor/maintenance.ts'
 import { expectedObjects } from '../../packages/archive/src/doctor/schema.ts'
-import { type DatabasePool, openDatabase } from '../../packages/server/src/postgres/database.ts'
+import { type DatabasePool, openDatabase } from '../../packages/kits/src/postgres/database.ts'
 import { queryRows, withConnection } from '../harness/sql.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
 

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import {
-  addFeedback,
-  addStatement,
-  changeStatement,
-} from '../../packages/server/src/learning/statements/statements.ts'
-import { Erasure } from '../../packages/server/src/lifecycle/erase/erasure.ts'
-import { registryOf } from '../../packages/server/src/lifecycle/registry.ts'
+import { Erasure } from '../../packages/kits/src/lifecycle/erase/erasure.ts'
+import { registryOf } from '../../packages/kits/src/lifecycle/registry.ts'
 import {
   type Database,
   type DatabasePool,
   openDatabase,
   type Queryable,
-} from '../../packages/server/src/postgres/database.ts'
+} from '../../packages/kits/src/postgres/database.ts'
+import {
+  addFeedback,
+  addStatement,
+  changeStatement,
+} from '../../packages/server/src/learning/statements/statements.ts'
 import { MODULES } from '../../packages/server/src/service/modules.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 import { useLog } from './log_fixture.ts'

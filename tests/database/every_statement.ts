@@ -1,18 +1,20 @@
 import { readdirSync } from 'node:fs'
 import { backedUp } from '../../packages/archive/src/backup/backup_queries.ts'
 import { ownOf } from '../../packages/archive/src/tables.ts'
+import { registryOf } from '../../packages/kits/src/lifecycle/registry.ts'
+import { tablesThatWait } from '../../packages/kits/src/lifecycle/stepped_clock.ts'
+import { isOwner, type Table } from '../../packages/kits/src/lifecycle/table.ts'
+import type { ListPosition } from '../../packages/kits/src/lists/listed.ts'
+import type { Statement } from '../../packages/kits/src/postgres/statement.ts'
 import { LEARNING_SPACES } from '../../packages/server/src/learning/learning_space_queries.ts'
 import { learnByRules } from '../../packages/server/src/learning/rules/learn_by_rules.ts'
-import { registryOf } from '../../packages/server/src/lifecycle/registry.ts'
-import { tablesThatWait } from '../../packages/server/src/lifecycle/stepped_clock.ts'
-import { isOwner, type Table } from '../../packages/server/src/lifecycle/table.ts'
-import type { ListPosition } from '../../packages/server/src/lists/listed.ts'
-import type { Statement } from '../../packages/server/src/postgres/statement.ts'
 import { MODULES } from '../../packages/server/src/service/modules.ts'
 import { LAST_ACTIVITY } from '../../packages/server/src/sessions/last_activity.ts'
 import { SESSIONS } from '../../packages/server/src/sessions/session_queries.ts'
 
-const SOURCES = ['archive', 'server'].map((name) => new URL(`../../packages/${name}/src/`, import.meta.url))
+const SOURCES = ['archive', 'kits', 'server'].map(
+  (name) => new URL(`../../packages/${name}/src/`, import.meta.url),
+)
 const ID = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
 const TIME = '2026-01-02T00:00:00.000000Z'
 

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { filteredList, insertTerms, type Listed, readList } from '../../packages/kits/src/lists/listed.ts'
+import type { Queryable, Row } from '../../packages/kits/src/postgres/database.ts'
 import { goodLeaf, jsonTree, write } from '../../packages/messages/test/json/json_texts.ts'
 import { LEARNING_SPACES, SPACE_LIST } from '../../packages/server/src/learning/learning_space_queries.ts'
-import { filteredList, insertTerms, type Listed, readList } from '../../packages/server/src/lists/listed.ts'
 import { SESSION_LIST } from '../../packages/server/src/log/append/append_queries.ts'
-import type { Queryable, Row } from '../../packages/server/src/postgres/database.ts'
 import {
   ADD_ACTIVITY,
   SESSIONS_BY_ACTIVITY,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
-import { migrate } from '../../packages/server/src/postgres/migrator.ts'
+import { migrate } from '../../packages/kits/src/postgres/migrator.ts'
 import { termsOutOfStep } from '../harness/list_terms.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 import { createEmptyDatabase, type TestDatabase } from '../harness/test_database.ts'

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll } from 'vitest'
+import { traitsOf } from '../../packages/kits/src/postgres/connection_target.ts'
+import { type DatabasePool, openDatabase } from '../../packages/kits/src/postgres/database.ts'
+import { requestSettings } from '../../packages/kits/src/postgres/pool_settings.ts'
 import type { AppendedEntry, AppendRequest } from '../../packages/server/src/log/append/append_request.ts'
 import { Appender, type AppenderOptions } from '../../packages/server/src/log/append/appender.ts'
-import { traitsOf } from '../../packages/server/src/postgres/connection_target.ts'
-import { type DatabasePool, openDatabase } from '../../packages/server/src/postgres/database.ts'
-import { requestSettings } from '../../packages/server/src/postgres/pool_settings.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
 
 /** One stored entry. */

@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest'
-import { StartError } from '../../packages/server/src/errors.ts'
-import { schemaVersion } from '../../packages/server/src/postgres/migrations.ts'
-import { migrate } from '../../packages/server/src/postgres/migrator.ts'
+import { StartError } from '../../packages/kits/src/errors.ts'
+import { schemaVersion } from '../../packages/kits/src/postgres/migrations.ts'
+import { migrate } from '../../packages/kits/src/postgres/migrator.ts'
 import { execute, queryRows, withConnection } from '../harness/sql.ts'
 import { createEmptyDatabase, type TestDatabase } from '../harness/test_database.ts'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, it, vi } from 'vitest'
+import { type Database, openDatabase } from '../../packages/kits/src/postgres/database.ts'
 import { type Asking, askOnce, BudgetExhausted } from '../../packages/server/src/learning/model/ledger.ts'
-import { type Database, openDatabase } from '../../packages/server/src/postgres/database.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 import { reasonForNoOwnDatabase } from '../harness/test_database.ts'
 import { useLog } from './log_fixture.ts'

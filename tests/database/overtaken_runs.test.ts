@@ -1,14 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { SWITCH } from '../../packages/server/src/changes/project_consumer_queries.ts'
-import { keepConsumer, retire } from '../../packages/server/src/changes/project_consumers.ts'
-import { Erasure } from '../../packages/server/src/lifecycle/erase/erasure.ts'
-import { registryOf } from '../../packages/server/src/lifecycle/registry.ts'
-import {
-  type Database,
-  type DatabasePool,
-  openDatabase,
-} from '../../packages/server/src/postgres/database.ts'
+import { SWITCH } from '../../packages/kits/src/changes/project_consumer_queries.ts'
+import { keepConsumer, retire } from '../../packages/kits/src/changes/project_consumers.ts'
+import { Erasure } from '../../packages/kits/src/lifecycle/erase/erasure.ts'
+import { registryOf } from '../../packages/kits/src/lifecycle/registry.ts'
+import { type Database, type DatabasePool, openDatabase } from '../../packages/kits/src/postgres/database.ts'
 import { MODULES } from '../../packages/server/src/service/modules.ts'
 import { eraseRemains } from '../../packages/server/src/sessions/erase/erase_sessions.ts'
 import { execute, queryRows } from '../harness/sql.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type DatabasePool, openDatabase, type Row } from '../../packages/server/src/postgres/database.ts'
-import { planned, prepared } from '../../packages/server/src/postgres/statement.ts'
+import { type DatabasePool, openDatabase, type Row } from '../../packages/kits/src/postgres/database.ts'
+import { planned, prepared } from '../../packages/kits/src/postgres/statement.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
 
 let database: TestDatabase

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PIECE_BYTES_MAX } from '../../packages/kits/src/limits.ts'
+import type { Queryable, Row } from '../../packages/kits/src/postgres/database.ts'
 import { goodLeaf, jsonTree, write } from '../../packages/messages/test/json/json_texts.ts'
-import { PIECE_BYTES_MAX } from '../../packages/server/src/limits.ts'
 import { LogReader, UNLIMITED } from '../../packages/server/src/log/read/read_log.ts'
-import type { Queryable, Row } from '../../packages/server/src/postgres/database.ts'
 import { useLog } from './log_fixture.ts'
 
 /*

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { isRead, type Statement } from '../../packages/server/src/postgres/statement.ts'
+import { isRead, type Statement } from '../../packages/kits/src/postgres/statement.ts'
 import { withConnection } from '../harness/sql.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
 import { everyStatement } from './every_statement.ts'

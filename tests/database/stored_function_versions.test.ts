@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { installFunctions } from '../../packages/server/src/postgres/install_functions.ts'
-import { type StoredFunction, storedFunction } from '../../packages/server/src/postgres/stored_function.ts'
+import { installFunctions } from '../../packages/kits/src/postgres/install_functions.ts'
+import { type StoredFunction, storedFunction } from '../../packages/kits/src/postgres/stored_function.ts'
 import { FUNCTIONS } from '../../packages/server/src/service/modules.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, inject, it } from 'vitest'
-import { openDatabase } from '../../packages/server/src/postgres/database.ts'
+import { openDatabase } from '../../packages/kits/src/postgres/database.ts'
 import { countUsage } from '../../packages/server/src/projects/usage.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 import { batchRequest, eventRequest, useLog } from './log_fixture.ts'

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { inject } from 'vitest'
-import type { Queryable } from '../../packages/server/src/postgres/database.ts'
+import type { Queryable } from '../../packages/kits/src/postgres/database.ts'
 
 interface Plan {
   'Relation Name'?: string

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
-import { setPlannerOfWorkers } from '../../packages/server/src/postgres/citus/workers.ts'
-import { migrate } from '../../packages/server/src/postgres/migrator.ts'
-import { REQUEST_SETTINGS } from '../../packages/server/src/postgres/pool_settings.ts'
+import { setPlannerOfWorkers } from '../../packages/kits/src/postgres/citus/workers.ts'
+import { migrate } from '../../packages/kits/src/postgres/migrator.ts'
+import { REQUEST_SETTINGS } from '../../packages/kits/src/postgres/pool_settings.ts'
 import { execute, withConnection } from '../harness/sql.ts'
 import { createEmptyDatabase, type TestDatabase } from '../harness/test_database.ts'
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'vitest'
 import { describe, expect, inject, it } from 'vitest'
-import { findLostWorkers } from '../../packages/server/src/postgres/citus/workers.ts'
-import type { Queryable } from '../../packages/server/src/postgres/database.ts'
+import { findLostWorkers } from '../../packages/kits/src/postgres/citus/workers.ts'
+import type { Queryable } from '../../packages/kits/src/postgres/database.ts'
 import { FIND_WORKERS_AWAY } from '../../packages/server/src/service/operation_routes.ts'
 import { withConnection } from '../harness/sql.ts'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import { readConfig } from '../../packages/kits/src/configuration/config.ts'
 import { describeApi } from '../../packages/openapi/src/describe_api.ts'
-import { readConfig } from '../../packages/server/src/configuration/config.ts'
 import { MODULES } from '../../packages/server/src/service/modules.ts'
 import { type Service, startService } from '../../packages/server/src/service/service.ts'
 import { NOTES_MODULE } from '../fixtures/notes/module.ts'

@@ -1,7 +1,7 @@
+import { type Column, type ColumnType, castOf, typeOf } from '@annals/kits/lifecycle/table.js'
+import { USER_IDENTIFIER_LENGTH_MAX } from '@annals/kits/limits.js'
+import { dayText, timestampText } from '@annals/kits/lists/resource_json.js'
 import { isJsonObject } from '@annals/messages/json'
-import { type Column, type ColumnType, castOf, typeOf } from 'annals/dist/lifecycle/table.js'
-import { USER_IDENTIFIER_LENGTH_MAX } from 'annals/dist/limits.js'
-import { dayText, timestampText } from 'annals/dist/lists/resource_json.js'
 
 /** What a value in a line of an export must be. `type`: of the column with it, where statements are made of it. */
 export interface LineCheck {

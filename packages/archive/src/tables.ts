@@ -1,8 +1,8 @@
+import { switchConsumer } from '@annals/kits/changes/project_consumers.js'
+import { type Check, LOST, type Table } from '@annals/kits/lifecycle/table.js'
+import type { Row, Tenant } from '@annals/kits/postgres/database.js'
 import { keepObjects } from 'annals/dist/blobs/discard_blobs.js'
-import { switchConsumer } from 'annals/dist/changes/project_consumers.js'
 import { LEARNING_CONSUMER } from 'annals/dist/learning/sessions/space_session_queries.js'
-import { type Check, LOST, type Table } from 'annals/dist/lifecycle/table.js'
-import type { Row, Tenant } from 'annals/dist/postgres/database.js'
 import { RESTORE_RUNS } from 'annals/dist/runs/inbox_queries.js'
 import {
   BLOB_LINE,

@@ -1,4 +1,4 @@
-import { VERSION } from 'annals/dist/version.js'
+import { VERSION } from '@annals/kits/version.js'
 import { Command } from 'commander'
 import { appendCommand } from './client/append.js'
 import { compactCommand } from './client/compact.js'

@@ -1,5 +1,5 @@
 import { AnnalsError as Refusal } from '@annals/client'
-import { AnnalsError, DatabaseNotReady, StartError, statusOf } from 'annals/dist/errors.js'
+import { AnnalsError, DatabaseNotReady, StartError, statusOf } from '@annals/kits/errors.js'
 import { CommanderError } from 'commander'
 import { EXIT_CODES, exitCodeOfStatus } from './exit_codes.js'
 import { visible } from './terminal/visible.js'

@@ -1,7 +1,7 @@
-import { RequestIdHeader } from 'annals/dist/contract/responses.js'
-import { Success } from 'annals/dist/contract/schema.js'
-import { AnnalsError, type ErrorName, retryAfterOf, type SaidName, statusOf } from 'annals/dist/errors.js'
-import type { DescribedAnswers } from 'annals/dist/http/operation.js'
+import { RequestIdHeader } from '@annals/kits/contract/responses.js'
+import { Success } from '@annals/kits/contract/schema.js'
+import { AnnalsError, type ErrorName, retryAfterOf, type SaidName, statusOf } from '@annals/kits/errors.js'
+import type { DescribedAnswers } from '@annals/kits/http/operation.js'
 
 export const ErrorAnswer = {
   $id: 'Error',

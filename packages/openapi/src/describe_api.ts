@@ -1,5 +1,5 @@
-import { readConfig } from 'annals/dist/configuration/config.js'
-import { Metrics } from 'annals/dist/metrics/metrics.js'
+import { readConfig } from '@annals/kits/configuration/config.js'
+import { Metrics } from '@annals/kits/metrics/metrics.js'
 import { openPools, type Undo } from 'annals/dist/service/kits.js'
 import { MODULES } from 'annals/dist/service/modules.js'
 import { openApp, undoAll } from 'annals/dist/service/service.js'

@@ -1,8 +1,8 @@
+import type { AppServer } from '@annals/kits/http/app_server.js'
+import type { OperationLinks } from '@annals/kits/http/openapi/openapi_links.js'
+import type { Described } from '@annals/kits/module.js'
+import { VERSION } from '@annals/kits/version.js'
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger'
-import type { AppServer } from 'annals/dist/http/app_server.js'
-import type { OperationLinks } from 'annals/dist/http/openapi/openapi_links.js'
-import type { Described } from 'annals/dist/module.js'
-import { VERSION } from 'annals/dist/version.js'
 import Fastify, { type RouteOptions } from 'fastify'
 import { answersOf, ErrorAnswer } from './answers.js'
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import { ERROR_NAMES } from '../src/errors.ts'
-import { Metrics, watchChanges } from '../src/metrics/metrics.ts'
+import { ERROR_NAMES } from '../../kits/src/errors.ts'
+import { Metrics, watchChanges } from '../../kits/src/metrics/metrics.ts'
 import { FakeDatabase } from './log/append/fake_database.ts'
 
 const read = (path: string) =>

@@ -5,11 +5,12 @@ import { describe, expect, it } from 'vitest'
 import { findCircle, importsOf, ownImports } from './source_imports.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const KITS = fileURLToPath(new URL('../../kits/src', import.meta.url))
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 
 /**
- * The folders of src, and the files that stand there by themselves, in the order of the tree: each may import only what
- * stands before it. A module that no other builds on need not be here: it stands right before `service`.
+ * The folders of `packages/kits/src`, down to `module`, and of `packages/server/src`, and the files that stand there by
+ * themselves, in the order of the tree: each may import only what stands before it. A module that no other builds on need not be here: it stands right before `service`.
  */
 const TREE = `
   limits errors ids version
@@ -53,10 +54,12 @@ const CONSTRUCTED = [
 ]
 const CONSTRUCTS = /^service\/|\/module\.ts$|^postgres\/connection_target\.ts$/
 
-const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts'))
-  .sort()
-  .map((name) => ({ name, text: readFileSync(join(SRC, name), 'utf8') }))
+const files = [KITS, SRC].flatMap((folder) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .sort()
+    .map((name) => ({ name, text: readFileSync(join(folder, name), 'utf8') })),
+)
 
 describe('the dependency rule', () => {
   it('knows every layer, but for modules that no other builds on', () => {
@@ -68,7 +71,7 @@ describe('the dependency rule', () => {
 
   it('lets each layer import only those before it in the tree', () => {
     const wrong = files.flatMap(({ name, text }) =>
-      ownImports(name, text)
+      [...ownImports(name, text), ...kitsOf(text)]
         .filter((imported) => layerOf(imported) !== layerOf(name) && placeOf(imported) >= placeOf(name))
         .map((imported) => `${name} imports ${imported}`),
     )
@@ -123,6 +126,11 @@ describe('the repository', () => {
     expect(findCircle(imports)).toBeUndefined()
   })
 })
+
+/** The files of the kits that a file of the server imports. */
+function kitsOf(text: string): string[] {
+  return importsOf(text).flatMap((specifier) => /^@annals\/kits\/(.*)\.js$/.exec(specifier)?.[1] ?? [])
+}
 
 /** All TypeScript files, as names below the root. */
 function* sourcesOfRepository(folder = ''): Generator<string> {

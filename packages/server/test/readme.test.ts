@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { describeSettings } from '../src/configuration/config.ts'
-import { ERROR_NAMES, statusOf } from '../src/errors.ts'
+import { describeSettings } from '../../kits/src/configuration/config.ts'
+import { ERROR_NAMES, statusOf } from '../../kits/src/errors.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const PAGES = [
@@ -18,7 +18,7 @@ const PAGES = [
 ]
 
 /** Where a source file that a page names may be: named from the root, or from the server's src, as its layers are. */
-const HOMES = ['', 'packages/archive/src', 'packages/server/src']
+const HOMES = ['', 'packages/archive/src', 'packages/kits/src', 'packages/server/src']
 const SOURCE_FILE = /`([\w./-]+\/[\w.-]+\.(?:ts|sql|json))`/g
 const LINK = /\]\((?!https?:)([^)#]+)/g
 /** A link with an anchor, to a page or within one. */

@@ -1,5 +1,5 @@
 import { type FileHandle, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { StartError } from 'annals/dist/errors.js'
+import { StartError } from '@annals/kits/errors.js'
 import { cannotWrite } from '../transfer/export_output.js'
 import { type BackupState, bytesOf } from './backup_format.js'
 

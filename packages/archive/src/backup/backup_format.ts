@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
+import { StartError } from '@annals/kits/errors.js'
+import type { Counts } from '@annals/kits/lifecycle/table.js'
 import { isJsonObject } from '@annals/messages/json'
-import { StartError } from 'annals/dist/errors.js'
-import type { Counts } from 'annals/dist/lifecycle/table.js'
 
 /**
  * The format of a backup: JSON lines. A header; the export of each project, as `annals export` writes it; the rows of

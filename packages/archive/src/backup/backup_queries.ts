@@ -1,5 +1,5 @@
-import { type HandledTable, isHandled, type Table } from 'annals/dist/lifecycle/table.js'
-import { planned, type Statement } from 'annals/dist/postgres/statement.js'
+import { type HandledTable, isHandled, type Table } from '@annals/kits/lifecycle/table.js'
+import { planned, type Statement } from '@annals/kits/postgres/statement.js'
 
 export const CATALOGUE_ROWS_MAX = 500
 

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { StartError } from '@annals/kits/errors.js'
+import type { TableRegistry } from '@annals/kits/lifecycle/registry.js'
+import type { Counts, Table } from '@annals/kits/lifecycle/table.js'
+import type { Database, Queryable } from '@annals/kits/postgres/database.js'
+import { isRefusedData } from '@annals/kits/postgres/database_errors.js'
 import { isJsonObject } from '@annals/messages/json'
-import { StartError } from 'annals/dist/errors.js'
-import type { TableRegistry } from 'annals/dist/lifecycle/registry.js'
-import type { Counts, Table } from 'annals/dist/lifecycle/table.js'
-import type { Database, Queryable } from 'annals/dist/postgres/database.js'
-import { isRefusedData } from 'annals/dist/postgres/database_errors.js'
 import {
   checkExport,
   type ImportOptions,

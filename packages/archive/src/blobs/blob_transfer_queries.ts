@@ -1,5 +1,5 @@
-import { timestampText } from 'annals/dist/lists/resource_json.js'
-import { planned } from 'annals/dist/postgres/statement.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import { planned } from '@annals/kits/postgres/statement.js'
 import { jsonLine, quoted } from '../columns.js'
 
 const isOf = (owners: string) =>

@@ -1,7 +1,7 @@
 import { readdir, stat, statfs } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { asPlainError, describeRemains } from '@annals/embedded-postgres'
-import { EMBEDDED_NAME, inSettings } from 'annals/dist/postgres/connection_target.js'
+import { EMBEDDED_NAME, inSettings } from '@annals/kits/postgres/connection_target.js'
 import { type Diagnosis, well, wrong } from './diagnosis.js'
 
 const GIGABYTE = 1_000_000_000

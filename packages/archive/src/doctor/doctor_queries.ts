@@ -1,4 +1,4 @@
-import { planned } from 'annals/dist/postgres/statement.js'
+import { planned } from '@annals/kits/postgres/statement.js'
 
 /** What PostgreSQL tells about itself. Nothing here names tenant data. */
 

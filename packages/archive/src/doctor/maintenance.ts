@@ -1,4 +1,4 @@
-import type { Database } from 'annals/dist/postgres/database.js'
+import type { Database } from '@annals/kits/postgres/database.js'
 import { type Diagnosis, well, wrong } from './diagnosis.js'
 import { LIST_HOLDERS, READ_SETTINGS, READ_VACUUM } from './doctor_queries.js'
 

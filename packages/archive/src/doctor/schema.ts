@@ -1,6 +1,6 @@
-import type { Database } from 'annals/dist/postgres/database.js'
-import { isUndefinedTable } from 'annals/dist/postgres/database_errors.js'
-import { migrationStatements, migrations, schemaVersion } from 'annals/dist/postgres/migrations.js'
+import type { Database } from '@annals/kits/postgres/database.js'
+import { isUndefinedTable } from '@annals/kits/postgres/database_errors.js'
+import { migrationStatements, migrations, schemaVersion } from '@annals/kits/postgres/migrations.js'
 import { type Diagnosis, well, wrong } from './diagnosis.js'
 import { LIST_OBJECTS, READ_SCHEMA_VERSION } from './doctor_queries.js'
 

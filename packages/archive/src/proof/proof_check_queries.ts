@@ -1,5 +1,5 @@
-import { type Check, notErased } from 'annals/dist/lifecycle/table.js'
-import { planned } from 'annals/dist/postgres/statement.js'
+import { type Check, notErased } from '@annals/kits/lifecycle/table.js'
+import { planned } from '@annals/kits/postgres/statement.js'
 import { CONTENT, FRAME, GENESIS } from 'annals/dist/proof/chain_queries.js'
 import { findingsSql } from '../verify/findings.js'
 

@@ -1,4 +1,4 @@
-import type { Tenant } from 'annals/dist/postgres/database.js'
+import type { Tenant } from '@annals/kits/postgres/database.js'
 import type { Anchor } from 'annals/dist/proof/anchor.js'
 import { NEXT_SESSIONS } from '../sessions/verify_session_queries.js'
 import { type CheckedPiece, readFindings } from '../verify/findings.js'

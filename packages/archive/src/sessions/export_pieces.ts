@@ -1,5 +1,5 @@
-import { StartError } from 'annals/dist/errors.js'
-import type { Row, Tenant } from 'annals/dist/postgres/database.js'
+import { StartError } from '@annals/kits/errors.js'
+import type { Row, Tenant } from '@annals/kits/postgres/database.js'
 import type { ExportPiece } from '../transfer/export_line.js'
 import { EXPORT_ENTRIES, EXPORT_ERASED } from './export_session_queries.js'
 

@@ -1,4 +1,4 @@
-import { planned } from 'annals/dist/postgres/statement.js'
+import { planned } from '@annals/kits/postgres/statement.js'
 import { jsonLine, lineSql, memberSql, quoted } from '../columns.js'
 import { ENTRY, OF_HEAD, SESSION_LINE } from './session_lines.js'
 

@@ -1,7 +1,7 @@
+import { StartError } from '@annals/kits/errors.js'
+import type { Row, Tenant } from '@annals/kits/postgres/database.js'
 import { COMPACTION_TYPE } from '@annals/messages/context'
-import { StartError } from 'annals/dist/errors.js'
 import { RETRACTION_TYPE } from 'annals/dist/log/append/append_request.js'
-import type { Row, Tenant } from 'annals/dist/postgres/database.js'
 import { FIND_REMAINS_OF } from 'annals/dist/sessions/erase/erasure_queries.js'
 import { type ExportLine, wrongLine } from '../transfer/export_line.js'
 import {

@@ -1,5 +1,5 @@
-import { type Check, LOST, missing, notErased, ODD, ORPHAN } from 'annals/dist/lifecycle/table.js'
-import { timestampText } from 'annals/dist/lists/resource_json.js'
+import { type Check, LOST, missing, notErased, ODD, ORPHAN } from '@annals/kits/lifecycle/table.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
 import { digestText } from 'annals/dist/log/read/compaction_queries.js'
 import { ORDERED, REBUILT } from 'annals/dist/sessions/change_tables.js'
 import { expiryText } from 'annals/dist/sessions/expiry_queries.js'

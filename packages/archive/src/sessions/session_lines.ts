@@ -1,5 +1,5 @@
+import { ENTRY_KEY_LENGTH_MAX } from '@annals/kits/limits.js'
 import { MESSAGE_FORMATS } from '@annals/messages'
-import { ENTRY_KEY_LENGTH_MAX } from 'annals/dist/limits.js'
 import { RETRACTION_TYPE } from 'annals/dist/log/append/append_request.js'
 import { absentBefore, CHECKS, type LineCheck, type LineColumn } from '../columns.js'
 import { type ExportLine, type LineFollower, wrongLine } from '../transfer/export_line.js'

@@ -1,10 +1,10 @@
+import { BLOBS_OF_ENTRY, notErased } from '@annals/kits/lifecycle/table.js'
+import { indexTermsText } from '@annals/kits/lists/listed.js'
+import { planned } from '@annals/kits/postgres/statement.js'
 import { COMPACTION_TYPE } from '@annals/messages/context'
-import { BLOBS_OF_ENTRY, notErased } from 'annals/dist/lifecycle/table.js'
-import { indexTermsText } from 'annals/dist/lists/listed.js'
 import { SESSION_LIST } from 'annals/dist/log/append/append_queries.js'
 import { RETRACTION_TYPE } from 'annals/dist/log/append/append_request.js'
 import { seqText } from 'annals/dist/log/read/compaction_queries.js'
-import { planned } from 'annals/dist/postgres/statement.js'
 import { findingsSql } from '../verify/findings.js'
 import { SESSION_CHECKS } from './session_check_queries.js'
 

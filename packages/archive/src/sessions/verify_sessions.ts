@@ -1,4 +1,4 @@
-import type { Tenant } from 'annals/dist/postgres/database.js'
+import type { Tenant } from '@annals/kits/postgres/database.js'
 import { type CheckedPiece, readFindings } from '../verify/findings.js'
 import { NEXT_SESSIONS, VERIFY_SESSIONS } from './verify_session_queries.js'
 

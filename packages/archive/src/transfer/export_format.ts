@@ -1,5 +1,5 @@
+import type { Table } from '@annals/kits/lifecycle/table.js'
 import { isJsonObject, isRefusal, readStorable } from '@annals/messages/json'
-import type { Table } from 'annals/dist/lifecycle/table.js'
 import { CHECKS, type LineCheck, lineChecks } from '../columns.js'
 import { ownOf } from '../tables.js'
 import { type ExportLine, wrongLine } from './export_line.js'

@@ -1,4 +1,4 @@
-import { StartError } from 'annals/dist/errors.js'
+import { StartError } from '@annals/kits/errors.js'
 
 /** A valid line of its kind. `text` is the line itself. */
 export interface ExportLine {

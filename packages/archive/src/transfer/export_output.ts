@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
-import { StartError } from 'annals/dist/errors.js'
+import { StartError } from '@annals/kits/errors.js'
 
 export interface ExportOutput {
   /** Resolves when more may be written. */

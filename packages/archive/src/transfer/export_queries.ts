@@ -1,7 +1,7 @@
-import { castOf, columnText, orderOf, ownerColumn, type Table } from 'annals/dist/lifecycle/table.js'
-import type { Composed } from 'annals/dist/lists/listed.js'
-import type { Parameter } from 'annals/dist/postgres/database.js'
-import { planned, prepared, type Statement } from 'annals/dist/postgres/statement.js'
+import { castOf, columnText, orderOf, ownerColumn, type Table } from '@annals/kits/lifecycle/table.js'
+import type { Composed } from '@annals/kits/lists/listed.js'
+import type { Parameter } from '@annals/kits/postgres/database.js'
+import { planned, prepared, type Statement } from '@annals/kits/postgres/statement.js'
 import { lineSql } from '../columns.js'
 import { ownOf } from '../tables.js'
 

@@ -1,13 +1,13 @@
-import { StartError } from 'annals/dist/errors.js'
-import { Erasure } from 'annals/dist/lifecycle/erase/erasure.js'
-import { isOwner, ownerColumn, type Table } from 'annals/dist/lifecycle/table.js'
-import type { Database, Tenant } from 'annals/dist/postgres/database.js'
+import { StartError } from '@annals/kits/errors.js'
+import { Erasure } from '@annals/kits/lifecycle/erase/erasure.js'
+import { isOwner, ownerColumn, type Table } from '@annals/kits/lifecycle/table.js'
+import type { Database, Tenant } from '@annals/kits/postgres/database.js'
 import {
   isForeignKeyViolation,
   isRefusedData,
   isUniqueViolation,
-} from 'annals/dist/postgres/database_errors.js'
-import type { Statement } from 'annals/dist/postgres/statement.js'
+} from '@annals/kits/postgres/database_errors.js'
+import type { Statement } from '@annals/kits/postgres/statement.js'
 import { ownOf } from '../tables.js'
 import { type LineKind, lineKinds } from './export_format.js'
 import { type ExportLine, wrongLine } from './export_line.js'

@@ -1,4 +1,4 @@
-import { StartError } from 'annals/dist/errors.js'
+import { StartError } from '@annals/kits/errors.js'
 
 /**
  * Most bytes of one line. jsonb itself holds at most 256 MB, so nothing that was ever stored is refused, but a file

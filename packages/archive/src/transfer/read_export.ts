@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { StartError } from 'annals/dist/errors.js'
-import type { Table } from 'annals/dist/lifecycle/table.js'
+import type { StartError } from '@annals/kits/errors.js'
+import type { Table } from '@annals/kits/lifecycle/table.js'
 import { ownOf } from '../tables.js'
 import {
   type EndRecord,

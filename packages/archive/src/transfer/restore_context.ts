@@ -1,4 +1,4 @@
-import type { Tenant } from 'annals/dist/postgres/database.js'
+import type { Tenant } from '@annals/kits/postgres/database.js'
 
 /** How many lines of a kind were stored, and how many already existed. */
 export interface Tally {

@@ -1,6 +1,6 @@
-import { castOf, columnText, type Table } from 'annals/dist/lifecycle/table.js'
-import { insertTerms } from 'annals/dist/lists/listed.js'
-import { planned, type Statement } from 'annals/dist/postgres/statement.js'
+import { castOf, columnText, type Table } from '@annals/kits/lifecycle/table.js'
+import { insertTerms } from '@annals/kits/lists/listed.js'
+import { planned, type Statement } from '@annals/kits/postgres/statement.js'
 import { hasUser, readColumn, userJoinText } from '../columns.js'
 import { ownOf } from '../tables.js'
 

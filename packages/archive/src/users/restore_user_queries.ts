@@ -1,4 +1,4 @@
-import { planned } from 'annals/dist/postgres/statement.js'
+import { planned } from '@annals/kits/postgres/statement.js'
 
 /** How many of the lines' users do not exist. Parameters: $1 project, $2 lines. */
 export const COUNT_NEW_USERS = planned(

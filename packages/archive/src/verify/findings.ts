@@ -1,4 +1,4 @@
-import type { Check } from 'annals/dist/lifecycle/table.js'
+import type { Check } from '@annals/kits/lifecycle/table.js'
 
 export interface Finding {
   check: string

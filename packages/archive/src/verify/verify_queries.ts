@@ -12,9 +12,9 @@ import {
   ORPHAN,
   ownerColumn,
   type Table,
-} from 'annals/dist/lifecycle/table.js'
-import { indexTermsText } from 'annals/dist/lists/listed.js'
-import { planned, type Statement } from 'annals/dist/postgres/statement.js'
+} from '@annals/kits/lifecycle/table.js'
+import { indexTermsText } from '@annals/kits/lists/listed.js'
+import { planned, type Statement } from '@annals/kits/postgres/statement.js'
 import { ownOf } from '../tables.js'
 import { findingsSql, UNLISTED, unlisted } from './findings.js'
 

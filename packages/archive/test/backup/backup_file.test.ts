@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { StartError } from '../../../server/src/errors.ts'
+import { StartError } from '../../../kits/src/errors.ts'
 import { BackupFile } from '../../src/backup/backup_file.ts'
 import { BACKUP_VERSION, type BackupEnd, type BackupHeader, endLine } from '../../src/backup/backup_format.ts'
 import { openBackup } from '../../src/backup/restore_backup.ts'

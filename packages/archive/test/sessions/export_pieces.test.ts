@@ -1,5 +1,5 @@
+import type { Parameter, Queryable, Row } from '@annals/kits/postgres/database.js'
 import { describe, expect, it } from 'vitest'
-import type { Parameter, Queryable, Row } from '../../../server/src/postgres/database.js'
 import { exportSessions } from '../../src/sessions/export_pieces.js'
 
 /** Logs by session; each answer holds at most `rows_max` rows, as if these had filled a piece. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
+import { registryOf } from '@annals/kits/lifecycle/registry.js'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { registryOf } from '../../../server/src/lifecycle/registry.js'
 import { MODULES } from '../../../server/src/service/modules.js'
 import { ExportReader } from '../../src/transfer/read_export.js'
 import { chunksOf, event, exportOf, HEADER, idOf, type Line, message, session, user } from './export_files.js'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { AnnalsError, type AppendOptions } from '@annals/client'
+import { AnnalsError as Refusal } from '@annals/kits/errors.js'
 import { MESSAGE_FORMATS, type MessageFormat } from '@annals/messages'
-import { AnnalsError as Refusal } from 'annals/dist/errors.js'
 import { Command, Option } from 'commander'
 import { EXIT_CODES } from '../exit_codes.js'
 import { UsageError } from '../run_command.js'

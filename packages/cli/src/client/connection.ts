@@ -1,5 +1,5 @@
 import type { Annals } from '@annals/client'
-import { AnnalsError } from 'annals/dist/errors.js'
+import { AnnalsError } from '@annals/kits/errors.js'
 import type { Command } from 'commander'
 import { UsageError } from '../run_command.js'
 import { type Output, type OutputOptions, openOutput, withOutput } from '../terminal/output.js'

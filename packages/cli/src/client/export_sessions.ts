@@ -1,7 +1,7 @@
 import { fileOutput, OutputClosed, streamOutput } from '@annals/archive'
 import type { Annals, Session } from '@annals/client'
 import type { ExportFormat, Omissions } from '@annals/importers'
-import { AnnalsError } from 'annals/dist/errors.js'
+import { AnnalsError } from '@annals/kits/errors.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { countOf } from '../terminal/count.js'
 import { showProgress } from '../terminal/progress.js'

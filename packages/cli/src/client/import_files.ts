@@ -11,7 +11,7 @@ import {
   type Tally,
   UnknownFormat,
 } from '@annals/importers'
-import { AnnalsError, StartError } from 'annals/dist/errors.js'
+import { AnnalsError, StartError } from '@annals/kits/errors.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { countOf } from '../terminal/count.js'
 import { type Progress, withProgress } from '../terminal/progress.js'

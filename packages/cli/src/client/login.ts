@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
-import { AnnalsError } from 'annals/dist/errors.js'
+import { AnnalsError } from '@annals/kits/errors.js'
 import { Command } from 'commander'
 import { UsageError } from '../run_command.js'
 import { askSecret } from '../terminal/ask.js'

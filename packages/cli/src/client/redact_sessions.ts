@@ -8,9 +8,9 @@ import {
   type TimelineItem,
 } from '@annals/client'
 import { stableId } from '@annals/importers'
+import { StartError } from '@annals/kits/errors.js'
 import { parseJson, writeJson } from '@annals/messages/json'
 import { DEFAULT_RULES, joined, type ReadyRule, type Rule, readyRules, rewriteJson } from '@annals/redaction'
-import { StartError } from 'annals/dist/errors.js'
 
 const PAGE = 200
 const ENTRIES_AT_ONCE_MAX = 500

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StartError } from 'annals/dist/errors.js'
+import { StartError } from '@annals/kits/errors.js'
 import { Command } from 'commander'
 import { runLongDatabaseWork } from './with_database.js'
 
@@ -32,7 +32,7 @@ Examples:
           const { anchorHeads } = await import('annals/dist/proof/anchoring.js')
           const { destinationOf } = await import('annals/dist/proof/destinations.js')
           const { publicKeyOf, readKey } = await import('annals/dist/proof/anchor.js')
-          const { readConfig } = await import('annals/dist/configuration/config.js')
+          const { readConfig } = await import('@annals/kits/configuration/config.js')
           const parts = {
             ...{ database, signal, key: await readKey(key) },
             destination: destinationOf(place, readConfig(process.env)),

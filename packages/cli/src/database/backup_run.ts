@@ -9,11 +9,12 @@ import {
   restoreBackup,
   writeBackup,
 } from '@annals/archive'
-import { StartError } from 'annals/dist/errors.js'
-import { registryOf } from 'annals/dist/lifecycle/registry.js'
-import type { Counts } from 'annals/dist/lifecycle/table.js'
-import type { Database, DatabasePool } from 'annals/dist/postgres/database.js'
-import { schemaVersion } from 'annals/dist/postgres/migrations.js'
+import { StartError } from '@annals/kits/errors.js'
+import { registryOf } from '@annals/kits/lifecycle/registry.js'
+import type { Counts } from '@annals/kits/lifecycle/table.js'
+import type { Database, DatabasePool } from '@annals/kits/postgres/database.js'
+import { schemaVersion } from '@annals/kits/postgres/migrations.js'
+import { VERSION } from '@annals/kits/version.js'
 import {
   changeProject,
   findNamedProject,
@@ -22,7 +23,6 @@ import {
   noteAct,
 } from 'annals/dist/projects/projects.js'
 import { MODULES } from 'annals/dist/service/modules.js'
-import { VERSION } from 'annals/dist/version.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { countOf, countsOf } from '../terminal/count.js'
 import { withProgress } from '../terminal/progress.js'

@@ -1,4 +1,4 @@
-import type { ConnectionTarget } from 'annals/dist/postgres/database.js'
+import type { ConnectionTarget } from '@annals/kits/postgres/database.js'
 import { Command } from 'commander'
 import { runSchemaWork, tellProgress } from './with_database.js'
 
@@ -19,7 +19,7 @@ Example:
   DATABASE_URL=postgresql://annals:…@coordinator/annals annals distribute`,
     )
     .action(async () => {
-      const { distribute } = await import('annals/dist/postgres/citus/distribute.js')
+      const { distribute } = await import('@annals/kits/postgres/citus/distribute.js')
       const { FUNCTIONS } = await import('annals/dist/service/modules.js')
       const work = async (target: ConnectionTarget, signal: AbortSignal) => {
         const tables = await distribute(target, FUNCTIONS, tellProgress, signal)

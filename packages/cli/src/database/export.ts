@@ -1,5 +1,5 @@
 import type { ExportCounts, ExportScope } from '@annals/archive'
-import type { DatabasePool } from 'annals/dist/postgres/database.js'
+import type { DatabasePool } from '@annals/kits/postgres/database.js'
 import { Command, Option } from 'commander'
 import { parseSession } from '../client/arguments.js'
 import { withConnection } from '../client/connection.js'
@@ -68,7 +68,7 @@ type ExportOptions = Omit<ExportSessionsOptions, 'format'> & {
 
 /** Runs `annals export`. */
 async function runExport(database: DatabasePool, options: ExportOptions, signal: AbortSignal): Promise<void> {
-  const { registryOf } = await import('annals/dist/lifecycle/registry.js')
+  const { registryOf } = await import('@annals/kits/lifecycle/registry.js')
   const {
     completeSessionId,
     fileOutput,
@@ -79,8 +79,8 @@ async function runExport(database: DatabasePool, options: ExportOptions, signal:
     streamOutput,
     writeExport,
   } = await import('@annals/archive')
-  const { SnapshotLost } = await import('annals/dist/postgres/database.js')
-  const { schemaVersion } = await import('annals/dist/postgres/migrations.js')
+  const { SnapshotLost } = await import('@annals/kits/postgres/database.js')
+  const { schemaVersion } = await import('@annals/kits/postgres/migrations.js')
   const { findNamedProject } = await import('annals/dist/projects/projects.js')
   const { MODULES } = await import('annals/dist/service/modules.js')
   const { showProgress } = await import('../terminal/progress.js')

@@ -11,7 +11,7 @@ export function migrateCommand(): Command {
     )
     .addHelpText('after', '\nExample:\n  DATABASE_URL=postgresql://annals:…@db/annals annals migrate')
     .action(async () => {
-      const { schemaVersion } = await import('annals/dist/postgres/migrations.js')
+      const { schemaVersion } = await import('@annals/kits/postgres/migrations.js')
       const outcome = async () => `The schema has version ${schemaVersion()}.`
       await runSchemaWork('Migrating', outcome, AGAIN)
     })

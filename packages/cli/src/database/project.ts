@@ -4,7 +4,7 @@ import {
   QUOTA_MAX,
   RATE_LIMIT_MAX,
   RETENTION_DAYS_MAX,
-} from 'annals/dist/limits.js'
+} from '@annals/kits/limits.js'
 import {
   changeProject,
   createProject,

@@ -1,6 +1,6 @@
+import { notFound } from '@annals/kits/errors.js'
+import type { Database } from '@annals/kits/postgres/database.js'
 import { writeJson } from '@annals/messages/json'
-import { notFound } from 'annals/dist/errors.js'
-import type { Database } from 'annals/dist/postgres/database.js'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { parseObject } from '../client/arguments.js'
 import { countOf } from '../terminal/count.js'
@@ -69,8 +69,8 @@ interface PruneOptions {
 
 /** annals prune */
 async function runPrune(database: Database, options: PruneOptions, signal: AbortSignal): Promise<void> {
-  const { Erasure } = await import('annals/dist/lifecycle/erase/erasure.js')
-  const { registryOf } = await import('annals/dist/lifecycle/registry.js')
+  const { Erasure } = await import('@annals/kits/lifecycle/erase/erasure.js')
+  const { registryOf } = await import('@annals/kits/lifecycle/registry.js')
   const { MODULES } = await import('annals/dist/service/modules.js')
   const { countCandidates, prune, timeBefore } = await import('annals/dist/sessions/erase/prune.js')
   const { findOwner } = await import('annals/dist/users/users.js')

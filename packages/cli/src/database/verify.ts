@@ -1,5 +1,5 @@
 import type { allChecks, ReportedFinding, Verification, VerifiedProject } from '@annals/archive'
-import type { Database } from 'annals/dist/postgres/database.js'
+import type { Database } from '@annals/kits/postgres/database.js'
 import { Command } from 'commander'
 import { EXIT_CODES } from '../exit_codes.js'
 import type { Progress } from '../terminal/progress.js'
@@ -43,7 +43,7 @@ export interface VerifyOptions {
 
 /** Verifies, prints what was found, and sets the exit code. */
 export async function runVerify(database: Database, options: VerifyOptions): Promise<void> {
-  const { registryOf } = await import('annals/dist/lifecycle/registry.js')
+  const { registryOf } = await import('@annals/kits/lifecycle/registry.js')
   const { allChecks, verifyDatabase } = await import('@annals/archive')
   const { readAnchors } = await import('annals/dist/proof/anchor.js')
   const { findNamedProject } = await import('annals/dist/projects/projects.js')

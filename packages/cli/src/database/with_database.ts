@@ -2,10 +2,10 @@ import { setMaxListeners } from 'node:events'
 import { existsSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { readConfig } from 'annals/dist/configuration/config.js'
-import { AnnalsError, AppendInDoubt } from 'annals/dist/errors.js'
-import type { ConnectionTarget, DatabasePool } from 'annals/dist/postgres/database.js'
-import { LONG_READ_SETTINGS } from 'annals/dist/postgres/pool_settings.js'
+import { readConfig } from '@annals/kits/configuration/config.js'
+import { AnnalsError, AppendInDoubt } from '@annals/kits/errors.js'
+import type { ConnectionTarget, DatabasePool } from '@annals/kits/postgres/database.js'
+import { LONG_READ_SETTINGS } from '@annals/kits/postgres/pool_settings.js'
 import type { UsageDays } from 'annals/dist/projects/usage.js'
 import type { WorkOptions } from 'annals/dist/service/prepare_database.js'
 import { EXIT_CODES } from '../exit_codes.js'
@@ -93,7 +93,7 @@ export async function runSchemaWork(
   work: (target: ConnectionTarget, signal: AbortSignal) => Promise<string>,
   words: string,
 ): Promise<void> {
-  const { locateDatabase } = await import('annals/dist/postgres/connection_target.js')
+  const { locateDatabase } = await import('@annals/kits/postgres/connection_target.js')
   const { migrateDatabase } = await import('annals/dist/service/migrate_database.js')
   const location = await locateDatabase(readConfig(process.env), tellProgress)
   const migrated = async (signal: AbortSignal) => {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { NewEntry } from '@annals/client'
-import { packagedFile } from 'annals/dist/version.js'
+import { packagedFile } from '@annals/kits/version.js'
 
 /** The demo in demo/sessions.json: request bodies of the API, and their times. */
 export interface DemoDocument {

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { packagedFile } from 'annals/dist/version.js'
+import { packagedFile } from '@annals/kits/version.js'
 import { Command } from 'commander'
 
 /** annals openapi */

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
+import { type Config, describeSettings, readConfig } from '@annals/kits/configuration/config.js'
 import type { Running } from 'annals/dist/cluster/serve_workers.js'
-import { type Config, describeSettings, readConfig } from 'annals/dist/configuration/config.js'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { tellProgress } from '../database/with_database.js'
 import { goOnWithoutOutput } from '../run_command.js'
@@ -44,7 +44,7 @@ export function serveCommand(): Command {
       }
       // A person who meant another port has no database to clean up then.
       if (config.database_url === undefined && !existsSync(join(config.data_dir, 'postgres')))
-        await (await import('annals/dist/http/app_server.js')).refuseTakenPort(config)
+        await (await import('@annals/kits/http/app_server.js')).refuseTakenPort(config)
       const running = options.workers
         ? await (await import('annals/dist/cluster/serve_workers.js')).serveByWorkers(
             config,

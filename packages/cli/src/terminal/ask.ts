@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import { text } from 'node:stream/consumers'
-import { StartError } from 'annals/dist/errors.js'
+import { StartError } from '@annals/kits/errors.js'
 import { EXIT_CODES } from '../exit_codes.js'
 import { UsageError } from '../run_command.js'
 import { visibleLine } from './visible.js'

@@ -1,4 +1,4 @@
-import { prepared } from '../postgres/statement.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
 import { API_KEY_COLUMNS, IS_LIVE_KEY, KEYS_AND_OWNERS } from '../projects/project_queries.js'
 
 /** The hours for which a key verifies after it was replaced: longer than any token lives. */

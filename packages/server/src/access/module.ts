@@ -1,4 +1,4 @@
-import type { Module, OpenModule } from '../module.js'
+import type { Module, OpenModule } from '@annals/kits/module.js'
 import { SessionTokens } from './session_tokens.js'
 
 export interface Access extends OpenModule {

@@ -1,6 +1,6 @@
+import { newId } from '@annals/kits/ids.js'
+import type { Database, Queryable, Row } from '@annals/kits/postgres/database.js'
 import type { CryptoKey, JWK } from 'jose'
-import { newId } from '../ids.js'
-import type { Database, Queryable, Row } from '../postgres/database.js'
 import {
   ADD_FIRST_SIGNING_KEY,
   ADD_SIGNING_KEY,

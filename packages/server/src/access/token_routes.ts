@@ -1,9 +1,17 @@
+import {
+  Between,
+  OneOf,
+  optional,
+  Strict,
+  Timestamp,
+  UserIdentifier,
+  Uuid,
+} from '@annals/kits/contract/schema.js'
+import { AnnalsError } from '@annals/kits/errors.js'
+import { operationsOf } from '@annals/kits/http/operation.js'
+import { whole } from '@annals/kits/http/request/read_body.js'
+import type { ModuleRoutes } from '@annals/kits/module.js'
 import Type, { type Static } from '#typebox'
-import { Between, OneOf, optional, Strict, Timestamp, UserIdentifier, Uuid } from '../contract/schema.js'
-import { AnnalsError } from '../errors.js'
-import { operationsOf } from '../http/operation.js'
-import { whole } from '../http/request/read_body.js'
-import type { ModuleRoutes } from '../module.js'
 import { allows } from '../projects/authenticate.js'
 import type { Sessions } from '../projects/tokens/key_look_ups.js'
 import { requireSession } from './reach.js'

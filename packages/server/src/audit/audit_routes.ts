@@ -1,12 +1,20 @@
+import {
+  JsonObject,
+  optional,
+  PageOf,
+  pageQuery,
+  Strict,
+  Timestamp,
+  Uuid,
+} from '@annals/kits/contract/schema.js'
+import { invalidRequest } from '@annals/kits/errors.js'
+import { Cursors } from '@annals/kits/http/answer/page_answer.js'
+import { operationsOf } from '@annals/kits/http/operation.js'
+import { PAGE_LIMIT_DEFAULT } from '@annals/kits/limits.js'
+import { readPosition, writePosition } from '@annals/kits/lists/log_position.js'
+import type { Kits, ModuleRoutes } from '@annals/kits/module.js'
+import type { Queryable } from '@annals/kits/postgres/database.js'
 import Type from '#typebox'
-import { JsonObject, optional, PageOf, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
-import { invalidRequest } from '../errors.js'
-import { Cursors } from '../http/answer/page_answer.js'
-import { operationsOf } from '../http/operation.js'
-import { PAGE_LIMIT_DEFAULT } from '../limits.js'
-import { readPosition, writePosition } from '../lists/log_position.js'
-import type { Kits, ModuleRoutes } from '../module.js'
-import type { Queryable } from '../postgres/database.js'
 import { listActs } from '../projects/audit.js'
 import { OPERATORS } from '../projects/project_schema.js'
 import { LIST_READS } from './read_queries.js'

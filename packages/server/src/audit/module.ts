@@ -1,7 +1,7 @@
-import { each, Loop } from '../lifecycle/background.js'
-import type { Module, OpenModule } from '../module.js'
-import type { Database } from '../postgres/database.js'
-import { describeError } from '../postgres/database_errors.js'
+import { each, Loop } from '@annals/kits/lifecycle/background.js'
+import type { Module, OpenModule } from '@annals/kits/module.js'
+import type { Database } from '@annals/kits/postgres/database.js'
+import { describeError } from '@annals/kits/postgres/database_errors.js'
 import { NotedReads } from './noted_reads.js'
 import { ADD_READS, FIND_PROJECTS_THAT_FORGET_READS, FORGET_READS } from './read_queries.js'
 

@@ -1,8 +1,8 @@
+import type { AppServer } from '@annals/kits/http/app_server.js'
+import type { SharedDatabase } from '@annals/kits/postgres/database.js'
+import { isForeignKeyViolation, isUniqueViolation } from '@annals/kits/postgres/database_errors.js'
+import { plainArray, textArray } from '@annals/kits/postgres/statement.js'
 import type { FastifyRequest } from 'fastify'
-import type { AppServer } from '../http/app_server.js'
-import type { SharedDatabase } from '../postgres/database.js'
-import { isForeignKeyViolation, isUniqueViolation } from '../postgres/database_errors.js'
-import { plainArray, textArray } from '../postgres/statement.js'
 import { keyActorOf } from '../projects/project_routes.js'
 import { ADD_READS, FIND_READS, LAST_READ } from './read_queries.js'
 

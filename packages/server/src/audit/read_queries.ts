@@ -1,6 +1,6 @@
-import { timestampText } from '../lists/resource_json.js'
-import { prepared } from '../postgres/statement.js'
-import { storedInsert } from '../postgres/stored_function.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
+import { storedInsert } from '@annals/kits/postgres/stored_function.js'
 
 /** Parameters: $1 project. Row: seq of its last row, 0 if there is none. */
 export const LAST_READ = prepared(

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { AnnalsError } from '../errors.js'
-import type { Queryable } from '../postgres/database.js'
+import { AnnalsError } from '@annals/kits/errors.js'
+import type { Queryable } from '@annals/kits/postgres/database.js'
 import { FIND_ASSET_URL_SECRET } from './blob_queries.js'
 
 const VALID_S = 300

@@ -1,5 +1,5 @@
-import { askingEveryProject, planned, prepared } from '../postgres/statement.js'
-import { storedFunctionIn, storedInsert } from '../postgres/stored_function.js'
+import { askingEveryProject, planned, prepared } from '@annals/kits/postgres/statement.js'
+import { storedFunctionIn, storedInsert } from '@annals/kits/postgres/stored_function.js'
 
 const KEPT = "interval '24 hours'"
 

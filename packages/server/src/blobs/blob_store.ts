@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
+import { AnnalsError, invalidRequest, notFound } from '@annals/kits/errors.js'
+import { newId } from '@annals/kits/ids.js'
+import type { Queryable, Row, Tenant } from '@annals/kits/postgres/database.js'
+import { isForeignKeyViolation } from '@annals/kits/postgres/database_errors.js'
+import { WrongBytes } from '@annals/kits/postgres/object_store.js'
+import { call } from '@annals/kits/postgres/stored_function.js'
 import type { MediaFacts } from '@annals/messages'
-import { AnnalsError, invalidRequest, notFound } from '../errors.js'
-import { newId } from '../ids.js'
-import type { Queryable, Row, Tenant } from '../postgres/database.js'
-import { isForeignKeyViolation } from '../postgres/database_errors.js'
-import { WrongBytes } from '../postgres/object_store.js'
-import { call } from '../postgres/stored_function.js'
 import type { Asset } from './asset_urls.js'
 import {
   ADD_BLOB_CHUNK,

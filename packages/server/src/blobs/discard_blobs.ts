@@ -1,7 +1,7 @@
-import { AnnalsError } from '../errors.js'
-import type { Dependents, ErasedStep } from '../lifecycle/table.js'
-import type { Queryable, Tenant } from '../postgres/database.js'
-import { call } from '../postgres/stored_function.js'
+import { AnnalsError } from '@annals/kits/errors.js'
+import type { Dependents, ErasedStep } from '@annals/kits/lifecycle/table.js'
+import type { Queryable, Tenant } from '@annals/kits/postgres/database.js'
+import { call } from '@annals/kits/postgres/stored_function.js'
 import {
   ARE_OBJECTS_KEPT,
   COLLECT_BLOBS,

@@ -1,5 +1,5 @@
+import type { Config } from '@annals/kits/configuration/config.js'
 import type { FastifyRequest } from 'fastify'
-import type { Config } from '../configuration/config.js'
 import type { Asset, AssetUrls } from './asset_urls.js'
 
 export interface PublicUrlMaker {

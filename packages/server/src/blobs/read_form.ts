@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
+import { AnnalsError, invalidRequest } from '@annals/kits/errors.js'
+import { placeOf } from '@annals/kits/http/openapi/schema_words.js'
+import type { FormBody } from '@annals/kits/http/request/take_on_thread.js'
+import type { TakenBytes } from '@annals/kits/http/request/take_out_bytes.js'
 import { isJsonObject, isRefusal, parseJson, readStorable, writeJson } from '@annals/messages/json'
-import { AnnalsError, invalidRequest } from '../errors.js'
-import { placeOf } from '../http/openapi/schema_words.js'
-import type { FormBody } from '../http/request/take_on_thread.js'
-import type { TakenBytes } from '../http/request/take_out_bytes.js'
 import { blobTooLarge } from './blob_store.js'
 
 const FILES_MAX = 64

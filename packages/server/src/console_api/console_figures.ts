@@ -1,4 +1,4 @@
-import type { Queryable, Tenant } from '../postgres/database.js'
+import type { Queryable, Tenant } from '@annals/kits/postgres/database.js'
 import { findOwner } from '../users/users.js'
 import {
   COUNT_SESSIONS_OF_USERS,

@@ -1,9 +1,9 @@
+import { CONSOLE_IDLE_HOURS_MAX, CONSOLE_SESSION_DAYS_MAX } from '@annals/kits/limits.js'
+import type { Composed } from '@annals/kits/lists/listed.js'
+import { composed } from '@annals/kits/lists/listed.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
 import sql, { empty, raw, type Sql } from 'sql-template-tag'
-import { CONSOLE_IDLE_HOURS_MAX, CONSOLE_SESSION_DAYS_MAX } from '../limits.js'
-import type { Composed } from '../lists/listed.js'
-import { composed } from '../lists/listed.js'
-import { timestampText } from '../lists/resource_json.js'
-import { prepared } from '../postgres/statement.js'
 import { CALLS_CONSUMER } from '../tools/tool_queries.js'
 
 const SESSIONS_COUNTED_MAX = 20_000

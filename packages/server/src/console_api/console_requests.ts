@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { CONSOLE_SESSION_DAYS_MAX } from '../limits.js'
+import { CONSOLE_SESSION_DAYS_MAX } from '@annals/kits/limits.js'
 import { OPENS } from '../projects/authenticate.js'
 
 /**

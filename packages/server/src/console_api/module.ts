@@ -1,4 +1,4 @@
-import type { Module } from '../module.js'
+import type { Module } from '@annals/kits/module.js'
 import { PEOPLE_MODULE } from '../people/module.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
 

@@ -1,4 +1,4 @@
-import { prepared } from '../postgres/statement.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
 
 /** Parameters: $1 project, $2 user. */
 export const IDENTIFIER_OF = prepared(

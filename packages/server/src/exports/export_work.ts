@@ -42,6 +42,6 @@ function readItem(text: string): Entry {
 
 type ExportWork = typeof EXPORT_WORK
 
-declare module '../threads/work_thread.js' {
+declare module '@annals/kits/threads/work_thread.js' {
   interface ThreadWork extends ExportWork {}
 }

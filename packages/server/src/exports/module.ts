@@ -1,4 +1,4 @@
-import type { Module } from '../module.js'
+import type { Module } from '@annals/kits/module.js'
 
 export const EXPORTS_MODULE: Module = {
   name: 'exports',

@@ -1,4 +1,4 @@
-import type { FilteredList } from '../lists/listed.js'
+import type { FilteredList } from '@annals/kits/lists/listed.js'
 import {
   idText,
   insertTerms,
@@ -6,11 +6,11 @@ import {
   moveTerms,
   PLACE,
   type TermedList,
-} from '../lists/listed.js'
-import { mergedJson, timestampText } from '../lists/resource_json.js'
+} from '@annals/kits/lists/listed.js'
+import { mergedJson, timestampText } from '@annals/kits/lists/resource_json.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
+import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 import { rememberAnswer } from '../log/append/append_queries.js'
-import { prepared } from '../postgres/statement.js'
-import { storedFunctionIn } from '../postgres/stored_function.js'
 import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'
 
 export const SPACE_LIST: TermedList = { table: 'learning_spaces', document: 'meta' }

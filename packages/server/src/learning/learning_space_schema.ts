@@ -1,4 +1,3 @@
-import Type, { type Static } from '#typebox'
 import {
   JsonObject,
   Nullable,
@@ -7,7 +6,8 @@ import {
   Timestamp,
   UserIdentifier,
   Uuid,
-} from '../contract/schema.js'
+} from '@annals/kits/contract/schema.js'
+import Type, { type Static } from '#typebox'
 
 const Meta = (description: string) => JsonObject(description, { topic: 'refunds' })
 

@@ -1,4 +1,4 @@
-import { LOST, missing, notErased, ODD, ORPHAN, type Table } from '../lifecycle/table.js'
+import { LOST, missing, notErased, ODD, ORPHAN, type Table } from '@annals/kits/lifecycle/table.js'
 import { ERASE_CALLS } from './model/call_queries.js'
 import { TURNS_WAIT } from './model/lane_queries.js'
 import { eraseCites } from './statements/statements.js'

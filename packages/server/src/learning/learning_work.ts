@@ -1,3 +1,5 @@
+import type { Row } from '@annals/kits/postgres/database.js'
+import { type WorkThread, workAtOnce } from '@annals/kits/threads/work_thread.js'
 import {
   findErrors,
   nearestStatements,
@@ -6,8 +8,6 @@ import {
   spaceContext,
 } from '@annals/learning'
 import { logEntries } from '../log/log_entries.js'
-import type { Row } from '../postgres/database.js'
-import { type WorkThread, workAtOnce } from '../threads/work_thread.js'
 
 export const LEARNING_WORK = {
   nearestStatements,
@@ -21,7 +21,7 @@ export const LEARNING_WORK = {
 
 type LearningWork = typeof LEARNING_WORK
 
-declare module '../threads/work_thread.js' {
+declare module '@annals/kits/threads/work_thread.js' {
   interface ThreadWork extends LearningWork {}
 }
 

@@ -1,8 +1,8 @@
+import type { Cursors, PageQuery } from '@annals/kits/http/answer/page_answer.js'
+import { ENTRY_PAGE_LIMIT_DEFAULT } from '@annals/kits/limits.js'
+import { type LogPosition, readPosition, writePosition } from '@annals/kits/lists/log_position.js'
 import type { FastifyReply } from 'fastify'
 import { answerEntries } from '../blobs/blob_bytes.js'
-import type { Cursors, PageQuery } from '../http/answer/page_answer.js'
-import { ENTRY_PAGE_LIMIT_DEFAULT } from '../limits.js'
-import { type LogPosition, readPosition, writePosition } from '../lists/log_position.js'
 import type { ReadEntry } from './read/entry_columns.js'
 import { LogReader, type ReadPage, UNLIMITED } from './read/read_log.js'
 

@@ -1,4 +1,10 @@
 import { readFileSync } from 'node:fs'
+import { invalidRequest } from '@annals/kits/errors.js'
+import type { TakeBody } from '@annals/kits/http/request/read_body.js'
+import { checkMeta, checkObjectBytes, timeInUtc } from '@annals/kits/http/request/validate.js'
+import { newId } from '@annals/kits/ids.js'
+import { BATCH_ENTRIES_MAX } from '@annals/kits/limits.js'
+import { packagedFile } from '@annals/kits/version.js'
 import {
   blobReferences,
   type CountedContent,
@@ -24,12 +30,6 @@ import {
   writeJson,
 } from '@annals/messages/json'
 import { countTokens as countIn, type TokenTable, tokenTable } from '@annals/messages/tokens'
-import { invalidRequest } from '../errors.js'
-import type { TakeBody } from '../http/request/read_body.js'
-import { checkMeta, checkObjectBytes, timeInUtc } from '../http/request/validate.js'
-import { newId } from '../ids.js'
-import { BATCH_ENTRIES_MAX } from '../limits.js'
-import { packagedFile } from '../version.js'
 import {
   type AppendedEntry,
   type BlobPlace,

@@ -1,6 +1,6 @@
+import { optional, Strict, Uuid } from '@annals/kits/contract/schema.js'
+import { IDS_MAX, NAME_LENGTH_MAX, SUMMARY_MESSAGES_MAX } from '@annals/kits/limits.js'
 import Type, { type Static } from '#typebox'
-import { optional, Strict, Uuid } from '../contract/schema.js'
-import { IDS_MAX, NAME_LENGTH_MAX, SUMMARY_MESSAGES_MAX } from '../limits.js'
 import { MessageBlob, MessageFormat } from './message_schema.js'
 
 const SummaryMessage = Strict({ blob: MessageBlob, format: Type.Optional(MessageFormat) })

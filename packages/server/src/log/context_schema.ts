@@ -1,5 +1,5 @@
+import { Between, Count, JsonObject, optional, Strict, Uuid } from '@annals/kits/contract/schema.js'
 import Type, { type Static } from '#typebox'
-import { Between, Count, JsonObject, optional, Strict, Uuid } from '../contract/schema.js'
 import { Added, MessageFormat, Names, Omitted, Reasoning } from './message_schema.js'
 
 const TOKENS_MAX = 2_000_000

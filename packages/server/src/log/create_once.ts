@@ -1,8 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AnnalsError } from '../errors.js'
-import type { Tenant } from '../postgres/database.js'
-import { isForeignKeyViolation, isTransient, isUniqueViolation } from '../postgres/database_errors.js'
-import { call } from '../postgres/stored_function.js'
+import { AnnalsError } from '@annals/kits/errors.js'
+import type { Tenant } from '@annals/kits/postgres/database.js'
+import {
+  isForeignKeyViolation,
+  isTransient,
+  isUniqueViolation,
+} from '@annals/kits/postgres/database_errors.js'
+import { call } from '@annals/kits/postgres/stored_function.js'
 import { FIND_IDEMPOTENCY_KEY } from './append/append_queries.js'
 import type { IdempotencyKey } from './append/append_request.js'
 import { END_COPIES } from './unfinished_copy_queries.js'

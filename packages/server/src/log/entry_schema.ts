@@ -1,5 +1,4 @@
-import Type, { type Static } from '#typebox'
-import { JsonObject, optional, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import { JsonObject, optional, pageQuery, Strict, Timestamp, Uuid } from '@annals/kits/contract/schema.js'
 import {
   ATOMIC_SESSIONS_MAX,
   BATCH_ENTRIES_MAX,
@@ -7,7 +6,8 @@ import {
   ENTRY_PAGE_LIMIT_MAX,
   IDS_MAX,
   RETRACTED_LAST_MAX,
-} from '../limits.js'
+} from '@annals/kits/limits.js'
+import Type, { type Static } from '#typebox'
 import { EntryKey, EventData, EventType, entryMarks, entryOptions, Seq } from './event_schema.js'
 import { Message, MessageBlob, MessageFormat, MessageMeta } from './message_schema.js'
 

@@ -1,12 +1,12 @@
-import Type, { type Static } from '#typebox'
-import { JsonObject, optional, pageQuery, Strict, Timestamp, Uuid } from '../contract/schema.js'
+import { JsonObject, optional, pageQuery, Strict, Timestamp, Uuid } from '@annals/kits/contract/schema.js'
 import {
   ENTRY_KEY_LENGTH_MAX,
   ENTRY_PAGE_LIMIT_DEFAULT,
   ENTRY_PAGE_LIMIT_MAX,
   EVENT_TYPE_LENGTH_MAX,
   IDEMPOTENCY_KEY_LENGTH_MAX,
-} from '../limits.js'
+} from '@annals/kits/limits.js'
+import Type, { type Static } from '#typebox'
 
 export const EventType = Type.String({
   minLength: 1,

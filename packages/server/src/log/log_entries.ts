@@ -1,6 +1,6 @@
+import type { Row } from '@annals/kits/postgres/database.js'
 import { COMPACTION_TYPE } from '@annals/messages/context'
 import type { LogEntry } from '@annals/messages/session'
-import type { Row } from '../postgres/database.js'
 
 /** The entries that something can be learnt from: what a compaction says again was learnt where it was said. */
 export function* logEntries(rows: Row[]): Generator<LogEntry> {

@@ -69,6 +69,6 @@ export const LOG_WORK = {
 
 type LogWork = typeof LOG_WORK
 
-declare module '../threads/work_thread.js' {
+declare module '@annals/kits/threads/work_thread.js' {
   interface ThreadWork extends LogWork {}
 }

@@ -1,5 +1,3 @@
-import { MESSAGE_FORMATS } from '@annals/messages'
-import Type, { type Static } from '#typebox'
 import {
   Between,
   Count,
@@ -10,8 +8,10 @@ import {
   Strict,
   Timestamp,
   Uuid,
-} from '../contract/schema.js'
-import { ENTRY_PAGE_LIMIT_MAX } from '../limits.js'
+} from '@annals/kits/contract/schema.js'
+import { ENTRY_PAGE_LIMIT_MAX } from '@annals/kits/limits.js'
+import { MESSAGE_FORMATS } from '@annals/messages'
+import Type, { type Static } from '#typebox'
 import { EntryKey, entryOptions, OccurredAt, Seq } from './event_schema.js'
 
 export const MessageFormat = Type.Union(

@@ -1,6 +1,6 @@
+import type { Module, OpenModule } from '@annals/kits/module.js'
+import { PostgresBell, SILENT_BELL } from '@annals/kits/postgres/postgres_bell.js'
 import { BLOBS_MODULE } from '../blobs/module.js'
-import type { Module, OpenModule } from '../module.js'
-import { PostgresBell, SILENT_BELL } from '../postgres/postgres_bell.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
 import { Appender } from './append/appender.js'
 import { Feed } from './follow/feed.js'

@@ -1,4 +1,4 @@
-import { sqlFile, storedFunction } from '../postgres/stored_function.js'
+import { sqlFile, storedFunction } from '@annals/kits/postgres/stored_function.js'
 
 /**
  * Takes copies from their writers, with their keys: what was written of them becomes remains of sessions (see

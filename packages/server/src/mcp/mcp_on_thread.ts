@@ -1,4 +1,4 @@
-import { WorkThread } from '../threads/work_thread.js'
+import { WorkThread } from '@annals/kits/threads/work_thread.js'
 
 const HEAP_MEGABYTES = 128
 /** Requests at once. Most of their time they wait for the service. */
@@ -37,7 +37,7 @@ export interface McpWork {
  */
 export function mcpThread(origins: string[]): WorkThread<McpWork> {
   return new WorkThread({
-    file: './mcp_thread.js',
+    file: new URL('./mcp_thread.js', import.meta.url),
     heap_megabytes: HEAP_MEGABYTES,
     jobs_max: REQUESTS_MAX,
     data: origins,

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
+import { AnnalsError, errorText, invalidRequest } from '@annals/kits/errors.js'
+import { outOfMemory } from '@annals/kits/fairness/fair_queue.js'
+import type { AppServer } from '@annals/kits/http/app_server.js'
 import type { FastifyRequest } from 'fastify'
-import { AnnalsError, errorText, invalidRequest } from '../errors.js'
-import { outOfMemory } from '../fairness/fair_queue.js'
-import type { AppServer } from '../http/app_server.js'
 import { bearerToken } from '../projects/authenticate.js'
 import { answerCalls, mcpThread } from './mcp_on_thread.js'
 

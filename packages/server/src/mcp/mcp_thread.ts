@@ -1,7 +1,7 @@
 import { workerData } from 'node:worker_threads'
+import { type CallBack, serveWork } from '@annals/kits/threads/serve_work.js'
+import { VERSION } from '@annals/kits/version.js'
 import { mcpOverHttp } from '@annals/mcp'
-import { type CallBack, serveWork } from '../threads/serve_work.js'
-import { VERSION } from '../version.js'
 import type { ApiCall, McpAnswer, McpWork } from './mcp_on_thread.js'
 
 /** Nobody resolves it: calls to it are answered by the service. */

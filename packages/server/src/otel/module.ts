@@ -1,7 +1,7 @@
+import type { Module } from '@annals/kits/module.js'
+import type { WorkThread } from '@annals/kits/threads/work_thread.js'
 import { LOG_MODULE } from '../log/module.js'
-import type { Module } from '../module.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
-import type { WorkThread } from '../threads/work_thread.js'
 import { type OtelWork, otelThread } from './otel_on_thread.js'
 
 /** Takes in what instrumented programs send by OpenTelemetry, as appends to sessions. It has no tables of its own. */

@@ -1,6 +1,6 @@
+import { WorkThread } from '@annals/kits/threads/work_thread.js'
 import type { Encoding } from '@annals/otel'
 import type { AppendedEntry } from '../log/append/append_request.js'
-import { WorkThread } from '../threads/work_thread.js'
 
 const HEAP_MEGABYTES = 320
 /** Requests at once: each is held as it was decoded, until it is stored. */
@@ -57,5 +57,9 @@ export interface OtelWork {
 
 /** The thread that decodes what instrumented programs send, and decides what is stored of it. */
 export function otelThread(): WorkThread<OtelWork> {
-  return new WorkThread({ file: './otel_thread.js', heap_megabytes: HEAP_MEGABYTES, jobs_max: REQUESTS_MAX })
+  return new WorkThread({
+    file: new URL('./otel_thread.js', import.meta.url),
+    heap_megabytes: HEAP_MEGABYTES,
+    jobs_max: REQUESTS_MAX,
+  })
 }

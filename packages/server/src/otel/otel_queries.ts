@@ -1,5 +1,5 @@
+import { prepared } from '@annals/kits/postgres/statement.js'
 import { byId } from '../log/read/read_queries.js'
-import { prepared } from '../postgres/statement.js'
 
 /**
  * Sessions that are there, whether anything was said in them, and which of some keys their configs have. Parameters: $1

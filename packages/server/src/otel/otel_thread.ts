@@ -1,4 +1,4 @@
-import { serveWork } from '../threads/serve_work.js'
+import { serveWork } from '@annals/kits/threads/serve_work.js'
 import type { OtelWork, StoreAnswers, StoreCall } from './otel_on_thread.js'
 import { takeIn } from './take_in.js'
 

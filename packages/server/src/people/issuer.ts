@@ -1,6 +1,6 @@
 import { hkdfSync } from 'node:crypto'
+import type { Config } from '@annals/kits/configuration/config.js'
 import type { Configuration, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client'
-import type { Config } from '../configuration/config.js'
 import { ROLES, type Role } from '../projects/tokens/token.js'
 
 export const CALLBACK_PATH = '/console/oidc/callback'

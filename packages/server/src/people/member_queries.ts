@@ -1,5 +1,5 @@
-import { timestampText } from '../lists/resource_json.js'
-import { prepared } from '../postgres/statement.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
 import { roleText } from '../projects/project_queries.js'
 
 const MEMBER_JSON = `json_build_object('id', m.id, 'project_id', m.project_id, 'email', m.email, 'role', ${roleText('m')},

@@ -1,7 +1,7 @@
-import { AnnalsError, notFound } from '../errors.js'
-import { newId } from '../ids.js'
-import type { Database, Queryable, Tenant } from '../postgres/database.js'
-import { isForeignKeyViolation } from '../postgres/database_errors.js'
+import { AnnalsError, notFound } from '@annals/kits/errors.js'
+import { newId } from '@annals/kits/ids.js'
+import type { Database, Queryable, Tenant } from '@annals/kits/postgres/database.js'
+import { isForeignKeyViolation } from '@annals/kits/postgres/database_errors.js'
 import { audited } from '../projects/audit.js'
 import type { Role } from '../projects/tokens/token.js'
 import {

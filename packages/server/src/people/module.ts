@@ -1,6 +1,6 @@
-import { Loop } from '../lifecycle/background.js'
-import type { Module, OpenModule } from '../module.js'
-import { describeError } from '../postgres/database_errors.js'
+import { Loop } from '@annals/kits/lifecycle/background.js'
+import type { Module, OpenModule } from '@annals/kits/module.js'
+import { describeError } from '@annals/kits/postgres/database_errors.js'
 import { Issuer } from './issuer.js'
 import { checkPeople } from './sign_ins.js'
 

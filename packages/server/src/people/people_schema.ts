@@ -1,6 +1,6 @@
+import { Between, Name, Nullable, OneOf, Strict, Timestamp, Uuid } from '@annals/kits/contract/schema.js'
+import { whole } from '@annals/kits/http/request/read_body.js'
 import Type from '#typebox'
-import { Between, Name, Nullable, OneOf, Strict, Timestamp, Uuid } from '../contract/schema.js'
-import { whole } from '../http/request/read_body.js'
 import { ROLES, SCOPES } from '../projects/tokens/token.js'
 
 const DAYS_MAX = 366

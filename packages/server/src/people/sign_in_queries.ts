@@ -1,4 +1,4 @@
-import { prepared } from '../postgres/statement.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
 import { roleText } from '../projects/project_queries.js'
 
 /** How often the issuer is asked again what somebody may do. */

@@ -1,5 +1,5 @@
-import { newId } from '../ids.js'
-import type { Database, Queryable } from '../postgres/database.js'
+import { newId } from '@annals/kits/ids.js'
+import type { Database, Queryable } from '@annals/kits/postgres/database.js'
 import type { Identity, Issuer } from './issuer.js'
 import {
   BEGIN_CHECK,

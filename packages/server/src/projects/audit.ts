@@ -1,6 +1,6 @@
-import { divergedAt, type LogPosition } from '../lists/log_position.js'
-import type { Database, Queryable } from '../postgres/database.js'
-import { isUniqueViolation } from '../postgres/database_errors.js'
+import { divergedAt, type LogPosition } from '@annals/kits/lists/log_position.js'
+import type { Database, Queryable } from '@annals/kits/postgres/database.js'
+import { isUniqueViolation } from '@annals/kits/postgres/database_errors.js'
 import { ADD_ACT, LIST_ACTS } from './project_queries.js'
 
 const ATTEMPTS_MAX = 50

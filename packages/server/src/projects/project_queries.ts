@@ -1,6 +1,6 @@
-import { CONSOLE_IDLE_HOURS_MAX, CONSOLE_SESSION_DAYS_MAX } from '../limits.js'
-import { timestampText } from '../lists/resource_json.js'
-import { prepared } from '../postgres/statement.js'
+import { CONSOLE_IDLE_HOURS_MAX, CONSOLE_SESSION_DAYS_MAX } from '@annals/kits/limits.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
 
 /** A project's settings, with their types. */
 const SETTINGS = [

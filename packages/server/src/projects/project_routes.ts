@@ -1,13 +1,13 @@
+import type { Config } from '@annals/kits/configuration/config.js'
+import { itemsOf } from '@annals/kits/http/answer/answer.js'
+import { DATA_ID } from '@annals/kits/http/openapi/openapi_links.js'
+import { allOf, operationsOf } from '@annals/kits/http/operation.js'
+import { timeInUtc } from '@annals/kits/http/request/validate.js'
+import type { Erasure } from '@annals/kits/lifecycle/erase/erasure.js'
+import type { ModuleRoutes } from '@annals/kits/module.js'
+import type { SharedDatabase } from '@annals/kits/postgres/database.js'
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
-import type { Config } from '../configuration/config.js'
-import { itemsOf } from '../http/answer/answer.js'
-import { DATA_ID } from '../http/openapi/openapi_links.js'
-import { allOf, operationsOf } from '../http/operation.js'
-import { timeInUtc } from '../http/request/validate.js'
-import type { Erasure } from '../lifecycle/erase/erasure.js'
-import type { ModuleRoutes } from '../module.js'
-import type { SharedDatabase } from '../postgres/database.js'
 import {
   NewToken,
   OPERATORS,

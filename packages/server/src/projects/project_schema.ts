@@ -1,4 +1,3 @@
-import Type from '#typebox'
 import {
   Between,
   Count,
@@ -9,9 +8,16 @@ import {
   Strict,
   Timestamp,
   Uuid,
-} from '../contract/schema.js'
-import { whole } from '../http/request/read_body.js'
-import { OUTCOME_WORD, OUTCOME_WORDS_MAX, QUOTA_MAX, RATE_LIMIT_MAX, RETENTION_DAYS_MAX } from '../limits.js'
+} from '@annals/kits/contract/schema.js'
+import { whole } from '@annals/kits/http/request/read_body.js'
+import {
+  OUTCOME_WORD,
+  OUTCOME_WORDS_MAX,
+  QUOTA_MAX,
+  RATE_LIMIT_MAX,
+  RETENTION_DAYS_MAX,
+} from '@annals/kits/limits.js'
+import Type from '#typebox'
 import { SCOPES } from './tokens/token.js'
 
 /** Of operations that take the admin token. */

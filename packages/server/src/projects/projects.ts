@@ -1,8 +1,8 @@
-import { switchConsumer } from '../changes/project_consumers.js'
-import { AnnalsError, invalidRequest, notFound } from '../errors.js'
-import { newId } from '../ids.js'
-import type { Database, Queryable, Tenant } from '../postgres/database.js'
-import { isForeignKeyViolation } from '../postgres/database_errors.js'
+import { switchConsumer } from '@annals/kits/changes/project_consumers.js'
+import { AnnalsError, invalidRequest, notFound } from '@annals/kits/errors.js'
+import { newId } from '@annals/kits/ids.js'
+import type { Database, Queryable, Tenant } from '@annals/kits/postgres/database.js'
+import { isForeignKeyViolation } from '@annals/kits/postgres/database_errors.js'
 import { audited } from './audit.js'
 import {
   CHANGE_PROJECT,

@@ -1,5 +1,5 @@
-import { AnnalsError } from '../errors.js'
-import type { Row } from '../postgres/database.js'
+import { AnnalsError } from '@annals/kits/errors.js'
+import type { Row } from '@annals/kits/postgres/database.js'
 
 /** max_bytes: of the entries of all sessions, as the JSON in which they were sent; max_tails: open at one node. */
 const QUOTAS = ['max_sessions', 'max_bytes', 'max_blob_bytes', 'max_tails'] as const

@@ -1,10 +1,10 @@
+import type { Config } from '@annals/kits/configuration/config.js'
+import { AnnalsError } from '@annals/kits/errors.js'
+import { TAKEN_AT_ONCE } from '@annals/kits/http/admission/admit_requests.js'
+import type { AppServer } from '@annals/kits/http/app_server.js'
 import rateLimit, { type FastifyRateLimitStore } from '@fastify/rate-limit'
 import type { FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import type { Config } from '../configuration/config.js'
-import { AnnalsError } from '../errors.js'
-import { TAKEN_AT_ONCE } from '../http/admission/admit_requests.js'
-import type { AppServer } from '../http/app_server.js'
 import { bearerToken, type CountRequest } from './authenticate.js'
 
 /**

@@ -1,7 +1,7 @@
+import { DatabaseAway, type Row, type SharedDatabase, type Tenant } from '@annals/kits/postgres/database.js'
+import { isForeignKeyViolation } from '@annals/kits/postgres/database_errors.js'
+import type { Statement } from '@annals/kits/postgres/statement.js'
 import { LRUCache } from 'lru-cache'
-import { DatabaseAway, type Row, type SharedDatabase, type Tenant } from '../postgres/database.js'
-import { isForeignKeyViolation } from '../postgres/database_errors.js'
-import type { Statement } from '../postgres/statement.js'
 import { quotaExceeded } from './quotas.js'
 import {
   ADD_USAGE,

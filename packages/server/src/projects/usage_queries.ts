@@ -1,5 +1,5 @@
-import { dayText, timestampText } from '../lists/resource_json.js'
-import { prepared } from '../postgres/statement.js'
+import { dayText, timestampText } from '@annals/kits/lists/resource_json.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
 
 const NO_ID = '00000000-0000-0000-0000-000000000000'
 

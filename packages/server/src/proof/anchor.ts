@@ -8,7 +8,7 @@ import {
   verify,
 } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
-import { StartError } from '../errors.js'
+import { StartError } from '@annals/kits/errors.js'
 
 /** The head of a session's chain at one moment. `erased`: the session was gone then, and this was anchored last. */
 export interface Leaf {

@@ -1,5 +1,5 @@
-import { planned, prepared } from '../postgres/statement.js'
-import { storedInsert } from '../postgres/stored_function.js'
+import { planned, prepared } from '@annals/kits/postgres/statement.js'
+import { storedInsert } from '@annals/kits/postgres/stored_function.js'
 
 /** Parameters: $1 destination, $2 a chain, $3 `previous` of a first anchor. */
 export const ADD_DESTINATION = prepared(

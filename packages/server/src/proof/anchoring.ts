@@ -1,7 +1,7 @@
 import { type KeyObject, randomUUID } from 'node:crypto'
-import { StartError } from '../errors.js'
-import type { Database, Parameter, Queryable, Row } from '../postgres/database.js'
-import { isForeignKeyViolation } from '../postgres/database_errors.js'
+import { StartError } from '@annals/kits/errors.js'
+import type { Database, Parameter, Queryable, Row } from '@annals/kits/postgres/database.js'
+import { isForeignKeyViolation } from '@annals/kits/postgres/database_errors.js'
 import { type Anchor, after, type Before, FIRST, type Leaf, pathsOf, signAnchor } from './anchor.js'
 import {
   ADD_ANCHOR,

@@ -1,5 +1,5 @@
-import { timestampText } from '../lists/resource_json.js'
-import { storedFunctionIn } from '../postgres/stored_function.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 
 /*
  * The links of a chain, as docs/proof.md specifies them. The stored text of a value is its canonical form: PostgreSQL

@@ -1,9 +1,9 @@
 import { open } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import type { Config } from '@annals/kits/configuration/config.js'
+import { StartError } from '@annals/kits/errors.js'
+import { VERSION } from '@annals/kits/version.js'
 import { objectStoreOf } from '../blobs/s3_store.js'
-import type { Config } from '../configuration/config.js'
-import { StartError } from '../errors.js'
-import { VERSION } from '../version.js'
 import { type Anchor, after, type Before, FIRST, hashOf, readAnchors } from './anchor.js'
 
 export interface Destination {

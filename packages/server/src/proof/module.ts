@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Config } from '@annals/kits/configuration/config.js'
+import { type Background, Loop, pausesForRequests } from '@annals/kits/lifecycle/background.js'
+import type { Module } from '@annals/kits/module.js'
+import { functionsIn } from '@annals/kits/postgres/stored_function.js'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { Config } from '../configuration/config.js'
-import { type Background, Loop, pausesForRequests } from '../lifecycle/background.js'
-import type { Module } from '../module.js'
-import { functionsIn } from '../postgres/stored_function.js'
 import * as anchors from './anchor_queries.js'
 import * as chains from './chain_queries.js'
 

@@ -1,5 +1,5 @@
-import { timestampText } from '../lists/resource_json.js'
-import { planned, prepared } from '../postgres/statement.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import { planned, prepared } from '@annals/kits/postgres/statement.js'
 import { CONTENT } from './chain_queries.js'
 
 const quoted = (expression: string) => `to_json(${expression})::text`

@@ -1,5 +1,5 @@
+import { Nullable, OneOf } from '@annals/kits/contract/schema.js'
 import Type from '#typebox'
-import { Nullable, OneOf } from '../contract/schema.js'
 
 const Hash = (description: string) => Type.String({ pattern: '^[0-9a-f]{64}$', description })
 const Text = Nullable(Type.String())

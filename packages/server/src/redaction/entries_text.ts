@@ -1,6 +1,6 @@
+import { AnnalsError } from '@annals/kits/errors.js'
 import type { MessageFormat } from '@annals/messages'
 import { elementSlices, memberTexts } from '@annals/messages/json'
-import { AnnalsError } from '../errors.js'
 import type { AppendedEntry } from '../log/append/append_request.js'
 import { messageEntry } from '../log/append_bodies.js'
 

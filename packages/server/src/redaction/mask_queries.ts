@@ -1,5 +1,5 @@
-import { prepared } from '../postgres/statement.js'
-import { storedInsert } from '../postgres/stored_function.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
+import { storedInsert } from '@annals/kits/postgres/stored_function.js'
 
 /**
  * Row: the session is there, and nobody else numbers its masks until the transaction ends. Parameters: $1 project,

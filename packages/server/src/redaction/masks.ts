@@ -1,8 +1,8 @@
+import type { Database, Queryable, Tenant } from '@annals/kits/postgres/database.js'
+import { plainArray, textArray } from '@annals/kits/postgres/statement.js'
 import type { Mark } from '@annals/redaction'
 import type { FastifyRequest } from 'fastify'
 import { reaches } from '../access/reach.js'
-import type { Database, Queryable, Tenant } from '../postgres/database.js'
-import { plainArray, textArray } from '../postgres/statement.js'
 import { ADD_MASKS, FIND_MASKS, HOLD_SESSION, LAST_MASKS } from './mask_queries.js'
 
 /** Findings, by a digest in place of the value. */

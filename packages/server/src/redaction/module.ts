@@ -1,4 +1,4 @@
-import type { Module } from '../module.js'
+import type { Module } from '@annals/kits/module.js'
 import { ADD_MASKS } from './mask_queries.js'
 
 export const REDACTION_MODULE: Module = {

@@ -1,3 +1,5 @@
+import { Nullable, OneOf, optional, Strict } from '@annals/kits/contract/schema.js'
+import { whole } from '@annals/kits/http/request/read_body.js'
 import {
   ACTIONS,
   DETECTOR_NAMES,
@@ -7,8 +9,6 @@ import {
   RULES_MAX,
 } from '@annals/redaction'
 import Type from '#typebox'
-import { Nullable, OneOf, optional, Strict } from '../contract/schema.js'
-import { whole } from '../http/request/read_body.js'
 
 const texts = (description: string) =>
   Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems: 50, description })

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
+import { AnnalsError } from '@annals/kits/errors.js'
+import { type AttachmentLimits, readBodyJson } from '@annals/kits/http/request/read_body.js'
+import type { FormParts } from '@annals/kits/http/request/take_on_thread.js'
+import { takeOutBytes } from '@annals/kits/http/request/take_out_bytes.js'
 import { joined, type Rewritten, rewriteFragment, rewriteJson } from '@annals/redaction'
-import { AnnalsError } from '../errors.js'
-import { type AttachmentLimits, readBodyJson } from '../http/request/read_body.js'
-import type { FormParts } from '../http/request/take_on_thread.js'
-import { takeOutBytes } from '../http/request/take_out_bytes.js'
 import type { AppendedEntry } from '../log/append/append_request.js'
 import { rewrittenEntries, textOfEntries } from './entries_text.js'
 import { type FoundMark, keyOf, maskOf, type Numbers } from './masks.js'
@@ -17,7 +17,7 @@ export interface Rewriting extends RulesText {
   numbers: Numbers
 }
 
-declare module '../threads/work_thread.js' {
+declare module '@annals/kits/threads/work_thread.js' {
   interface ThreadWork extends RedactionWork {}
 }
 

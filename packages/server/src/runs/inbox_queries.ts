@@ -1,6 +1,6 @@
-import { PIECE_BYTES_MAX } from '../limits.js'
-import { timestampText } from '../lists/resource_json.js'
-import { prepared } from '../postgres/statement.js'
+import { PIECE_BYTES_MAX } from '@annals/kits/limits.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
 import { isPendingText, runFunction } from './lease_queries.js'
 
 /** Pending inputs of one session, at most. */

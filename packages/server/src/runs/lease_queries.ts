@@ -1,5 +1,5 @@
-import { timestampText } from '../lists/resource_json.js'
-import { fill, type StoredFunction, sqlFile, storedFunction } from '../postgres/stored_function.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import { fill, type StoredFunction, sqlFile, storedFunction } from '@annals/kits/postgres/stored_function.js'
 
 /**
  * Leases, and steps of the module's stored functions: see migrations/0035_runs.sql. Whoever changes what belongs to a

@@ -1,7 +1,7 @@
-import { markChanges } from '../changes/mark_changes.js'
-import { timestampText } from '../lists/resource_json.js'
-import { scannedList } from '../lists/scanned.js'
-import { prepared, type Statement } from '../postgres/statement.js'
+import { markChanges } from '@annals/kits/changes/mark_changes.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import { scannedList } from '@annals/kits/lists/scanned.js'
+import { prepared, type Statement } from '@annals/kits/postgres/statement.js'
 import { CHAIN_STORED } from '../proof/chain_queries.js'
 import { runFunction } from './lease_queries.js'
 

@@ -1,7 +1,4 @@
 import { createHash } from 'node:crypto'
-import type { FactsOf } from '@annals/messages'
-import { canonicalJson, ExactNumber, memberObjects, memberTexts, parseJson } from '@annals/messages/json'
-import Type, { type Static } from '#typebox'
 import {
   Between,
   Count,
@@ -13,12 +10,15 @@ import {
   Timestamp,
   UserIdentifier,
   Uuid,
-} from '../contract/schema.js'
-import { AnnalsError, invalidRequest } from '../errors.js'
-import { type TakeBody, whole } from '../http/request/read_body.js'
-import { checkObjectBytes, timeInUtc } from '../http/request/validate.js'
-import { newId } from '../ids.js'
-import { OBJECT_BYTES_MAX } from '../limits.js'
+} from '@annals/kits/contract/schema.js'
+import { AnnalsError, invalidRequest } from '@annals/kits/errors.js'
+import { type TakeBody, whole } from '@annals/kits/http/request/read_body.js'
+import { checkObjectBytes, timeInUtc } from '@annals/kits/http/request/validate.js'
+import { newId } from '@annals/kits/ids.js'
+import { OBJECT_BYTES_MAX } from '@annals/kits/limits.js'
+import type { FactsOf } from '@annals/messages'
+import { canonicalJson, ExactNumber, memberObjects, memberTexts, parseJson } from '@annals/messages/json'
+import Type, { type Static } from '#typebox'
 import type { AppendedEntry, BlobPlace } from '../log/append/append_request.js'
 import { takeEntry } from '../log/append_bodies.js'
 import { EntryKey, EventData, EventType, Fence, Seq } from '../log/event_schema.js'

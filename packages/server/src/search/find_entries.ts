@@ -1,3 +1,5 @@
+import type { Queryable } from '@annals/kits/postgres/database.js'
+import { plainArray, textArray } from '@annals/kits/postgres/statement.js'
 import {
   indexedLabel,
   type Match,
@@ -6,8 +8,6 @@ import {
   searchCondition,
   type Told,
 } from '@annals/messages/search'
-import type { Queryable } from '../postgres/database.js'
-import { plainArray, textArray } from '../postgres/statement.js'
 import { FIND_ENTRIES } from './find_entries_queries.js'
 import { FIND_SESSIONS, READ_FOUND } from './search_queries.js'
 import type { SearchState } from './search_state.js'

@@ -1,5 +1,5 @@
-import { timestampText } from '../lists/resource_json.js'
-import { storedFunctionIn } from '../postgres/stored_function.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 import { SEGMENT_ENTRIES } from './search_queries.js'
 
 /** Narrows a search inside the index: must equal the index's expression, to the letter. */

@@ -1,8 +1,8 @@
+import type { ChangedEntry, ChangedSessions, Consumer, WordsOf } from '@annals/kits/changes/consumer.js'
+import type { Queryable } from '@annals/kits/postgres/database.js'
+import { plainArray, textArray } from '@annals/kits/postgres/statement.js'
 import type { SearchedEntry } from '@annals/messages/search'
 import { countBySegment, type IndexedRun, indexedLine, joinRuns, rebuiltFrom } from '@annals/recall'
-import type { ChangedEntry, ChangedSessions, Consumer, WordsOf } from '../changes/consumer.js'
-import type { Queryable } from '../postgres/database.js'
-import { plainArray, textArray } from '../postgres/statement.js'
 import { ERASE_INDEX, INDEX_ENTRIES } from './search_queries.js'
 
 /** Keeps the index of words. `wordsOf` may take the work elsewhere: a log has entries of any size. */

@@ -1,8 +1,8 @@
-import { HEARD_S } from '../changes/project_consumers.js'
-import { armsText, beside } from '../lists/listed.js'
-import { timestampText } from '../lists/resource_json.js'
-import { prepared } from '../postgres/statement.js'
-import { storedInsert } from '../postgres/stored_function.js'
+import { HEARD_S } from '@annals/kits/changes/project_consumers.js'
+import { armsText, beside } from '@annals/kits/lists/listed.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
+import { storedInsert } from '@annals/kits/postgres/stored_function.js'
 
 /** The tables of words: see migrations/0019_search.sql and 0025_search_index_of_runs.sql. */
 

@@ -1,4 +1,3 @@
-import Type, { type Static } from '#typebox'
 import {
   Nullable,
   OneOf,
@@ -8,8 +7,9 @@ import {
   Timestamp,
   UserIdentifier,
   Uuid,
-} from '../contract/schema.js'
-import { EVENT_TYPE_LENGTH_MAX, SEARCH_QUERY_LENGTH_MAX } from '../limits.js'
+} from '@annals/kits/contract/schema.js'
+import { EVENT_TYPE_LENGTH_MAX, SEARCH_QUERY_LENGTH_MAX } from '@annals/kits/limits.js'
+import Type, { type Static } from '#typebox'
 import { EventType, OccurredAt, Seq } from '../log/event_schema.js'
 import { ASKED } from './recall/recall_schema.js'
 

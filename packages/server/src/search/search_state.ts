@@ -1,5 +1,5 @@
-import { AnnalsError } from '../errors.js'
-import type { Queryable } from '../postgres/database.js'
+import { AnnalsError } from '@annals/kits/errors.js'
+import type { Queryable } from '@annals/kits/postgres/database.js'
 import { COUNT_SESSIONS, READ_SEARCH_STATE } from './search_queries.js'
 
 export interface SearchState {

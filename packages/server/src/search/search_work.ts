@@ -1,3 +1,4 @@
+import { type WorkThread, workAtOnce, workInOrders } from '@annals/kits/threads/work_thread.js'
 import type { Match, SearchedEntry, SearchTerm, Told } from '@annals/messages/search'
 import {
   indexedWords,
@@ -7,13 +8,12 @@ import {
   searchMatches,
   type TextOfEntry,
 } from '@annals/recall'
-import { type WorkThread, workAtOnce, workInOrders } from '../threads/work_thread.js'
 
 export const SEARCH_WORK = { indexedWords, searchMatches, scoreRuns, recalledTexts }
 
 type SearchWork = typeof SEARCH_WORK
 
-declare module '../threads/work_thread.js' {
+declare module '@annals/kits/threads/work_thread.js' {
   interface ThreadWork extends SearchWork {}
 }
 

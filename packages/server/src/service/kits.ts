@@ -1,26 +1,30 @@
-import type { Logger } from 'pino'
-import { objectStoreOf } from '../blobs/s3_store.js'
-import type { Config } from '../configuration/config.js'
-import { AnnalsError } from '../errors.js'
-import { defaultMemoryBytes, FairSemaphore, memoryBudget } from '../fairness/fair_queue.js'
-import { Erasure } from '../lifecycle/erase/erasure.js'
-import { registryOf } from '../lifecycle/registry.js'
-import type { Metrics } from '../metrics/metrics.js'
-import type { Kits, Module } from '../module.js'
-import { AvailabilityProbe, DOES_IT_COMMIT } from '../postgres/availability_probe.js'
-import { machineByMachine } from '../postgres/citus/machine_by_machine.js'
-import { straightToWorkers } from '../postgres/citus/worker_pools.js'
+import type { Config } from '@annals/kits/configuration/config.js'
+import { AnnalsError } from '@annals/kits/errors.js'
+import { defaultMemoryBytes, FairSemaphore, memoryBudget } from '@annals/kits/fairness/fair_queue.js'
+import { Erasure } from '@annals/kits/lifecycle/erase/erasure.js'
+import { registryOf } from '@annals/kits/lifecycle/registry.js'
+import type { Metrics } from '@annals/kits/metrics/metrics.js'
+import type { Kits, Module } from '@annals/kits/module.js'
+import { AvailabilityProbe, DOES_IT_COMMIT } from '@annals/kits/postgres/availability_probe.js'
+import { machineByMachine } from '@annals/kits/postgres/citus/machine_by_machine.js'
+import { straightToWorkers } from '@annals/kits/postgres/citus/worker_pools.js'
 import {
   type ConnectionTarget,
   DatabaseAway,
   type DatabasePool,
   openDatabase,
   SharedPool,
-} from '../postgres/database.js'
-import { describeError } from '../postgres/database_errors.js'
-import { CHANGES_CONNECTIONS, RESERVED_CONNECTIONS, requestSettings } from '../postgres/pool_settings.js'
-import { bodyThread } from '../threads/work_thread.js'
-import { findTracing } from '../tracing/find_tracing.js'
+} from '@annals/kits/postgres/database.js'
+import { describeError } from '@annals/kits/postgres/database_errors.js'
+import {
+  CHANGES_CONNECTIONS,
+  RESERVED_CONNECTIONS,
+  requestSettings,
+} from '@annals/kits/postgres/pool_settings.js'
+import { bodyThread } from '@annals/kits/threads/work_thread.js'
+import { findTracing } from '@annals/kits/tracing/find_tracing.js'
+import type { Logger } from 'pino'
+import { objectStoreOf } from '../blobs/s3_store.js'
 import { BODIES, THREAD_WORK } from './thread_work.js'
 
 /** Share of the wait for the database after which one that does not answer counts as unavailable. */
@@ -172,7 +176,12 @@ export async function openKits(
   const registry = registryOf(modules)
   const tracing = await findTracing()
   undo.push(() => tracing?.close())
-  const thread = bodyThread(config.body_bytes_max, THREAD_WORK, new Set(Object.keys(BODIES)))
+  const thread = bodyThread(
+    config.body_bytes_max,
+    THREAD_WORK,
+    new Set(Object.keys(BODIES)),
+    new URL('./thread.js', import.meta.url),
+  )
   undo.push(() => thread.close())
   const memory = memoryBudget(config.memory_bytes_max || defaultMemoryBytes())
   metrics.watch({ memory, pools: { ...pools, changes: pools.changes.database } })

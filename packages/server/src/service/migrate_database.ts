@@ -1,7 +1,7 @@
-import { setPlannerOfWorkers } from '../postgres/citus/workers.js'
-import type { ConnectionTarget } from '../postgres/database.js'
-import { installFunctions } from '../postgres/install_functions.js'
-import { migrate } from '../postgres/migrator.js'
+import { setPlannerOfWorkers } from '@annals/kits/postgres/citus/workers.js'
+import type { ConnectionTarget } from '@annals/kits/postgres/database.js'
+import { installFunctions } from '@annals/kits/postgres/install_functions.js'
+import { migrate } from '@annals/kits/postgres/migrator.js'
 import { FUNCTIONS } from './modules.js'
 
 /** Migrates the schema, installs this version's functions and sets up the workers of a cluster. @throws StartError as `migrate` */

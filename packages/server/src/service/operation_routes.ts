@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AppServer } from '../http/app_server.js'
-import { operationsOf } from '../http/operation.js'
-import type { Kits } from '../module.js'
-import type { Database } from '../postgres/database.js'
-import { schemaVersion } from '../postgres/migrations.js'
-import { planned } from '../postgres/statement.js'
+import type { AppServer } from '@annals/kits/http/app_server.js'
+import { operationsOf } from '@annals/kits/http/operation.js'
+import type { Kits } from '@annals/kits/module.js'
+import type { Database } from '@annals/kits/postgres/database.js'
+import { schemaVersion } from '@annals/kits/postgres/migrations.js'
+import { planned } from '@annals/kits/postgres/statement.js'
 
 const CHECK = planned(
   'check_ready',

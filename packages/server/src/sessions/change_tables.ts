@@ -1,6 +1,6 @@
-import { MARKS_WAIT } from '../changes/change_queries.js'
-import { SCANS_WAIT } from '../changes/project_consumer_queries.js'
-import { ODD, ORPHAN, type Table } from '../lifecycle/table.js'
+import { MARKS_WAIT } from '@annals/kits/changes/change_queries.js'
+import { SCANS_WAIT } from '@annals/kits/changes/project_consumer_queries.js'
+import { ODD, ORPHAN, type Table } from '@annals/kits/lifecycle/table.js'
 
 export const REBUILT =
   'Write to the session, such as its configs again unchanged: this puts it into the order again'

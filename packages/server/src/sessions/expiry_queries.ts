@@ -1,7 +1,7 @@
-import { markChanges } from '../changes/mark_changes.js'
-import { sessionJson } from '../lists/resource_json.js'
-import { askingEveryProject, prepared } from '../postgres/statement.js'
-import { storedFunctionIn } from '../postgres/stored_function.js'
+import { markChanges } from '@annals/kits/changes/mark_changes.js'
+import { sessionJson } from '@annals/kits/lists/resource_json.js'
+import { askingEveryProject, prepared } from '@annals/kits/postgres/statement.js'
+import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 
 /** SQL: the end of so many seconds from a time; null if there is no end. */
 export function expiryText(time: string, seconds: string): string {

@@ -1,4 +1,4 @@
-import type { Consumer } from '../changes/consumer.js'
+import type { Consumer } from '@annals/kits/changes/consumer.js'
 import { ACTIVITY_IS_BEHIND, ADD_ACTIVITY, DROP_ACTIVITY, ERASE_ACTIVITY } from './last_activity_queries.js'
 
 /**

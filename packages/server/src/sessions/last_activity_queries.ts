@@ -1,4 +1,4 @@
-import type { Listing, ListStatement } from '../lists/listed.js'
+import type { Listing, ListStatement } from '@annals/kits/lists/listed.js'
 import {
   beside,
   directionOf,
@@ -13,11 +13,11 @@ import {
   parentFilterOf,
   termsParameters,
   termsStatement,
-} from '../lists/listed.js'
+} from '@annals/kits/lists/listed.js'
+import { aggregated } from '@annals/kits/postgres/column_aggregates.js'
+import { composedOnce, prepared, type Statement } from '@annals/kits/postgres/statement.js'
+import { storedInsert } from '@annals/kits/postgres/stored_function.js'
 import { SESSION_LIST } from '../log/append/append_queries.js'
-import { aggregated } from '../postgres/column_aggregates.js'
-import { composedOnce, prepared, type Statement } from '../postgres/statement.js'
-import { storedInsert } from '../postgres/stored_function.js'
 import { SESSIONS } from './session_queries.js'
 
 /** The term of every session. */

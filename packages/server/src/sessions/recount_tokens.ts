@@ -1,9 +1,9 @@
+import { READ_CHANGED_ENTRIES } from '@annals/kits/changes/change_queries.js'
+import { type PassPlace, passStatements, passThroughProjects } from '@annals/kits/changes/project_pass.js'
+import type { Background, Loop } from '@annals/kits/lifecycle/background.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
+import { call, storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 import type { MediaFacts, MessageFormat } from '@annals/messages'
-import { READ_CHANGED_ENTRIES } from '../changes/change_queries.js'
-import { type PassPlace, passStatements, passThroughProjects } from '../changes/project_pass.js'
-import type { Background, Loop } from '../lifecycle/background.js'
-import { prepared } from '../postgres/statement.js'
-import { call, storedFunctionIn } from '../postgres/stored_function.js'
 
 /** Limits of one read: sessions, entries of one of them, and bytes. */
 const PIECE = { sessions: 100, entries: 500, bytes: 512 * 1024 }

@@ -1,5 +1,5 @@
-import { markChanges } from '../changes/mark_changes.js'
-import type { FilteredList, ListFilter } from '../lists/listed.js'
+import { markChanges } from '@annals/kits/changes/mark_changes.js'
+import type { FilteredList, ListFilter } from '@annals/kits/lists/listed.js'
 import {
   BEFORE_ALL,
   directionOf,
@@ -13,17 +13,17 @@ import {
   moveTerms,
   PAGE_ROWS_MAX,
   PLACE,
-} from '../lists/listed.js'
-import { mergedJson, sessionJson } from '../lists/resource_json.js'
-import { rememberAnswer, SESSION_LIST } from '../log/append/append_queries.js'
-import { aggregated } from '../postgres/column_aggregates.js'
-import { composedOnce, prepared } from '../postgres/statement.js'
+} from '@annals/kits/lists/listed.js'
+import { mergedJson, sessionJson } from '@annals/kits/lists/resource_json.js'
+import { aggregated } from '@annals/kits/postgres/column_aggregates.js'
+import { composedOnce, prepared } from '@annals/kits/postgres/statement.js'
 import {
   type StoredFunction,
   sqlFile,
   storedFunction,
   storedFunctionIn,
-} from '../postgres/stored_function.js'
+} from '@annals/kits/postgres/stored_function.js'
+import { rememberAnswer, SESSION_LIST } from '../log/append/append_queries.js'
 import { checkFenceText } from '../runs/lease_queries.js'
 import { runJson } from '../runs/run_queries.js'
 import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'

@@ -1,4 +1,3 @@
-import Type, { type Static } from '#typebox'
 import {
   EmptyBody,
   JsonObject,
@@ -9,9 +8,10 @@ import {
   Timestamp,
   UserIdentifier,
   Uuid,
-} from '../contract/schema.js'
-import { type TakeBody, whole } from '../http/request/read_body.js'
-import { checkObjectBytes } from '../http/request/validate.js'
+} from '@annals/kits/contract/schema.js'
+import { type TakeBody, whole } from '@annals/kits/http/request/read_body.js'
+import { checkObjectBytes } from '@annals/kits/http/request/validate.js'
+import Type, { type Static } from '#typebox'
 
 const EXPIRES_IN_S_MAX = 3_650 * 86_400
 

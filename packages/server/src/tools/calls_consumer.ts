@@ -1,7 +1,7 @@
+import type { Consumer } from '@annals/kits/changes/consumer.js'
+import type { Queryable } from '@annals/kits/postgres/database.js'
+import { plainArray } from '@annals/kits/postgres/statement.js'
 import type { IndexState } from '@annals/messages/session'
-import type { Consumer } from '../changes/consumer.js'
-import type { Queryable } from '../postgres/database.js'
-import { plainArray } from '../postgres/statement.js'
 import { CALLS_CONSUMER, ERASE_CALLS, INDEX_CALLS, READ_INDEX_STATE } from './tool_queries.js'
 import type { IndexCalls } from './tool_work.js'
 

@@ -1,5 +1,5 @@
-import { ORPHAN } from '../lifecycle/table.js'
-import type { Module } from '../module.js'
+import { ORPHAN } from '@annals/kits/lifecycle/table.js'
+import type { Module } from '@annals/kits/module.js'
 import { callsConsumer } from './calls_consumer.js'
 import { INDEX_CALL_ROWS } from './tool_queries.js'
 import { indexCallsOnThread } from './tool_work.js'

@@ -1,10 +1,10 @@
+import { HEARD_S } from '@annals/kits/changes/project_consumers.js'
+import type { Composed } from '@annals/kits/lists/listed.js'
+import { beside, composed } from '@annals/kits/lists/listed.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
+import { storedInsert } from '@annals/kits/postgres/stored_function.js'
 import sql, { empty, raw, type Sql } from 'sql-template-tag'
-import { HEARD_S } from '../changes/project_consumers.js'
-import type { Composed } from '../lists/listed.js'
-import { beside, composed } from '../lists/listed.js'
-import { timestampText } from '../lists/resource_json.js'
-import { prepared } from '../postgres/statement.js'
-import { storedInsert } from '../postgres/stored_function.js'
 
 /** The tables of calls: see migrations/0036_tool_calls.sql. */
 

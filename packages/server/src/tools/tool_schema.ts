@@ -1,4 +1,3 @@
-import Type, { type Static } from '#typebox'
 import {
   Between,
   Count,
@@ -8,7 +7,8 @@ import {
   Timestamp,
   UserIdentifier,
   Uuid,
-} from '../contract/schema.js'
+} from '@annals/kits/contract/schema.js'
+import Type, { type Static } from '#typebox'
 import { Seq } from '../log/event_schema.js'
 
 const ONLY = {

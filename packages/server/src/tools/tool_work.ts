@@ -1,3 +1,5 @@
+import type { ChangedEntry } from '@annals/kits/changes/consumer.js'
+import { type WorkThread, workAtOnce } from '@annals/kits/threads/work_thread.js'
 import { errorTemplate } from '@annals/learning'
 import {
   type IndexedCall,
@@ -6,8 +8,6 @@ import {
   indexCalls,
   type LogEntry,
 } from '@annals/messages/session'
-import type { ChangedEntry } from '../changes/consumer.js'
-import { type WorkThread, workAtOnce } from '../threads/work_thread.js'
 
 /** `message`: what errors of its kind have in common. */
 type StoredCall = IndexedCall & { message: string | null }
@@ -25,7 +25,7 @@ export const TOOL_WORK = {
 
 type ToolWork = typeof TOOL_WORK
 
-declare module '../threads/work_thread.js' {
+declare module '@annals/kits/threads/work_thread.js' {
   interface ThreadWork extends ToolWork {}
 }
 

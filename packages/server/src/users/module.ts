@@ -1,4 +1,4 @@
-import type { Module } from '../module.js'
+import type { Module } from '@annals/kits/module.js'
 
 /** Users, who come to be with the first thing that is theirs. */
 export const USERS_MODULE: Module = {

@@ -1,6 +1,12 @@
-import { castOf, columnText, orderOf, ownerColumn, type Table } from '../lifecycle/table.js'
-import { type Listing, type ListPosition, type ListStatement, listStatement, PLACE } from '../lists/listed.js'
-import { prepared, type Statement } from '../postgres/statement.js'
+import { castOf, columnText, orderOf, ownerColumn, type Table } from '@annals/kits/lifecycle/table.js'
+import {
+  type Listing,
+  type ListPosition,
+  type ListStatement,
+  listStatement,
+  PLACE,
+} from '@annals/kits/lists/listed.js'
+import { prepared, type Statement } from '@annals/kits/postgres/statement.js'
 
 /**
  * Steps of a stored function that set `owner`: the user with the identifier in `p_user`, created under the id

@@ -1,15 +1,23 @@
-import Type from '#typebox'
-import { Between, PageOf, pageQuery, Strict, Timestamp, UserIdentifier, Uuid } from '../contract/schema.js'
+import {
+  Between,
+  PageOf,
+  pageQuery,
+  Strict,
+  Timestamp,
+  UserIdentifier,
+  Uuid,
+} from '@annals/kits/contract/schema.js'
 import {
   answerPage,
   answerWholeList,
   Cursors,
   type PagePosition,
   readListCursor,
-} from '../http/answer/page_answer.js'
-import { allOf, operationsOf } from '../http/operation.js'
-import { PAGE_LIMIT_MAX } from '../limits.js'
-import type { Kits, ModuleRoutes } from '../module.js'
+} from '@annals/kits/http/answer/page_answer.js'
+import { allOf, operationsOf } from '@annals/kits/http/operation.js'
+import { PAGE_LIMIT_MAX } from '@annals/kits/limits.js'
+import type { Kits, ModuleRoutes } from '@annals/kits/module.js'
+import Type from '#typebox'
 import { countedOfUser, countResources, findUsers } from './users.js'
 
 const User = Type.Object(

@@ -1,8 +1,8 @@
-import { notFound } from '../errors.js'
-import { type Counts, orderOf, type Table } from '../lifecycle/table.js'
-import type { ListPosition } from '../lists/listed.js'
-import { type Listed, readList } from '../lists/listed.js'
-import type { Queryable, Tenant } from '../postgres/database.js'
+import { notFound } from '@annals/kits/errors.js'
+import { type Counts, orderOf, type Table } from '@annals/kits/lifecycle/table.js'
+import type { ListPosition } from '@annals/kits/lists/listed.js'
+import { type Listed, readList } from '@annals/kits/lists/listed.js'
+import type { Queryable, Tenant } from '@annals/kits/postgres/database.js'
 import { COUNTED_AT_ONCE_MAX, countSome, FIND_USER, listUsers } from './user_queries.js'
 
 export function findUsers(tenant: Tenant, position: ListPosition): Promise<Listed[]> {

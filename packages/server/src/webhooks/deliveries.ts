@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { FairSemaphore } from '@annals/kits/fairness/fair_queue.js'
+import { type Background, Loop } from '@annals/kits/lifecycle/background.js'
+import { AnswerTooLong, boundedRequest } from '@annals/kits/outgoing/bounded_request.js'
+import type { Row } from '@annals/kits/postgres/database.js'
+import { VERSION } from '@annals/kits/version.js'
 import { Webhook } from 'standardwebhooks'
-import { FairSemaphore } from '../fairness/fair_queue.js'
-import { type Background, Loop } from '../lifecycle/background.js'
 import { LogReader } from '../log/read/read_log.js'
-import { AnswerTooLong, boundedRequest } from '../outgoing/bounded_request.js'
-import type { Row } from '../postgres/database.js'
 import { READ_REQUEST } from '../runs/request_queries.js'
-import { VERSION } from '../version.js'
 import { lookUpPublic, namesPrivateAddress, PrivateAddress } from './public_address.js'
 import {
   AFTER_ATTEMPT,

@@ -1,4 +1,4 @@
-import type { Module } from '../module.js'
+import type { Module } from '@annals/kits/module.js'
 import { RUNS_MODULE } from '../runs/module.js'
 import { Deliveries } from './deliveries.js'
 import { ADD_DELIVERIES, DELIVERIES_WAIT } from './webhook_queries.js'

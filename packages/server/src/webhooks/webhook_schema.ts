@@ -1,7 +1,7 @@
+import { Count, Nullable, Strict, Timestamp, Uuid } from '@annals/kits/contract/schema.js'
+import { whole } from '@annals/kits/http/request/read_body.js'
+import { EVENT_TYPE_LENGTH_MAX } from '@annals/kits/limits.js'
 import Type from '#typebox'
-import { Count, Nullable, Strict, Timestamp, Uuid } from '../contract/schema.js'
-import { whole } from '../http/request/read_body.js'
-import { EVENT_TYPE_LENGTH_MAX } from '../limits.js'
 
 const EVENT_PREFIX = 'event.'
 

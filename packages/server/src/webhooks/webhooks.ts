@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { FINISH_CHANGES } from '../changes/change_queries.js'
-import type { Consumer } from '../changes/consumer.js'
-import { useConsumer } from '../changes/project_consumers.js'
-import { AnnalsError, invalidRequest, notFound } from '../errors.js'
-import { newId } from '../ids.js'
-import type { Database, Tenant } from '../postgres/database.js'
-import { call } from '../postgres/stored_function.js'
+import { FINISH_CHANGES } from '@annals/kits/changes/change_queries.js'
+import type { Consumer } from '@annals/kits/changes/consumer.js'
+import { useConsumer } from '@annals/kits/changes/project_consumers.js'
+import { AnnalsError, invalidRequest, notFound } from '@annals/kits/errors.js'
+import { newId } from '@annals/kits/ids.js'
+import type { Database, Tenant } from '@annals/kits/postgres/database.js'
+import { call } from '@annals/kits/postgres/stored_function.js'
 import { namesPrivateAddress } from './public_address.js'
 import {
   ADD_DELIVERIES,

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { expect, it } from 'vitest'
+import type { SharedDatabase } from '../../../kits/src/postgres/database.ts'
 import { NotedReads } from '../../src/audit/noted_reads.ts'
-import type { SharedDatabase } from '../../src/postgres/database.ts'
 
 it('a project that lists more sessions than can wait loses its own reads, and no other project its', async () => {
   const written: string[] = []

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
+import { encoded, takeOutBytes } from '@annals/kits/http/request/take_out_bytes.js'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { encoded, takeOutBytes } from '../../src/http/request/take_out_bytes.js'
 
 const LONG = 32 * 1024
 const bytesOf = (length: number) => Buffer.alloc(length, createHash('sha256').update(String(length)).digest())

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fastify from 'fastify'
 import { afterAll, expect, it } from 'vitest'
+import type { AppServer } from '../../../kits/src/http/app_server.ts'
 import { type ConsoleParts, consoleRoutes } from '../../src/console_api/console_routes.js'
-import type { AppServer } from '../../src/http/app_server.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'annals-console-page-'))
 afterAll(() => rmSync(directory, { recursive: true }))

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
+import { readList, writtenInSql } from '../../../kits/src/lists/listed.ts'
+import type { Queryable } from '../../../kits/src/postgres/database.ts'
 import { findVersions } from '../../src/learning/statements/statements.ts'
-import { readList, writtenInSql } from '../../src/lists/listed.ts'
-import type { Queryable } from '../../src/postgres/database.ts'
 
 const MEGABYTE = 1024 * 1024
 

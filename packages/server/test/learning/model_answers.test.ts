@@ -2,9 +2,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ModelFailure } from '@annals/learning'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Database } from '../../../kits/src/postgres/database.ts'
 import { type Asking, askOnce } from '../../src/learning/model/ledger.ts'
 import { openAiModel } from '../../src/learning/model/openai_model.ts'
-import type { Database } from '../../src/postgres/database.ts'
 
 const PROMPT = { system: 'You examine runs.', user: 'A run of an agent. '.repeat(100) }
 let body = ''

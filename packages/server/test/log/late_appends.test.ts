@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import Fastify from 'fastify'
 import { expect, it, onTestFinished } from 'vitest'
-import type { AppServer } from '../../src/http/app_server.ts'
+import type { AppServer } from '../../../kits/src/http/app_server.ts'
 import { lateAppends } from '../../src/log/append_within_quota.ts'
 
 const SESSION = '/api/v1/session/01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
+import type { AppServer } from '@annals/kits/http/app_server.js'
 import Fastify from 'fastify'
 import { afterAll, expect, it } from 'vitest'
-import type { AppServer } from '../../src/http/app_server.js'
 import { fetchFrom } from '../../src/mcp/mcp_routes.js'
 
 const PIECE = Buffer.alloc(65_536, 'x')

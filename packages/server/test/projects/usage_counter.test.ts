@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { Database, SharedDatabase } from '../../src/postgres/database.ts'
+import type { Database, SharedDatabase } from '../../../kits/src/postgres/database.ts'
 import { UsageDirectory } from '../../src/projects/usage.ts'
 
 /** A directory on a database in which a project has so many bytes; `onCount` is called while they are counted. */

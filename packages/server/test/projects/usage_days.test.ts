@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Database, Parameter } from '../../src/postgres/database.ts'
-import { DatabaseAway } from '../../src/postgres/database.ts'
+import type { Database, Parameter } from '../../../kits/src/postgres/database.ts'
+import { DatabaseAway } from '../../../kits/src/postgres/database.ts'
 import { UsageDays } from '../../src/projects/usage.ts'
 
 const refused = (code: string) => Object.assign(new Error(code), { code })

@@ -1,6 +1,6 @@
 import { parseSearchQuery } from '@annals/messages/search'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Queryable } from '../../src/postgres/database.ts'
+import type { Queryable } from '../../../kits/src/postgres/database.ts'
 import type { Finding, Search } from '../../src/search/find_entries.ts'
 import { FIND_ENTRIES } from '../../src/search/find_entries_queries.ts'
 import { findNewest, findRelevant } from '../../src/search/search.ts'

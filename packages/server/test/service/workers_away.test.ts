@@ -1,8 +1,8 @@
+import type { AppServer } from '@annals/kits/http/app_server.js'
+import type { Kits } from '@annals/kits/module.js'
+import { schemaVersion } from '@annals/kits/postgres/migrations.js'
 import Fastify from 'fastify'
 import { expect, it, onTestFinished } from 'vitest'
-import type { AppServer } from '../../src/http/app_server.js'
-import type { Kits } from '../../src/module.js'
-import { schemaVersion } from '../../src/postgres/migrations.js'
 import { operationRoutes } from '../../src/service/operation_routes.js'
 
 it('asks a cluster that hangs for its workers once at a time, so that a connection for keys stays free', async () => {

@@ -2,8 +2,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Logger, pino } from 'pino'
 import { expect, it, vi } from 'vitest'
-import type { Database, Parameter } from '../../src/postgres/database.ts'
-import type { Statement } from '../../src/postgres/statement.ts'
+import type { Database, Parameter } from '../../../kits/src/postgres/database.ts'
+import type { Statement } from '../../../kits/src/postgres/statement.ts'
 import { Deliveries } from '../../src/webhooks/deliveries.ts'
 import {
   AFTER_ATTEMPT,

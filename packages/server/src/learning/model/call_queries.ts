@@ -1,6 +1,6 @@
-import { timestampText } from '../../lists/resource_json.js'
-import { prepared } from '../../postgres/statement.js'
-import { storedFunctionIn } from '../../postgres/stored_function.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
+import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 import { findOrCreateSkill, recountText, STATEMENTS_MAX } from '../statements/statement_queries.js'
 
 const DAY = "interval '1 day'"

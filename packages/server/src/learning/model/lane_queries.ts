@@ -1,5 +1,5 @@
-import { timestampText } from '../../lists/resource_json.js'
-import { askingEveryProject, planned, prepared } from '../../postgres/statement.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import { askingEveryProject, planned, prepared } from '@annals/kits/postgres/statement.js'
 
 /** Taking turns: a space is worked on by one process at a time, which holds its lane until `lane_until`. */
 

@@ -1,6 +1,6 @@
+import { FairSemaphore } from '@annals/kits/fairness/fair_queue.js'
+import { type Background, insist, Loop } from '@annals/kits/lifecycle/background.js'
 import { type ModelAddress, ModelFailure, storedOutcome } from '@annals/learning'
-import { FairSemaphore } from '../../fairness/fair_queue.js'
-import { type Background, insist, Loop } from '../../lifecycle/background.js'
 import {
   BEGIN_SESSION,
   FIND_DUE_SPACES,

@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto'
+import { newId } from '@annals/kits/ids.js'
+import type { Database } from '@annals/kits/postgres/database.js'
+import { call } from '@annals/kits/postgres/stored_function.js'
 import {
   ANSWER_SCHEMAS,
   expectedTokens,
@@ -12,9 +15,6 @@ import {
   type StepAnswer,
 } from '@annals/learning'
 import Type, { Compile } from '#typebox'
-import { newId } from '../../ids.js'
-import type { Database } from '../../postgres/database.js'
-import { call } from '../../postgres/stored_function.js'
 import { ADD_MODEL_TOKENS, BEGIN_CALL, DURABLE, END_CALL } from './call_queries.js'
 import type { AskModel } from './openai_model.js'
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { AnswerTooLong, boundedRequest } from '@annals/kits/outgoing/bounded_request.js'
 import {
   answerOf,
   failureOfStatus,
@@ -9,7 +10,6 @@ import {
   sentTokens,
 } from '@annals/learning'
 import type OpenAI from 'openai'
-import { AnswerTooLong, boundedRequest } from '../../outgoing/bounded_request.js'
 
 /** Asks a model for JSON of a schema. @throws ModelFailure */
 export type AskModel = (

@@ -1,4 +1,6 @@
 import { setImmediate as breathe } from 'node:timers/promises'
+import { newId } from '@annals/kits/ids.js'
+import type { Database, Queryable, Tenant } from '@annals/kits/postgres/database.js'
 import {
   curatePrompt,
   type Delta,
@@ -18,9 +20,7 @@ import {
   type TouchedStatement,
   wordsHeard,
 } from '@annals/learning'
-import { newId } from '../../ids.js'
 import { logEntries } from '../../log/log_entries.js'
-import type { Database, Queryable, Tenant } from '../../postgres/database.js'
 import { addVersion } from '../statements/statements.js'
 import { APPLY_DELTA, DURABLE, END_ANSWERS, LOCK_CITED_SESSIONS, SET_STATE } from './call_queries.js'
 import {

@@ -1,8 +1,8 @@
+import type { Consumer } from '@annals/kits/changes/consumer.js'
+import { newId } from '@annals/kits/ids.js'
+import type { Queryable, Row } from '@annals/kits/postgres/database.js'
+import { call } from '@annals/kits/postgres/stored_function.js'
 import { outcomeOf, type RuleFindings, skillOf } from '@annals/learning'
-import type { Consumer } from '../../changes/consumer.js'
-import { newId } from '../../ids.js'
-import type { Queryable, Row } from '../../postgres/database.js'
-import { call } from '../../postgres/stored_function.js'
 import { LEARNING_CONSUMER } from '../sessions/space_session_queries.js'
 import { LEARN_BY_RULES, LOCK_LEARNING_SPACES, READ_ENTRIES_FOR_RULES } from './rule_queries.js'
 

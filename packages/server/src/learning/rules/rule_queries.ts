@@ -1,6 +1,6 @@
-import { timestampText } from '../../lists/resource_json.js'
-import { prepared } from '../../postgres/statement.js'
-import { storedFunctionIn } from '../../postgres/stored_function.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
+import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 import { findOrCreateSkill, STATEMENTS_MAX } from '../statements/statement_queries.js'
 
 /** SQL: what is at a path such as /a/b of a session's configs, if the policy names one. */

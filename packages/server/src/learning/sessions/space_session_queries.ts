@@ -1,6 +1,6 @@
-import { timestamps, timestampText } from '../../lists/resource_json.js'
-import { prepared } from '../../postgres/statement.js'
-import { storedFunctionIn } from '../../postgres/stored_function.js'
+import { timestamps, timestampText } from '@annals/kits/lists/resource_json.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
+import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 
 export const LEARNING_CONSUMER = 'learning'
 

@@ -1,5 +1,14 @@
+import {
+  Between,
+  Count,
+  Nullable,
+  OneOf,
+  optional,
+  Strict,
+  Timestamp,
+  Uuid,
+} from '@annals/kits/contract/schema.js'
 import Type, { type Static } from '#typebox'
-import { Between, Count, Nullable, OneOf, optional, Strict, Timestamp, Uuid } from '../../contract/schema.js'
 
 export const SpaceSession = Type.Object(
   {

@@ -1,9 +1,9 @@
-import { keepConsumer } from '../../changes/project_consumers.js'
-import { AnnalsError, notFound } from '../../errors.js'
-import { newId } from '../../ids.js'
-import { listWhole, readResource } from '../../lists/tenant_resource.js'
-import type { Database, Tenant } from '../../postgres/database.js'
-import { call } from '../../postgres/stored_function.js'
+import { keepConsumer } from '@annals/kits/changes/project_consumers.js'
+import { AnnalsError, notFound } from '@annals/kits/errors.js'
+import { newId } from '@annals/kits/ids.js'
+import { listWhole, readResource } from '@annals/kits/lists/tenant_resource.js'
+import type { Database, Tenant } from '@annals/kits/postgres/database.js'
+import { call } from '@annals/kits/postgres/stored_function.js'
 import {
   ATTACH_SESSION,
   LEARNING_CONSUMER,

@@ -1,7 +1,12 @@
-import { type ListPosition, type ListStatement, listStatement, writtenInSql } from '../../lists/listed.js'
-import { timestamps, timestampText } from '../../lists/resource_json.js'
-import { prepared } from '../../postgres/statement.js'
-import { storedFunctionIn } from '../../postgres/stored_function.js'
+import {
+  type ListPosition,
+  type ListStatement,
+  listStatement,
+  writtenInSql,
+} from '@annals/kits/lists/listed.js'
+import { timestamps, timestampText } from '@annals/kits/lists/resource_json.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
+import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 import { FIND_OR_CREATE_OWNER } from '../../users/user_queries.js'
 
 /** Written skills that a space may have. */

@@ -1,21 +1,27 @@
 import { Readable } from 'node:stream'
+import { byteResponses } from '@annals/kits/contract/responses.js'
+import { PageOf } from '@annals/kits/contract/schema.js'
+import { AnnalsError, invalidRequest, notFound } from '@annals/kits/errors.js'
+import {
+  answer,
+  answerChunks,
+  piecesStream,
+  sendChunks,
+  withFields,
+} from '@annals/kits/http/answer/answer.js'
+import { answerPage, Cursors } from '@annals/kits/http/answer/page_answer.js'
+import type { AppServer } from '@annals/kits/http/app_server.js'
+import { allOf, type Operation, operationsOf } from '@annals/kits/http/operation.js'
+import { type BodyReader, readForms, takeBody } from '@annals/kits/http/request/read_body.js'
+import type { Erasure } from '@annals/kits/lifecycle/erase/erasure.js'
+import type { WorkThread } from '@annals/kits/threads/work_thread.js'
 import { contentType, isSkillMd } from '@annals/learning'
 import Type from '#typebox'
 import { READ_BYTES, STORE_BYTES } from '../../blobs/blob_store.js'
 import { type PublicUrlMaker, publicUrl } from '../../blobs/public_urls.js'
 import { storeBlobWithinQuota } from '../../blobs/store_within_quota.js'
-import { byteResponses } from '../../contract/responses.js'
-import { PageOf } from '../../contract/schema.js'
-import { AnnalsError, invalidRequest, notFound } from '../../errors.js'
-import { answer, answerChunks, piecesStream, sendChunks, withFields } from '../../http/answer/answer.js'
-import { answerPage, Cursors } from '../../http/answer/page_answer.js'
-import type { AppServer } from '../../http/app_server.js'
-import { allOf, type Operation, operationsOf } from '../../http/operation.js'
-import { type BodyReader, readForms, takeBody } from '../../http/request/read_body.js'
-import type { Erasure } from '../../lifecycle/erase/erasure.js'
 import { mayRead } from '../../projects/authenticate.js'
 import type { UsageDirectory } from '../../projects/usage.js'
-import type { WorkThread } from '../../threads/work_thread.js'
 import { LEARNING_BODIES, takeSkill } from '../learning_bodies.js'
 import {
   ListSkillsQuery,

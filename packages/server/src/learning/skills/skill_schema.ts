@@ -1,4 +1,3 @@
-import Type, { type Static } from '#typebox'
 import {
   Between,
   Count,
@@ -10,7 +9,8 @@ import {
   Timestamp,
   UserIdentifier,
   Uuid,
-} from '../../contract/schema.js'
+} from '@annals/kits/contract/schema.js'
+import Type, { type Static } from '#typebox'
 
 /** Bytes of an upload, and of each field beside it. */
 export const ZIP_BYTES_MAX = 8 * 1024 * 1024

@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { setImmediate as breathe } from 'node:timers/promises'
 import { crc32 } from 'node:zlib'
+import { type AnnalsError, invalidRequest } from '@annals/kits/errors.js'
 import { shownPath, skillRoot, wrongSkillPaths } from '@annals/learning'
 import mime from 'mime/lite'
 import yauzl, { type Entry, type ZipFile } from 'yauzl'
 import yazl from 'yazl'
-import { type AnnalsError, invalidRequest } from '../../errors.js'
 
 const SKILL_BYTES_MAX = 8 * 1024 * 1024
 const SKILL_FILES_MAX = 200

@@ -1,8 +1,13 @@
-import { type ListPosition, type ListStatement, listStatement, writtenInSql } from '../../lists/listed.js'
-import { timestamps, timestampText } from '../../lists/resource_json.js'
-import type { Parameter } from '../../postgres/database.js'
-import { prepared } from '../../postgres/statement.js'
-import { storedFunctionIn } from '../../postgres/stored_function.js'
+import {
+  type ListPosition,
+  type ListStatement,
+  listStatement,
+  writtenInSql,
+} from '@annals/kits/lists/listed.js'
+import { timestamps, timestampText } from '@annals/kits/lists/resource_json.js'
+import type { Parameter } from '@annals/kits/postgres/database.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
+import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 
 /** Citations that a statement is shown with. */
 const CITES_SHOWN_MAX = 100

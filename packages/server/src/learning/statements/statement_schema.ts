@@ -1,5 +1,3 @@
-import { KINDS, SKILL_NAME, SKILL_NAME_LENGTH_MAX } from '@annals/learning'
-import Type, { type Static } from '#typebox'
 import {
   Between,
   Count,
@@ -10,8 +8,10 @@ import {
   Strict,
   Timestamp,
   Uuid,
-} from '../../contract/schema.js'
-import { IDS_MAX } from '../../limits.js'
+} from '@annals/kits/contract/schema.js'
+import { IDS_MAX } from '@annals/kits/limits.js'
+import { KINDS, SKILL_NAME, SKILL_NAME_LENGTH_MAX } from '@annals/learning'
+import Type, { type Static } from '#typebox'
 
 const STATEMENT_LENGTH_MAX = 2_000
 

@@ -1,11 +1,17 @@
 import { setImmediate as breathe } from 'node:timers/promises'
+import { AnnalsError, notFound } from '@annals/kits/errors.js'
+import { newId } from '@annals/kits/ids.js'
+import {
+  BEFORE_ALL,
+  type Listed,
+  type ListPosition,
+  type ListReader,
+  readList,
+} from '@annals/kits/lists/listed.js'
+import { readResource } from '@annals/kits/lists/tenant_resource.js'
+import type { Database, Queryable, Tenant } from '@annals/kits/postgres/database.js'
+import { call } from '@annals/kits/postgres/stored_function.js'
 import { renderSkill, type SpaceStatement, type StatementKind } from '@annals/learning'
-import { AnnalsError, notFound } from '../../errors.js'
-import { newId } from '../../ids.js'
-import { BEFORE_ALL, type Listed, type ListPosition, type ListReader, readList } from '../../lists/listed.js'
-import { readResource } from '../../lists/tenant_resource.js'
-import type { Database, Queryable, Tenant } from '../../postgres/database.js'
-import { call } from '../../postgres/stored_function.js'
 import { readPolicy } from '../sessions/space_sessions.js'
 import {
   ADD_FEEDBACK,

@@ -1,6 +1,6 @@
+import { AnnalsError, invalidRequest } from '@annals/kits/errors.js'
+import type { Queryable } from '@annals/kits/postgres/database.js'
 import { blobReferences, InvalidMessage } from '@annals/messages'
-import { AnnalsError, invalidRequest } from '../../errors.js'
-import type { Queryable } from '../../postgres/database.js'
 import { type AppendRequest, appendsOf, type BlobPlace } from './append_request.js'
 import { FIND_REFERRED_BLOBS } from './look_up.js'
 

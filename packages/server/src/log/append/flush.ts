@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AnnalsError, AppendInDoubt, invalidRequest, mergedTooLarge, notFound } from '../../errors.js'
-import { splitText } from '../../postgres/column_aggregates.js'
-import { type Database, DatabaseAway } from '../../postgres/database.js'
+import { AnnalsError, AppendInDoubt, invalidRequest, mergedTooLarge, notFound } from '@annals/kits/errors.js'
+import { splitText } from '@annals/kits/postgres/column_aggregates.js'
+import { type Database, DatabaseAway } from '@annals/kits/postgres/database.js'
 import {
   isForeignKeyViolation,
   isTransient,
   isUniqueViolation,
   isUnstorable,
-} from '../../postgres/database_errors.js'
+} from '@annals/kits/postgres/database_errors.js'
 import { entriesOf } from '../read/entry_columns.js'
 import { VIEW_COLUMNS } from '../read/read_queries.js'
 import { APPEND_ENTRIES } from './append_queries.js'

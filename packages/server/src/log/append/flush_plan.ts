@@ -1,6 +1,6 @@
-import { MERGED_BYTES_MAX } from '../../limits.js'
-import type { Parameter } from '../../postgres/database.js'
-import { plainArray, textArray } from '../../postgres/statement.js'
+import { MERGED_BYTES_MAX } from '@annals/kits/limits.js'
+import type { Parameter } from '@annals/kits/postgres/database.js'
+import { plainArray, textArray } from '@annals/kits/postgres/statement.js'
 import {
   type AppendAnswer,
   type AppendedEntry,

@@ -1,6 +1,6 @@
-import { AnnalsError, notFound } from '../../errors.js'
-import type { Database } from '../../postgres/database.js'
-import { plainArray } from '../../postgres/statement.js'
+import { AnnalsError, notFound } from '@annals/kits/errors.js'
+import type { Database } from '@annals/kits/postgres/database.js'
+import { plainArray } from '@annals/kits/postgres/statement.js'
 import { FIND_FENCES, FIND_INPUT_STATES } from './append_queries.js'
 import { appendsOf, fail, type PendingAppend, type SessionAppend } from './append_request.js'
 

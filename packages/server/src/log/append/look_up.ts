@@ -1,7 +1,7 @@
-import { AnnalsError, AppendInDoubt, notFound } from '../../errors.js'
-import { timestampText } from '../../lists/resource_json.js'
-import type { Database, Row } from '../../postgres/database.js'
-import { plainArray, prepared, textArray } from '../../postgres/statement.js'
+import { AnnalsError, AppendInDoubt, notFound } from '@annals/kits/errors.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import type { Database, Row } from '@annals/kits/postgres/database.js'
+import { plainArray, prepared, textArray } from '@annals/kits/postgres/statement.js'
 import {
   type AppendAnswer,
   type AppendOutcome,

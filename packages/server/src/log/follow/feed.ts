@@ -1,6 +1,6 @@
-import { inTurns } from '../../fairness/fair_queue.js'
-import type { Queryable } from '../../postgres/database.js'
-import type { Bell } from '../../postgres/postgres_bell.js'
+import { inTurns } from '@annals/kits/fairness/fair_queue.js'
+import type { Queryable } from '@annals/kits/postgres/database.js'
+import type { Bell } from '@annals/kits/postgres/postgres_bell.js'
 import { READ_HEADS } from '../read/read_queries.js'
 
 const ID_LENGTH = 36

@@ -1,5 +1,5 @@
+import { prepared } from '@annals/kits/postgres/statement.js'
 import { COMPACTION_TYPE } from '@annals/messages/context'
-import { prepared } from '../../postgres/statement.js'
 import { RETRACTION_TYPE } from '../append/append_request.js'
 
 /**

@@ -1,6 +1,6 @@
+import { columnsOf, wholeTime } from '@annals/kits/postgres/column_aggregates.js'
+import type { Row } from '@annals/kits/postgres/database.js'
 import { type Compaction, readCompaction } from '@annals/messages/context'
-import { columnsOf, wholeTime } from '../../postgres/column_aggregates.js'
-import type { Row } from '../../postgres/database.js'
 import { entryJson, type ShownEntry, type ShownLog } from '../append/append_request.js'
 import { type EntryView, VIEW_COLUMNS } from './read_queries.js'
 

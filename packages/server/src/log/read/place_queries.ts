@@ -1,5 +1,5 @@
-import { aggregated } from '../../postgres/column_aggregates.js'
-import { prepared } from '../../postgres/statement.js'
+import { aggregated } from '@annals/kits/postgres/column_aggregates.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
 import { byId, bySeq, TRACKING, VIEW_COLUMNS } from './read_queries.js'
 
 /**

@@ -1,10 +1,10 @@
-import { markChanges } from '../../changes/mark_changes.js'
-import { type LogPosition, seqToCheck } from '../../lists/log_position.js'
-import { mergedJson, timestampText } from '../../lists/resource_json.js'
-import { aggregated, type Column, inUtc } from '../../postgres/column_aggregates.js'
-import type { Parameter } from '../../postgres/database.js'
-import { composedOnce, prepared, type Statement } from '../../postgres/statement.js'
-import { storedFunctionIn } from '../../postgres/stored_function.js'
+import { markChanges } from '@annals/kits/changes/mark_changes.js'
+import { type LogPosition, seqToCheck } from '@annals/kits/lists/log_position.js'
+import { mergedJson, timestampText } from '@annals/kits/lists/resource_json.js'
+import { aggregated, type Column, inUtc } from '@annals/kits/postgres/column_aggregates.js'
+import type { Parameter } from '@annals/kits/postgres/database.js'
+import { composedOnce, prepared, type Statement } from '@annals/kits/postgres/statement.js'
+import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 
 export interface EntryPage {
   project_id: string

@@ -1,3 +1,9 @@
+import type { MemoryShare } from '@annals/kits/fairness/fair_queue.js'
+import { TEXT_FACTOR } from '@annals/kits/http/answer/answer.js'
+import { parseId } from '@annals/kits/ids.js'
+import type { LogPosition } from '@annals/kits/lists/log_position.js'
+import type { Queryable } from '@annals/kits/postgres/database.js'
+import type { WorkThread } from '@annals/kits/threads/work_thread.js'
 import {
   type ContextCut,
   type ContextMessage,
@@ -13,12 +19,6 @@ import {
   storedSeq,
 } from '@annals/messages/context'
 import type { FitMessage } from '@annals/messages/fit'
-import type { MemoryShare } from '../../fairness/fair_queue.js'
-import { TEXT_FACTOR } from '../../http/answer/answer.js'
-import { parseId } from '../../ids.js'
-import type { LogPosition } from '../../lists/log_position.js'
-import type { Queryable } from '../../postgres/database.js'
-import type { WorkThread } from '../../threads/work_thread.js'
 import type { ReadCompaction, ReadEntry } from '../read/entry_columns.js'
 import { findIds, LogReader, type NewestMessages, UNLIMITED } from '../read/read_log.js'
 import { contextMessages } from './page_renderer.js'

@@ -1,4 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { type AnnalsError, invalidRequest } from '@annals/kits/errors.js'
+import type { WorkThread } from '@annals/kits/threads/work_thread.js'
 import {
   type ContextMessage,
   EditedMessages,
@@ -6,8 +8,6 @@ import {
   storedSeq,
   type TurnEdits,
 } from '@annals/messages/context'
-import { type AnnalsError, invalidRequest } from '../../errors.js'
-import type { WorkThread } from '../../threads/work_thread.js'
 import type { ReadEntry } from '../read/entry_columns.js'
 import { contextMessages } from './page_renderer.js'
 

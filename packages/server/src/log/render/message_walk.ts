@@ -1,4 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { type AnnalsError, invalidRequest } from '@annals/kits/errors.js'
+import type { LogPosition } from '@annals/kits/lists/log_position.js'
+import { inOrders, type WorkThread } from '@annals/kits/threads/work_thread.js'
 import { type MessageFormat, mayReferToBlobs } from '@annals/messages'
 import { MessageTurns, storedSeq, storedTurn } from '@annals/messages/context'
 import {
@@ -9,9 +12,6 @@ import {
   type Omitted,
   type Reasoning,
 } from '@annals/messages/fit'
-import { type AnnalsError, invalidRequest } from '../../errors.js'
-import type { LogPosition } from '../../lists/log_position.js'
-import { inOrders, type WorkThread } from '../../threads/work_thread.js'
 import type { ReadEntry } from '../read/entry_columns.js'
 import { type LogReader, type ReadPage, UNLIMITED } from '../read/read_log.js'
 import type { EntryView } from '../read/read_queries.js'

@@ -1,7 +1,7 @@
+import { AnnalsError } from '@annals/kits/errors.js'
+import { inOrders, type WorkThread, workInOrders } from '@annals/kits/threads/work_thread.js'
 import { MESSAGE_FORMATS, type MessageFormat, StoredRenderer, type StoredText } from '@annals/messages'
 import { type ContextMessage, type StoredSeq, textMessage } from '@annals/messages/context'
-import { AnnalsError } from '../../errors.js'
-import { inOrders, type WorkThread, workInOrders } from '../../threads/work_thread.js'
 import { storedPartsJson } from '../append_bodies.js'
 
 /** Characters of a page's blobs that are converted on the event loop; larger pages go to the work thread. */

@@ -1,8 +1,8 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
-import { AnnalsError } from '../../errors.js'
-import type { AppServer } from '../../http/app_server.js'
-import type { Queryable } from '../../postgres/database.js'
-import type { Statement } from '../../postgres/statement.js'
+import { AnnalsError } from '@annals/kits/errors.js'
+import type { AppServer } from '@annals/kits/http/app_server.js'
+import type { Queryable } from '@annals/kits/postgres/database.js'
+import type { Statement } from '@annals/kits/postgres/statement.js'
 import { bearerToken, isSameToken } from '../authenticate.js'
 import {
   BEGIN_ADMIN_SESSION,

@@ -1,3 +1,4 @@
+import { plainArray, textArray } from '@annals/kits/postgres/statement.js'
 import type { SearchedEntry, Told } from '@annals/messages/search'
 import {
   entriesOfSessions,
@@ -14,7 +15,6 @@ import {
   sessionsOf,
   type TextOfEntry,
 } from '@annals/recall'
-import { plainArray, textArray } from '../../postgres/statement.js'
 import { type Finding, type Search, scopesOf } from '../find_entries.js'
 import { FIND_RUNS_TO_RECALL, READ_RECALLED } from './recall_queries.js'
 

@@ -1,7 +1,7 @@
-import { passStatements } from '../../changes/project_pass.js'
-import { timestampText } from '../../lists/resource_json.js'
-import { prepared } from '../../postgres/statement.js'
-import { storedFunctionIn } from '../../postgres/stored_function.js'
+import { passStatements } from '@annals/kits/changes/project_pass.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import { prepared } from '@annals/kits/postgres/statement.js'
+import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 import { SCOPES } from '../find_entries_queries.js'
 
 /** Segments that are looked through, the newest ones, at most: eight million entries. */

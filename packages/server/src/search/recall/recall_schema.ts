@@ -1,5 +1,5 @@
+import { Nullable, Timestamp, Uuid } from '@annals/kits/contract/schema.js'
 import Type from '#typebox'
-import { Nullable, Timestamp, Uuid } from '../../contract/schema.js'
 
 /** Sessions that a question is answered with, at most, and where nothing else is asked for. */
 export const RECALL_LIMIT = { default: 10, most: 50 }

@@ -1,9 +1,9 @@
-import { addCounts, ROWS_AT_ONCE_MAX } from '../../lifecycle/erase/erasure.js'
-import type { Counts, Dependents, ErasedStep, EraseOptions } from '../../lifecycle/table.js'
-import { within } from '../../lists/tenant_resource.js'
+import { addCounts, ROWS_AT_ONCE_MAX } from '@annals/kits/lifecycle/erase/erasure.js'
+import type { Counts, Dependents, ErasedStep, EraseOptions } from '@annals/kits/lifecycle/table.js'
+import { within } from '@annals/kits/lists/tenant_resource.js'
+import type { Database, Queryable, Tenant } from '@annals/kits/postgres/database.js'
+import { call } from '@annals/kits/postgres/stored_function.js'
 import { END_COPIES } from '../../log/unfinished_copy_queries.js'
-import type { Database, Queryable, Tenant } from '../../postgres/database.js'
-import { call } from '../../postgres/stored_function.js'
 import {
   ERASE_REMAINS,
   ERASE_SESSIONS,

@@ -1,7 +1,7 @@
-import { dropTerms } from '../../lists/listed.js'
+import { dropTerms } from '@annals/kits/lists/listed.js'
+import { askingEveryProject, prepared } from '@annals/kits/postgres/statement.js'
+import { storedFunctionIn, storedInsert } from '@annals/kits/postgres/stored_function.js'
 import { SESSION_LIST } from '../../log/append/append_queries.js'
-import { askingEveryProject, prepared } from '../../postgres/statement.js'
-import { storedFunctionIn, storedInsert } from '../../postgres/stored_function.js'
 import { expiryText } from '../expiry_queries.js'
 import { DROP_ACTIVITY } from '../last_activity_queries.js'
 

@@ -1,9 +1,9 @@
-import type { Erasure } from '../../lifecycle/erase/erasure.js'
-import type { Counts } from '../../lifecycle/table.js'
-import { BEFORE_ALL, type Composed } from '../../lists/listed.js'
-import { timestampText } from '../../lists/resource_json.js'
-import type { Database, Queryable } from '../../postgres/database.js'
-import { planned, prepared } from '../../postgres/statement.js'
+import type { Erasure } from '@annals/kits/lifecycle/erase/erasure.js'
+import type { Counts } from '@annals/kits/lifecycle/table.js'
+import { BEFORE_ALL, type Composed } from '@annals/kits/lists/listed.js'
+import { timestampText } from '@annals/kits/lists/resource_json.js'
+import type { Database, Queryable } from '@annals/kits/postgres/database.js'
+import { planned, prepared } from '@annals/kits/postgres/statement.js'
 
 /** Most sessions that one statement reads. */
 const LOOKED_AT_ONCE_MAX = 500

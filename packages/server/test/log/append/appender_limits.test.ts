@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { DatabaseAway } from '../../../src/postgres/database_errors.ts'
+import { DatabaseAway } from '../../../../kits/src/postgres/database_errors.ts'
 import { appenderOn, ending, pausedDatabase, WAIT_MS } from './appender_setup.ts'
 import { FakeDatabase } from './fake_database.ts'
 import { anEvent } from './requests.ts'

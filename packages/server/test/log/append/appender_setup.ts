@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
+import type { Row } from '../../../../kits/src/postgres/database.ts'
 import type { AppendRequest } from '../../../src/log/append/append_request.ts'
 import { Appender, type AppenderOptions } from '../../../src/log/append/appender.ts'
-import type { Row } from '../../../src/postgres/database.ts'
 import { FakeDatabase, type Flush } from './fake_database.ts'
 
 /** How long an append waits for its flush, and a flush for a connection. */

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { Row } from '../../../../kits/src/postgres/database.ts'
 import type { AppendRequest } from '../../../src/log/append/append_request.ts'
 import { Appender, type AppenderOptions } from '../../../src/log/append/appender.ts'
 import { FLUSH_BYTES_MAX } from '../../../src/log/append/lane.ts'
-import type { Row } from '../../../src/postgres/database.ts'
 import { FakeDatabase, type Flush } from './fake_database.ts'
 import { anEvent } from './requests.ts'
 

@@ -1,6 +1,6 @@
+import type { Database, Parameter, Row } from '../../../../kits/src/postgres/database.ts'
+import type { Statement } from '../../../../kits/src/postgres/statement.ts'
 import { APPEND_ENTRIES } from '../../../src/log/append/append_queries.ts'
-import type { Database, Parameter, Row } from '../../../src/postgres/database.ts'
-import type { Statement } from '../../../src/postgres/statement.ts'
 
 /** One flush as the database got it. */
 export interface Flush {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { AnnalsError } from '../../../src/errors.ts'
+import { AnnalsError } from '../../../../kits/src/errors.ts'
+import { DatabaseAway, type Row } from '../../../../kits/src/postgres/database.ts'
 import type { AppendRequest, PendingAppend } from '../../../src/log/append/append_request.ts'
 import { flush, type OnTrouble } from '../../../src/log/append/flush.ts'
-import { DatabaseAway, type Row } from '../../../src/postgres/database.ts'
 import { FakeDatabase, type Flush } from './fake_database.ts'
 import { anEvent } from './requests.ts'
 

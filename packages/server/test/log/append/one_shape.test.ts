@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 
 const BUILT = new URL('../../../dist/', import.meta.url)
+const KITS = new URL('../../../../kits/dist/', import.meta.url)
 const WARM = 1_500
 const COUNTED = 1_000
 const ID = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
@@ -14,12 +15,13 @@ const ID = '01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'
 const SCRIPT = `
   import { statSync } from 'node:fs'
   const load = (file) => import(${JSON.stringify(BUILT.href)} + file)
+  const loadKit = (file) => import(${JSON.stringify(KITS.href)} + file)
   const { buildApp } = await load('service/app.js')
   const { Appender } = await load('log/append/appender.js')
-  const { Metrics } = await load('metrics/metrics.js')
+  const { Metrics } = await loadKit('metrics/metrics.js')
   const { logRoutes } = await load('log/all_log_routes.js')
-  const { readConfig } = await load('configuration/config.js')
-  const { memoryBudget } = await load('fairness/fair_queue.js')
+  const { readConfig } = await loadKit('configuration/config.js')
+  const { memoryBudget } = await loadKit('fairness/fair_queue.js')
   const query = async (_statement, parameters, onSending) => {
     onSending()
     await new Promise(setImmediate)

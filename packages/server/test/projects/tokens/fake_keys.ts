@@ -1,5 +1,5 @@
-import type { Parameter, Queryable, Row } from '../../../src/postgres/database.ts'
-import type { Statement } from '../../../src/postgres/statement.ts'
+import type { Parameter, Queryable, Row } from '../../../../kits/src/postgres/database.ts'
+import type { Statement } from '../../../../kits/src/postgres/statement.ts'
 
 /** Stands in for the table of keys. `answer` may be changed, made to fail, or held back. */
 export class Keys implements Queryable {

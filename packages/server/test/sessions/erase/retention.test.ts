@@ -1,8 +1,8 @@
 import { pino } from 'pino'
 import { expect, it, vi } from 'vitest'
-import type { Erasure } from '../../../src/lifecycle/erase/erasure.ts'
-import type { Database, Parameter } from '../../../src/postgres/database.ts'
-import type { Statement } from '../../../src/postgres/statement.ts'
+import type { Erasure } from '../../../../kits/src/lifecycle/erase/erasure.ts'
+import type { Database, Parameter } from '../../../../kits/src/postgres/database.ts'
+import type { Statement } from '../../../../kits/src/postgres/statement.ts'
 import { applyRetention } from '../../../src/sessions/erase/retention.ts'
 
 const EVERY_MS = 10

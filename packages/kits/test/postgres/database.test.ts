@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { Appender } from '../../src/log/append/appender.ts'
+import { Appender } from '../../../server/src/log/append/appender.ts'
+import { anEvent } from '../../../server/test/log/append/requests.ts'
 import { DatabaseAway, type DatabasePool, openDatabase } from '../../src/postgres/database.ts'
 import { planned } from '../../src/postgres/statement.ts'
-import { anEvent } from '../log/append/requests.ts'
 import {
   type FakePostgres,
   type OnMessage,

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { basename } from 'node:path'
 import { packagedFile } from '../version.js'
 import { insertValues } from './citus/insert_values.js'
 import type { Parameter, Queryable } from './database.js'
 import type { Statement } from './statement.js'
+
+const { resolve } = createRequire(import.meta.url)
 
 /**
  * A write of several steps that the database carries out in one call.
@@ -126,9 +129,12 @@ export async function call(
   return row?.answer ?? null
 }
 
-/** SQL that stands in a file of its own, which comes with the package. `path`: below `src`, such as `log/append/append_entries.sql`. */
+/**
+ * SQL that stands in a file of its own, which comes with the package. `path`: below the server's `src`, such as
+ * `log/append/append_entries.sql`; or `#citus/` and the name of a file in `postgres/citus`.
+ */
 export function sqlFile(path: string): string {
-  return readFileSync(packagedFile(`src/${path}`), 'utf8')
+  return readFileSync(path.startsWith('#') ? resolve(path) : packagedFile(`src/${path}`), 'utf8')
 }
 
 /** Puts values in the places of a text that name them in braces. @throws if the text has no such place */
@@ -140,7 +146,7 @@ export function fill(text: string, values: Values): string {
   }, text)
 }
 
-export const ON_SHARDS = sqlFile('postgres/citus/on_shards.sql')
+export const ON_SHARDS = sqlFile('#citus/on_shards.sql')
 
 /**
  * The definition on a cluster of a function whose text names tables in braces. `parameters`: names and types. `here`: the

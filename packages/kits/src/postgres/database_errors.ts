@@ -144,7 +144,7 @@ const UNKNOWN_END = /^could not commit transaction for shard|^postmaster was shu
  * one command to one worker, which commits by itself: where the coordinator loses the worker, or gives up waiting for
  * it (57014), the worker may have committed, though the coordinator reports a plain error.
  *
- * packages/server/test/postgres/cluster_errors.json has what a real cluster answered.
+ * packages/kits/test/postgres/cluster_errors.json has what a real cluster answered.
  */
 export function outcomeOf(error: unknown, distributed: boolean): Outcome {
   const message = error instanceof Error ? error.message : ''

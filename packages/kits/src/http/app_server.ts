@@ -1,6 +1,7 @@
+// Adds tags, operationId and hide to the types of schemas, here and for whoever imports this file.
+/// <reference types="@fastify/swagger" preserve="true" />
 import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type {} from '@fastify/swagger'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type {
   FastifyBaseLogger,
@@ -11,8 +12,6 @@ import type {
 } from 'fastify'
 import { StartError } from '../errors.js'
 import type { Database } from '../postgres/database.js'
-
-// Adds tags, operationId and hide to the types of schemas.
 
 declare module 'fastify' {
   interface FastifyRequest {

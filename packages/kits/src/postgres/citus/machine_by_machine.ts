@@ -3,7 +3,7 @@ import type { DatabasePool, Parameter, Row } from '../database.js'
 import { planned, type Statement, textArray } from '../statement.js'
 import { call, storedFunctionIn } from '../stored_function.js'
 
-export const ASK_MACHINE = storedFunctionIn('postgres/citus/ask_machine.sql')
+export const ASK_MACHINE = storedFunctionIn('#citus/ask_machine.sql')
 
 /**
  * A project that each machine has, whether it exists or not: of so many ids for each shard, one falls on every shard. Rows:

@@ -1,7 +1,7 @@
 import { trace } from '@opentelemetry/api'
 import { NodeTracerProvider, type SpanProcessor } from '@opentelemetry/sdk-trace-node'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { PendingAppend } from '../../src/log/append/append_request.js'
+import type { PendingAppend } from '../../../server/src/log/append/append_request.js'
 import { findTracing } from '../../src/tracing/find_tracing.js'
 import { registeredTracing } from '../../src/tracing/tracing.js'
 

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { migrationStatements } from '../../src/postgres/migrations.ts'
 
-const MIGRATIONS = fileURLToPath(new URL('../../migrations/', import.meta.url))
+const MIGRATIONS = fileURLToPath(new URL('../../../server/migrations/', import.meta.url))
 
 it('ends a statement at a semicolon that stands in no comment, string or text between dollars', () => {
   const first = "-- One; two\nSELECT 'it''s; one', $$a;b$$, $f$ $$;$$ ; $f$ /* ; */"

@@ -3,13 +3,14 @@ import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 
 const BUILT = new URL('../../dist/threads/work_thread.js', import.meta.url)
+const THREAD = new URL('../../../server/dist/service/thread.js', import.meta.url)
 /** Takes much more memory to read than a thread for bodies of no bytes may have. */
 const COSTLY_BODY = `{"blob":{"role":"user","content":"x","y":[{}${',{}'.repeat(1_000_000)}]}}`
 const SCRIPT = `
   // The thread alone keeps no process going.
   const alive = setInterval(() => {}, 1_000)
   import(${JSON.stringify(BUILT)}).then(async ({ WorkThread }) => {
-    const thread = new WorkThread({ file: '../service/thread.js', heap_megabytes: 32, jobs_max: 1 })
+    const thread = new WorkThread({ file: new URL(${JSON.stringify(THREAD)}), heap_megabytes: 32, jobs_max: 1 })
     const body = Buffer.from(${JSON.stringify(COSTLY_BODY)})
     console.log(await thread.run('', 'takeBody', 'addMessage', body).then(({ stage }) => stage, ({ error }) => error))
     await thread.close()
@@ -26,7 +27,7 @@ it('The thread for large bodies keeps its own bound where the heap of the proces
 const LATE_REPORT = `
   const alive = setInterval(() => {}, 1_000)
   import(${JSON.stringify(BUILT)}).then(async ({ WorkThread }) => {
-    const work = new WorkThread({ file: '../service/thread.js', heap_megabytes: 128, jobs_max: 1 })
+    const work = new WorkThread({ file: new URL(${JSON.stringify(THREAD)}), heap_megabytes: 128, jobs_max: 1 })
     const running = work.run('', 'takeBody', 'addEvent', Buffer.from('{}')).catch(({ message }) => message)
     const { thread } = work
     thread.emit('error', new Error('it failed'))
@@ -46,7 +47,7 @@ it('A process goes on if a thread that failed still reports what was given up wi
 
 const ENDLESS = `
   const alive = setInterval(() => {}, 1_000)
-  const file = 'data:text/javascript,import { parentPort } from "node:worker_threads"; parentPort.on("message", ({ number, name }) => { if (name === "short") parentPort.postMessage({ number, result: name }) })'
+  const file = new URL('data:text/javascript,import { parentPort } from "node:worker_threads"; parentPort.on("message", ({ number, name }) => { if (name === "short") parentPort.postMessage({ number, result: name }) })')
   import(${JSON.stringify(BUILT)}).then(async ({ WorkThread }) => {
     const options = { file, heap_megabytes: 64, jobs_max: 1 }
     const costly = new WorkThread({ ...options, job_ms_max: 600 })

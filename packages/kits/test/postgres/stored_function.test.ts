@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { APPEND_ENTRIES } from '../../src/log/append/append_queries.ts'
+import { APPEND_ENTRIES } from '../../../server/src/log/append/append_queries.ts'
+import { FUNCTIONS } from '../../../server/src/service/modules.ts'
 import { fill } from '../../src/postgres/stored_function.ts'
-import { FUNCTIONS } from '../../src/service/modules.ts'
 
 const PLACE = /\{[a-z_]+\}/g
 

@@ -52,8 +52,8 @@ export type WorkReport = { number: number } & (
 export type CallOutcome = { call: number } & ({ result: unknown } | { failed: true })
 
 export interface ThreadOptions {
-  /** The file that it runs, beside this one in what is built. */
-  file: string
+  /** The compiled file that it runs. */
+  file: URL
   heap_megabytes: number
   jobs_max: number
   /** A job that takes longer is ended with the thread, and refused: there may be one at a time. */
@@ -75,10 +75,11 @@ export function bodyThread(
   body_bytes_max: number,
   here: ThreadWork,
   operations: ReadonlySet<string>,
+  file: URL,
 ): WorkThread {
   const heap_megabytes =
     HEAP_MEGABYTES_MIN + HEAP_MEGABYTES_PER_BODY_MEGABYTE * Math.ceil(body_bytes_max / MEGABYTE)
-  const options = { file: './thread.js', heap_megabytes, jobs_max: 1, operations }
+  const options = { file, heap_megabytes, jobs_max: 1, operations }
   return new WorkThread(options, here, new WorkThread({ ...options, job_ms_max: COSTLY_MS_MAX }, here))
 }
 
@@ -181,7 +182,7 @@ export class WorkThread<Work extends object = ThreadWork> {
     const { file, heap_megabytes, data } = this.options
     // Where the process was given this option for its own heap, which is fixed by now, V8 prefers it to the limits below.
     setFlagsFromString(`--max-old-space-size=${heap_megabytes}`)
-    const thread = new Worker(new URL(file, import.meta.url), {
+    const thread = new Worker(file, {
       workerData: data,
       resourceLimits: {
         maxOldGenerationSizeMb: heap_megabytes,
