@@ -127,7 +127,8 @@ export class SessionCost {
   }
 
   /**
-   * Such as `1.25 USD` or `≥ 0.0025 USD`, to a millionth; undefined where the log tells of no model's use.
+   * Such as `1.25 USD` or `≥ 0.0025 USD`, to a millionth; undefined where the log tells of no model's use, or of none
+   * that has a price.
    * @param is_all whether every entry of the log was added
    */
   text(is_all = true): string | undefined {
@@ -141,6 +142,7 @@ export class SessionCost {
       if (name === undefined) this.is_whole &&= this.told.has(id)
       else if (!this.told.has(id)) own.add(name)
     for (const name of own) this.count(this.usages.get(name)!)
+    if (!this.is_whole && this.sum === 0n) return undefined
     // A lower bound is rounded down, a whole sum to the nearest.
     const millionths = (this.sum + (this.is_whole ? 500_000n : 0n)) / 1_000_000n
     const digits = String(millionths).padStart(7, '0')
