@@ -127,6 +127,18 @@ it('no page sends a reader to a registry for a name that is not published, unles
   expect(wrong).toEqual([])
 })
 
+/** Pages whose commands are for people who work on Annals. */
+const FOR_DEVELOPERS = /(?:benchmarks|console|high-availability|reliability|scale)\.md$/
+
+it('no command that a reader pastes has a comment, which zsh passes on as words', () => {
+  const commented = ALL_PAGES.filter((page) => !FOR_DEVELOPERS.test(page)).flatMap((page) =>
+    [...read(page).matchAll(/^```sh\n(.*?)^```/gms)].flatMap(([, block]) =>
+      block!.split('\n').filter((line) => /(?:^|\s)#\s/.test(line)),
+    ),
+  )
+  expect(commented).toEqual([])
+})
+
 function settingsTable(): string {
   const rows = describeSettings().map((row) => `| \`${row.variable}\` | ${row.default} | ${row.meaning} |`)
   return ['| variable | default | meaning |', '|---|---|---|', ...rows].join('\n')

@@ -28,4 +28,14 @@ securityContext:
   readOnlyRootFilesystem: true
   capabilities: { drop: [ALL] }
 resources: {{- toYaml .Values.resources | nindent 2 }}
+env:
+  # TLS ends at the ingress.
+  - { name: ANNALS_BEHIND_TLS, value: 'true' }
+  # As long as load balancers that ask /ready take to notice.
+  - { name: ANNALS_SHUTDOWN_DELAY_MS, value: '15000' }
+  {{- range $name, $value := .Values.env }}
+  {{- /* Helm reads numbers of a file as floats, and would write 6.7108864e+07. */}}
+  {{- if kindIs "float64" $value }}{{ $value = toJson $value }}{{ end }}
+  - { name: {{ $name }}, value: {{ $value | toString | quote }} }
+  {{- end }}
 {{- end }}

@@ -5,7 +5,7 @@ import { tell } from '../terminal/output.js'
 import { pairsOf } from '../terminal/pairs.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf } from '../terminal/times.js'
-import { visible } from '../terminal/visible.js'
+import { visible, visibleLine } from '../terminal/visible.js'
 import { parseObject, parseUuid } from './arguments.js'
 import { type ConnectionOptions, connect, withConnection, withService } from './connection.js'
 import { learningCommands } from './learn.js'
@@ -81,6 +81,7 @@ function showCommand(): Command {
       const { paint } = output
       output.lines([
         `${paint('dim', 'space  ')} ${paint('cyan', space.id)}`,
+        `${paint('dim', 'name   ')} ${visibleLine(nameOfSpace(space.meta) || '-')}`,
         `${paint('dim', 'user   ')} ${visible(nameOf(space.user_id))}`,
         `${paint('dim', 'created')} ${agoOf(space.created_at)}, changed ${agoOf(space.updated_at)}`,
         '',
@@ -105,9 +106,15 @@ function deleteCommand(): Command {
     })
 }
 
+/** What its meta calls a space, as in the console. */
+function nameOfSpace({ name, title, topic }: Record<string, unknown>): string {
+  return ([name, title, topic].find((text) => typeof text === 'string' && text.trim() !== '') as string) ?? ''
+}
+
 function spaceColumns(nameOf: (user_id: string | null) => string): Column<LearningSpace>[] {
   return [
     { title: 'learning space', text: ({ id }) => id, style: 'cyan' },
+    { title: 'name', text: ({ meta }) => visibleLine(nameOfSpace(meta)), shrinks: true },
     { title: 'user', text: ({ user_id }) => nameOf(user_id), shrinks: true },
     { title: 'created', text: ({ created_at }) => agoOf(created_at) },
     { title: 'changed', text: ({ updated_at }) => agoOf(updated_at), from_width: 110 },
