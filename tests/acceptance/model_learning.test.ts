@@ -103,7 +103,9 @@ describe('a model', { timeout: 120_000 }, () => {
     await has({ status: 'distilling', learnt_seq: 3 })
     mayAnswer = true
     await has({ status: 'completed', learnt_seq: 3 })
-    expect(model.asked.filter(({ step }) => step === 'reflect')).toHaveLength(2)
+    // A node of another file that is stopped while the model thinks leaves the same question to others.
+    const asked = model.asked.filter(({ step }) => step === 'reflect').map(({ prompt }) => prompt.user)
+    expect(new Set(asked).size).toBe(2)
   })
 
   it('is not asked beyond the budget, which the session says, and goes on when there is one', async () => {
