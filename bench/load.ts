@@ -8,6 +8,8 @@ export interface LoadRequest {
   method: string
   path: string
   body?: string
+  /** Sent beside those that each request has. */
+  headers?: Record<string, string>
   /** Hexadecimal digits in the body, in place of which each request has others. */
   own?: string
 }

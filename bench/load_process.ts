@@ -49,10 +49,11 @@ interface Encoded {
 }
 
 function encode(
-  { method, path, body, own }: LoadOrder['requests'][number],
+  { method, path, body, own, headers = {} }: LoadOrder['requests'][number],
   { url, token }: LoadOrder['targets'][number],
 ): Encoded {
   const head = [`${method} ${path} HTTP/1.1`, `Host: ${new URL(url).host}`, `Authorization: Bearer ${token}`]
+  for (const [name, value] of Object.entries(headers)) head.push(`${name}: ${value}`)
   if (body !== undefined) {
     head.push('Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`)
   }
@@ -153,6 +154,7 @@ const CHUNKS_END = '0\r\n\r\n'
 function lengthOf(head: string): number | undefined {
   const end = head.indexOf('\r\n\r\n')
   if (end < 0) return undefined
+  if (head.startsWith('HTTP/1.1 304 ')) return end + 4
   const length = /\r\ncontent-length: (\d+)/i.exec(head)
   return length ? end + 4 + Number(length[1]) : CHUNKED
 }

@@ -107,6 +107,16 @@ describe('the audit of reads', () => {
     expect(await noted(`&session_id=${copied}`)).toEqual([`${copied} ${ada.email} content`])
   })
 
+  it('has who was told that a log is still what it was', async () => {
+    const id = await newSession()
+    const path = `/api/v1/session/${id}/timeline`
+    const { etag } = (await api.request('GET', path)).headers
+    const ada = await person()
+    const known = await ada.client.request('GET', path, { headers: { 'If-None-Match': etag! } })
+    expect(known.status).toBe(304)
+    await soon(async () => expect(await noted()).toEqual([`${id} ${ada.email} content`]))
+  })
+
   it('has what keys read where the project wants that, and nothing where it wants nothing', async () => {
     const id = await newSession()
     await set({ audit_reads: 'all' })

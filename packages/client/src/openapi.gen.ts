@@ -3930,6 +3930,8 @@ export interface components {
         "RateLimit-Reset": number;
         /** @description true when this answers a retry. */
         "Idempotent-Replayed": "true";
+        /** @description For `If-None-Match`. Not every answer has one. */
+        ETag: string;
     };
     pathItems: never;
 }
@@ -6294,7 +6296,10 @@ export interface operations {
                 /** @description true: newest first. false: oldest first. */
                 time_desc?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description The `ETag` of an earlier answer: if it would be the same, this one is 304. */
+                "if-none-match"?: string;
+            };
             path: {
                 /**
                  * @description The session.
@@ -6310,6 +6315,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6329,6 +6335,15 @@ export interface operations {
                         };
                     };
                 };
+            };
+            /** @description What `If-None-Match` names is what there is. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["invalid_request-or-invalid_cursor"];
             401: components["responses"]["unauthorized"];
@@ -6468,7 +6483,10 @@ export interface operations {
                 /** @description true: also a URL for each blob of the page, which needs no API key and is valid for 5 minutes. */
                 with_asset_public_url?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description The `ETag` of an earlier answer: if it would be the same, this one is 304. */
+                "if-none-match"?: string;
+            };
             path: {
                 /**
                  * @description The session.
@@ -6484,6 +6502,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6570,6 +6589,15 @@ export interface operations {
                         };
                     };
                 };
+            };
+            /** @description What `If-None-Match` names is what there is. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["invalid_request-or-invalid_cursor"];
             401: components["responses"]["unauthorized"];
@@ -6706,7 +6734,10 @@ export interface operations {
                 /** @description The `pin` of the previous answer: keeps its cut, so that the same prefix comes back byte for byte until `max_tokens` is passed again. */
                 pin?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The `ETag` of an earlier answer: if it would be the same, this one is 304. */
+                "if-none-match"?: string;
+            };
             path: {
                 /**
                  * @description The session.
@@ -6722,6 +6753,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6796,6 +6828,15 @@ export interface operations {
                         };
                     };
                 };
+            };
+            /** @description What `If-None-Match` names is what there is. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["invalid_request-or-invalid_cursor"];
             401: components["responses"]["unauthorized"];
@@ -6961,6 +7002,8 @@ export interface operations {
                 accept?: string;
                 /** @description For the live tail: the `seq` of the last entry received, or better `<seq>@<created_at>`, which is refused (`log_diverged`) if that entry is another by now, as after a restore. It takes precedence over `after_seq`. */
                 "last-event-id"?: string;
+                /** @description The `ETag` of an earlier answer: if it would be the same, this one is 304. */
+                "if-none-match"?: string;
             };
             path: {
                 /**
@@ -6977,6 +7020,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6997,6 +7041,15 @@ export interface operations {
                     };
                     "text/event-stream": string;
                 };
+            };
+            /** @description What `If-None-Match` names is what there is. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["invalid_request-or-invalid_cursor"];
             401: components["responses"]["unauthorized"];
@@ -7370,7 +7423,10 @@ export interface operations {
                 /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The `ETag` of an earlier answer: if it would be the same, this one is 304. */
+                "if-none-match"?: string;
+            };
             path: {
                 /**
                  * @description The session.
@@ -7386,6 +7442,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7405,6 +7462,15 @@ export interface operations {
                         };
                     };
                 };
+            };
+            /** @description What `If-None-Match` names is what there is. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["invalid_request-or-invalid_cursor"];
             401: components["responses"]["unauthorized"];

@@ -63,12 +63,19 @@ export function answersOf({ extend, ...parts }: DescribedAnswers): Record<string
           description: 'true when this answers a retry.',
         },
       }),
+      ...(parts.tagged && TagHeader),
     },
     content: { 'application/json': { schema: Success(parts.data, parts.message) } },
   })
   const documented: Record<string, unknown> = { [parts.status ?? 200]: success(parts.description) }
   for (const [status, description] of Object.entries(parts.also ?? {}))
     documented[status] = success(description)
+  if (parts.tagged)
+    documented[304] = {
+      type: 'null',
+      description: 'What `If-None-Match` names is what there is.',
+      headers: { ...RequestIdHeader, ...TagHeader },
+    }
   const errors = [
     ...ALWAYS,
     ...(parts.body ? WITH_BODY : []),
@@ -77,6 +84,10 @@ export function answersOf({ extend, ...parts }: DescribedAnswers): Record<string
   ]
   const all = { ...documented, ...describeErrors(errors) }
   return extend ? extend(all) : all
+}
+
+const TagHeader = {
+  ETag: { type: 'string', description: 'For `If-None-Match`. Not every answer has one.' },
 }
 
 const REUSED: ErrorName[] = ['idempotency_key_reused']

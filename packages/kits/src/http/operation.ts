@@ -1,8 +1,9 @@
 import type { FastifyContextConfig, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
-import type { Static, TSchema } from '#typebox'
+import Type, { type Static, type TSchema } from '#typebox'
 import { Empty, NameInPath, Sha256, Strict, UserIdentifier, Uuid } from '../contract/schema.js'
 import { ERROR_NAMES, type ErrorName } from '../errors.js'
 import { inEnvelope } from './answer/answer.js'
+import { KnownTag, unlessKnown } from './answer/entity_tag.js'
 import type { AppServer } from './app_server.js'
 import { type BodyParts, type TakeBody, takeBody } from './request/read_body.js'
 
@@ -47,6 +48,8 @@ export interface DescribedAnswers {
   also?: Record<number, string>
   body: boolean
   idempotent: boolean
+  /** It has a tag, mostly, and is 304 for who knows it. */
+  tagged: boolean
   /** Beside those that follow from what it takes: `<what the first id in the path names>_not_found`, `invalid_cursor`. */
   errors?: ErrorName[]
   message?: string
@@ -84,6 +87,8 @@ interface OperationParts<
   json?: Handle<C, Body, Query, Headers, Promise<string> | Promise<void>>
   /** Answers by itself, instead of `json`. */
   handle?: Handle<C, Body, Query, Headers, Promise<unknown>>
+  /** Of what the answer is made of: a caller that has it gets 304. The handler shows it: see showVersion. */
+  version?: (request: RequestOf<C, Query, Headers>) => Promise<string | undefined>
 }
 
 type Handle<C extends Call, Body, Query extends TSchema, Headers extends TSchema, Answer> = (
@@ -123,7 +128,7 @@ export function operationsOf(tag: string, same: { security?: Record<string, stri
   ): Operation => {
     const { call, id, summary, description, config = {}, querystring, headers, body_bytes_max } = operation
     const [body, take] = (operation.body ?? []) as Partial<BodyParts>
-    const { returns, data = Empty, json, handle, status, also, message, extend } = operation
+    const { returns, data = Empty, json, handle, version, status, also, message, extend } = operation
     const takeFrom = (request: { body: unknown; bodyText: string; bodyBytes: number }) =>
       (take && takeBody(request, take as TakeBody<unknown, unknown>)) as never
     const [method, url] = call.split(' ') as [Method, string]
@@ -133,20 +138,24 @@ export function operationsOf(tag: string, same: { security?: Record<string, stri
       errors: [...impliedErrors(named, operation), ...(operation.errors ?? [])],
       body: body !== undefined,
       idempotent: has(headers, 'idempotency-key'),
+      tagged: version !== undefined,
     } as DescribedAnswers
-    const given = { params: paramsOf(named), querystring, headers, body, description }
+    const own = (headers as { properties?: Record<string, TSchema> } | undefined)?.properties
+    const all = version ? Type.Object({ ...own, ...KnownTag }) : headers
+    const given = { params: paramsOf(named), querystring, headers: all, body, description }
     const takes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
     const access = accessOf(operation, method, named, data)
     const { scope, reach } = access
     const told = same.security ? {} : { 'x-scope': scope, ...(reach && { 'x-reach': reach }) }
     const schema = { operationId: id, summary, tags: [tag], ...same, ...told, ...takes }
     return (app) => {
-      const handler: Handler<C, Q, H> = handle
+      const answers: Handler<C, Q, H> = handle
         ? (request, reply) => handle(request, reply, takeFrom(request))
         : async (request, reply) => {
             const data = await json!(request, reply, takeFrom(request))
             return inEnvelope(reply, data ?? '{}', status)
           }
+      const handler = version ? unlessKnown(version, answers) : answers
       const limit = body_bytes_max === undefined ? {} : { bodyLimit: body_bytes_max }
       app.route({
         ...{

@@ -179,7 +179,8 @@ export function noteReads(app: AppServer, noted: NotedReads): void {
     done()
   })
   app.addHook('onSend', (request, reply, payload, done) => {
-    if (request.shows && reply.statusCode < 300) noteNamed(request)
+    // Who is told that nothing has changed has read it, too.
+    if (request.shows && (reply.statusCode < 300 || reply.statusCode === 304)) noteNamed(request)
     done(null, payload)
   })
 }

@@ -34,7 +34,9 @@ export function sendEntries(
   chunks: AsyncIterable<string>,
   urls?: PublicUrls,
 ): Promise<FastifyReply> {
-  return sendChunks(reply, withBlobBytes(reply.request, chunks, urls))
+  // Whether there is a blob, and its URL, change without the log.
+  const onBytes = () => reply.removeHeader('etag')
+  return sendChunks(reply, withBlobBytes(reply.request, chunks, urls, onBytes))
 }
 
 /**
@@ -45,12 +47,14 @@ export async function* withBlobBytes(
   tenant: Tenant,
   texts: AsyncIterable<string> | Iterable<string>,
   urls?: PublicUrls,
+  onBytes?: () => void,
 ): AsyncGenerator<string> {
   for await (const text of texts) {
     if (!lacksBytes(text)) {
       yield text
       continue
     }
+    onBytes?.()
     let at = 0
     for (const { 0: found, index, groups } of text.matchAll(BYTES)) {
       const { sized, as, marked, sha256 = marked ?? sized!, prefix, encoding } = groups!

@@ -5,7 +5,7 @@ import { DATA_ID } from '@annals/kits/http/openapi/openapi_links.js'
 import { allOf, operationsOf } from '@annals/kits/http/operation.js'
 import type { ModuleRoutes } from '@annals/kits/module.js'
 import Type from '#typebox'
-import { answerLogPage } from './answer_log.js'
+import { answerLogPage, versionOfLog } from './answer_log.js'
 import { LOG_BODIES } from './append_bodies.js'
 import { type AppendParts, appendWithinQuota, type LogParts, markReplayed } from './append_within_quota.js'
 import { compactSession } from './compaction_routes.js'
@@ -53,6 +53,7 @@ const eventRoutes = (parts: AppendParts) =>
       returns: 'A page of events.',
       data: PageOf(Type.Ref('SessionEvent')),
       errors: ['seq_ahead', 'log_diverged'],
+      version: versionOfLog,
       handle: async (request, reply) => {
         const { project_id, params, query } = request
         const { type, time_desc = false } = query

@@ -1,10 +1,12 @@
+import { showVersion } from '@annals/kits/http/answer/entity_tag.js'
 import type { Cursors, PageQuery } from '@annals/kits/http/answer/page_answer.js'
 import { ENTRY_PAGE_LIMIT_DEFAULT } from '@annals/kits/limits.js'
 import { type LogPosition, readPosition, writePosition } from '@annals/kits/lists/log_position.js'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { answerEntries } from '../blobs/blob_bytes.js'
 import type { ReadEntry } from './read/entry_columns.js'
 import { LogReader, type ReadPage, UNLIMITED } from './read/read_log.js'
+import { READ_LOG_VERSION } from './read/read_queries.js'
 
 /** Characters of entries that are joined at once: with commas and what stands around them, they are a piece of the answer. */
 const JOINED_ENTRIES_LENGTH_MAX = 60 * 1024
@@ -35,7 +37,20 @@ export function readPageRange(
 export function logOfPath(reply: FastifyReply, seen?: LogPosition): LogReader {
   const { database, project_id, params } = reply.request
   const { session_id } = params as { session_id: string }
-  return new LogReader(database, { project_id, session_id }, seen, () => !reply.raw.destroyed)
+  const isWanted = () => !reply.raw.destroyed
+  const shows = (version: string | undefined) => showVersion(reply, version)
+  return new LogReader(database, { project_id, session_id }, seen, isWanted, shows)
+}
+
+/** Whatever a page of a log shows is of one version of it, but for the bytes of blobs. */
+export async function versionOfLog({
+  database,
+  project_id,
+  params,
+}: FastifyRequest): Promise<string | undefined> {
+  const { session_id } = params as { session_id: string }
+  const [row] = await database.query(READ_LOG_VERSION, [project_id, session_id])
+  return row?.version ?? undefined
 }
 
 export function answerLogPage(

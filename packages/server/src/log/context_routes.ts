@@ -1,5 +1,6 @@
 import { AnnalsError, invalidRequest } from '@annals/kits/errors.js'
 import { logReadBytes } from '@annals/kits/http/answer/answer.js'
+import { showVersion } from '@annals/kits/http/answer/entity_tag.js'
 import { Cursors } from '@annals/kits/http/answer/page_answer.js'
 import { operationsOf } from '@annals/kits/http/operation.js'
 import { type LogPosition, readPosition, writePosition } from '@annals/kits/lists/log_position.js'
@@ -9,6 +10,7 @@ import type { MessageFormat } from '@annals/messages'
 import type { ContextRules } from '@annals/messages/context'
 import type { Reasoning } from '@annals/messages/fit'
 import { sendEntries } from '../blobs/blob_bytes.js'
+import { versionOfLog } from './answer_log.js'
 import { Context, ContextQuery } from './context_schema.js'
 import { ContextReader, type PinnedCut } from './render/context_reader.js'
 import { fitMessages, leftAndAdded } from './render/message_walk.js'
@@ -29,13 +31,15 @@ export const getContext = ({ thread }: { thread: WorkThread }) =>
     returns: 'The context.',
     data: Context,
     errors: ['invalid_cursor', 'seq_ahead', 'log_diverged'],
+    version: versionOfLog,
     handle: async (request, reply) => {
       const { project_id, query, database, memory } = request
       const { session_id } = request.params
       const rules = rulesOf(query)
       const pins = new Cursors('context', project_id, session_id)
       const { cut, seen, sent_seqs, begun_seq } = readPin(pins, query.pin)
-      const parts = { database, thread, memory, read_bytes: logReadBytes(request) }
+      const shows = (version: string | undefined) => showVersion(reply, version)
+      const parts = { database, thread, memory, read_bytes: logReadBytes(request), showVersion: shows }
       const reader = new ContextReader(parts, { project_id, session_id }, seen, query.compaction !== 'none')
       const format = (query.format ?? 'openai') as MessageFormat
       const { plan, newest, shown, is_kept } = await reader.read(rules, cut)

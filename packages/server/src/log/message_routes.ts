@@ -14,7 +14,7 @@ import Type from '#typebox'
 import { answerEntries, sendEntries, withBlobSizes } from '../blobs/blob_bytes.js'
 import { PublicUrls } from '../blobs/public_urls.js'
 import { mayRead } from '../projects/authenticate.js'
-import { logOfPath, readPageRange } from './answer_log.js'
+import { logOfPath, readPageRange, versionOfLog } from './answer_log.js'
 import type { AppendAnswer } from './append/append_request.js'
 import { LOG_BODIES } from './append_bodies.js'
 import { appendWithinQuota, type LogParts, markReplayed } from './append_within_quota.js'
@@ -74,6 +74,7 @@ export const messageRoutes = (parts: LogParts) =>
       returns: 'A page of messages, or all of them.',
       data: MessagePage,
       errors: ['message_not_found', 'seq_ahead', 'log_diverged'],
+      version: versionOfLog,
       handle: async (request, reply) => {
         const { format = 'openai', limit, time_desc = false, with_events = false } = request.query
         const { fit = false, reasoning } = request.query

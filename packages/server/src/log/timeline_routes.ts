@@ -13,7 +13,7 @@ import { mayReferToBlobs } from '@annals/messages'
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { refuseTail } from '../projects/within_quotas.js'
-import { answerEntriesPage, answerLogPage, logOfPath } from './answer_log.js'
+import { answerEntriesPage, answerLogPage, logOfPath, versionOfLog } from './answer_log.js'
 import { READ_INPUTS } from './append/append_queries.js'
 import type { AppendedEntry, SessionAppend } from './append/append_request.js'
 import { referencesIn } from './append/blob_places.js'
@@ -47,6 +47,7 @@ export const timelineRoutes = (parts: LogParts) =>
       data: PageOf(Type.Ref('TimelineItem')),
       errors: ['seq_ahead', 'log_diverged', 'quota_exceeded'],
       extend: streamResponse,
+      version: async (request) => (acceptsStream(request.headers.accept) ? undefined : versionOfLog(request)),
       handle: async (request, reply) => {
         const { feed, heartbeat, usage } = parts
         const { project_id, query } = request
@@ -145,6 +146,7 @@ export const timelineRoutes = (parts: LogParts) =>
       querystring: LatestQuery,
       returns: 'A page of entries.',
       data: PageOf(Type.Ref('TimelineItem')),
+      version: versionOfLog,
       handle: async (request, reply) => {
         const { key, key_prefix = '', limit = PAGE_LIMIT_DEFAULT, cursor } = request.query
         if (key !== undefined && request.query.key_prefix !== undefined)

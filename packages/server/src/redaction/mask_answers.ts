@@ -44,6 +44,8 @@ export function maskAnswers(app: AppServer, thread: WorkThread): void {
   app.addHook('preHandler', (request, _reply, done) => {
     if (!isMasked(request)) return done()
     request.mask = (json) => masked(thread, request, json)
+    // What is masked, and how, changes with the rules: there are no tags for it.
+    delete request.headers['if-none-match']
     const { operationId = '' } = request.routeOptions.schema ?? {}
     // Whatever a person makes is masked like the person.
     const isOwn = operationId === 'createPersonalToken' && request.grant!.person !== undefined
@@ -51,6 +53,7 @@ export function maskAnswers(app: AppServer, thread: WorkThread): void {
   })
   app.addHook<unknown>('onSend', (request, reply, payload, done) => {
     if (!isMasked(request) || payload === null || payload === undefined) return done()
+    reply.removeHeader('etag')
     const isJson = /^application\/(?:json|x-ndjson)/.test(String(reply.getHeader('content-type') ?? ''))
     if (typeof payload === 'string' && isJson) {
       masked(thread, request, payload).then((text) => done(null, text), done)
@@ -75,7 +78,7 @@ function refused(reply: FastifyReply, payload: unknown): string {
   if (payload instanceof Readable) payload.destroy()
   const { status, text } = errorText(unreadable())
   for (const name of Object.keys(reply.getHeaders()))
-    if (/^content-|^accept-ranges$|^etag$|^location$/.test(name)) reply.removeHeader(name)
+    if (/^content-|^accept-ranges$|^location$/.test(name)) reply.removeHeader(name)
   reply.code(status).header('content-type', 'application/json; charset=utf-8')
   return text
 }

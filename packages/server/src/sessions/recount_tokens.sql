@@ -8,6 +8,7 @@ LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $functi
 DECLARE
   before record;
   difference bigint := 0;
+  is_changed boolean := false;
 BEGIN
   PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR UPDATE;
   IF NOT FOUND THEN
@@ -19,11 +20,13 @@ BEGIN
     CONTINUE WHEN NOT FOUND OR before.tokens = p_tokens[place];
     UPDATE entries AS e SET tokens = p_tokens[place]
     WHERE e.project_id = p_project AND e.session_id = p_session AND e.seq = p_seqs[place];
+    is_changed := true;
     IF before.retracted_by IS NULL THEN
       difference := difference + p_tokens[place] - before.tokens;
     END IF;
   END LOOP;
-  IF difference <> 0 THEN
+  -- Also where it moves by nothing: pages show the tokens of each message, and by its head they know that they have changed.
+  IF is_changed THEN
     UPDATE session_heads AS h SET total_tokens = h.total_tokens + difference
     WHERE h.project_id = p_project AND h.session_id = p_session;
   END IF;

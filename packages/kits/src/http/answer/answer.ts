@@ -27,6 +27,7 @@ export function itemsOf(items: string[]): string {
 
 export function answerError(reply: FastifyReply, error: AnnalsError): FastifyReply {
   const { status, text } = errorText(error)
+  reply.removeHeader('etag')
   const retry_after = retryAfterOf(error.error)
   if (retry_after !== undefined && !reply.hasHeader('retry-after'))
     reply.header('retry-after', String(retry_after))
@@ -230,6 +231,8 @@ export async function sendChunks(reply: FastifyReply, chunks: AsyncGenerator<str
   }
   if (isWhole && !holdAnswer(request, length)) throw outOfMemory()
   reply.code(200).header('content-type', 'application/json; charset=utf-8')
+  // The rest may show that there is no tag for it.
+  if (!isWhole) reply.removeHeader('etag')
   if (!isWhole) return reply.send(piecesStream(request, followedBy([...(bytes?.parts ?? []), text], chunks)))
   if (!bytes) return reply.send(text)
   bytes.add(text)

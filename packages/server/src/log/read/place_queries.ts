@@ -1,6 +1,6 @@
 import { aggregated } from '@annals/kits/postgres/column_aggregates.js'
 import { prepared } from '@annals/kits/postgres/statement.js'
-import { byId, bySeq, TRACKING, VIEW_COLUMNS } from './read_queries.js'
+import { byId, bySeq, LOG_VERSION, TRACKING, VIEW_COLUMNS } from './read_queries.js'
 
 /**
  * Which entries of a session have the given ids. Row: none where there is no session; `found`, a JSON array of
@@ -35,7 +35,7 @@ const newestOf = (keys: string, order: string) => `
  */
 const latestText = (latest: string, limit: string, bytes: string) => `
 WITH RECURSIVE latest AS (${latest})
-SELECT (SELECT count(*) FROM (SELECT FROM latest LIMIT ${limit}) l) AS found, ${TRACKING}p.*
+SELECT (SELECT count(*) FROM (SELECT FROM latest LIMIT ${limit}) l) AS found, ${LOG_VERSION}, ${TRACKING}p.*
 FROM session_heads h
 CROSS JOIN LATERAL (
   SELECT ${aggregated(VIEW_COLUMNS.latest)}

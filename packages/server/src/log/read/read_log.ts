@@ -21,6 +21,7 @@ import {
   COUNT_TOKENS,
   type EntryPage,
   type EntryView,
+  LOG_VERSION,
   MERGE_MESSAGE_META,
   NEWEST_AT,
   NTH_NEWEST_MESSAGE,
@@ -62,6 +63,7 @@ export interface LatestPage {
  */
 export class LogReader {
   private end_seq: number | undefined
+  private version: string | undefined
   private is_same = false
 
   constructor(
@@ -71,6 +73,8 @@ export class LogReader {
     private readonly seen: LogPosition = { seq: 0 },
     /** Asked between two statements: reading ends early when nobody wants the rest any longer. */
     private readonly isWanted: () => boolean = () => true,
+    /** Told which version of the log is read, before anything of it; undefined: of more than one. */
+    private readonly showVersion?: (version: string | undefined) => void,
   ) {}
 
   /** The seq of the newest entry that is shown, once something was read. */
@@ -116,6 +120,7 @@ export class LogReader {
         LONG.set(session_id, true)
         continue
       }
+      this.noteVersion(row)
       const last_seq = reachingSeq(row, seen)
       this.is_same = true
       this.end_seq ??= last_seq
@@ -161,6 +166,7 @@ export class LogReader {
           ? await this.database.query(READ_LATEST, page)
           : await this.database.query(READ_LATEST_OF_KEY, [project_id, session_id, key])
       if (!row) throw notFound('session')
+      this.noteVersion(row)
       const entries = entriesOf(row, 'latest', shownLog(this.session, row))
       left = entries.length === Number(row.found) ? 0 : left - entries.length
       after = entries.at(-1)?.key ?? after
@@ -186,6 +192,7 @@ export class LogReader {
     const compaction = compactionOf(row)
     if (row.compaction_seq && !compaction)
       return this.readNewestMessages(tokens_max, tokens_wanted, messages_min, false)
+    this.noteVersion(row)
     this.end_seq = Number(row.last_seq)
     const messages = entriesOf(row, 'context_message', shownLog(this.session, row))
     if (row.newest_at) messages[0]!.created_at = row.newest_at
@@ -197,6 +204,7 @@ export class LogReader {
   async readInstructions(isCompacted: boolean): Promise<Pick<NewestMessages, 'instructions' | 'compaction'>> {
     const { project_id, session_id } = this.session
     const [row] = await this.database.query(READ_INSTRUCTIONS, [project_id, session_id, isCompacted])
+    this.noteVersion(row!)
     return { instructions: instructionsOf(row!), compaction: compactionOf(row!) }
   }
 
@@ -215,6 +223,7 @@ export class LogReader {
     const parameters = [project_id, session_id, above_seq, below_seq, n - 1]
     const [row] = await this.database.query(NTH_NEWEST_MESSAGE, parameters)
     if (!row) throw notFound('session')
+    this.noteVersion(row)
     this.end_seq ??= reachingSeq(row, { seq: this.seen.seq })
     return Number(row.seq ?? 0)
   }
@@ -224,6 +233,12 @@ export class LogReader {
     const { project_id, session_id } = this.session
     const [row] = await this.database.query(READ_HEAD, [project_id, session_id, seq])
     return { seq, created_at: row?.seen_at ?? undefined }
+  }
+
+  private noteVersion({ version = null }: Row): void {
+    if (this.version === version) return
+    this.showVersion?.(this.version === undefined ? (version ?? undefined) : undefined)
+    this.version = version ?? ''
   }
 
   private narrowed<Page extends { below_seq: number }>(page: Page): Page {
@@ -365,12 +380,13 @@ const compaction = (isWanted: string) => `LEFT JOIN LATERAL (
 const COMPACTION_COLUMNS = 'c.compaction_seq, c.compaction_id, c.compaction'
 
 /**
- * Row: `instructions`, a JSON array of `[seq, id, parent_id, format, tokens, blob as text]`, or null, and the newest
+ * Row: the version, null without such a session; `instructions`, a JSON array of `[seq, id, parent_id, format, tokens, blob as text]`, or null, and the newest
  * compaction. Parameters: $1 project, $2 session, $3 whether the compaction is wanted.
  */
 export const READ_INSTRUCTIONS = prepared(
   'read_instructions',
-  `SELECT ${INSTRUCTIONS}, ${COMPACTION_COLUMNS} FROM (SELECT) h ${compaction('$3::boolean')}`,
+  `SELECT (SELECT ${LOG_VERSION} FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2), ${INSTRUCTIONS}, ${COMPACTION_COLUMNS}
+FROM (SELECT) x ${compaction('$3::boolean')}`,
 )
 
 /** Live messages by their seqs, as `instructions`. Parameters: $1 project, $2 session, $3 seqs. */
@@ -396,7 +412,7 @@ const newest = (columns: string, limit: string) =>
 export const READ_NEWEST_MESSAGES = prepared(
   'read_newest_messages',
   `
-SELECT h.last_seq, h.total_tokens, w.count, coalesce(b.fit, true) AS fit, ${INSTRUCTIONS}, ${COMPACTION_COLUMNS}, p.*
+SELECT h.last_seq, ${LOG_VERSION}, h.total_tokens, w.count, coalesce(b.fit, true) AS fit, ${INSTRUCTIONS}, ${COMPACTION_COLUMNS}, p.*
 FROM session_heads h ${compaction('$8::boolean')}
 CROSS JOIN LATERAL (
   SELECT least($3::bigint, CASE WHEN h.total_tokens > $5::bigint THEN (

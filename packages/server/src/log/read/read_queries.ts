@@ -118,6 +118,12 @@ const LAST_BUT_ONE_AT = `, ${timestampText('(array_agg(e.created_at))[$3::int - 
 
 export const NEWEST_AT = `, ${timestampText('max(e.created_at)')} AS newest_at`
 
+/**
+ * Of the log of a head `h`: another one after each transaction that changed the head, which all do that change anything
+ * that reads of the log show. The seq and the time beside the transaction's number are for databases that were restored.
+ */
+export const LOG_VERSION = `concat_ws('.', h.xmin, h.last_seq, h.updated_at) AS version`
+
 /** When the entry was stored whose seq is a parameter; null if that is null. */
 const seenAt = (seq: string) =>
   `(SELECT ${timestampText('x.created_at')} FROM entries x WHERE x.project_id = $1 AND x.session_id = $2 AND x.seq = ${seq}::bigint) AS seen_at`
@@ -184,7 +190,7 @@ function readEntriesText(page: EntryPage, view: EntryView, as_of: string | undef
     : `${found(entries, `CASE WHEN ${fits} THEN $3::bigint ELSE ${otherwise} END`)} e`
   const seen_at = seqToCheck(page.seen) === null ? '$7::text AS seen_at' : seenAt('$7')
   return `
-SELECT h.last_seq, ${seen_at}, ${fits} AS fits, ${view === 'item' || view === 'whole_message' ? TRACKING : ''}p.*
+SELECT h.last_seq, ${LOG_VERSION}, ${seen_at}, ${fits} AS fits, ${view === 'item' || view === 'whole_message' ? TRACKING : ''}p.*
 FROM session_heads h
 CROSS JOIN LATERAL (
   SELECT ${aggregated(VIEW_COLUMNS[view])}${view === 'message' ? LAST_BUT_ONE_AT : view === 'context_message' ? NEWEST_AT : ''}
@@ -210,7 +216,7 @@ function rangeOf(page: EntryPage): string[] {
 export const NTH_NEWEST_MESSAGE = prepared(
   'nth_newest_message',
   `
-SELECT h.last_seq, n.seq
+SELECT h.last_seq, ${LOG_VERSION}, n.seq
 FROM session_heads h
 LEFT JOIN LATERAL (
   SELECT e.seq FROM entries e
@@ -231,6 +237,13 @@ export const READ_HEADS = prepared(
 export const READ_HEAD = prepared(
   'read_head',
   `SELECT h.last_seq, ${seenAt('$3')} FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2`,
+  'one row',
+)
+
+/** Parameters: $1 project, $2 session. */
+export const READ_LOG_VERSION = prepared(
+  'read_log_version',
+  `SELECT ${LOG_VERSION} FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2`,
   'one row',
 )
 

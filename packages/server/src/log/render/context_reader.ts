@@ -42,6 +42,7 @@ export interface ContextParts {
   memory: MemoryShare
   /** Bytes that reading one piece of a log takes. */
   read_bytes: number
+  showVersion: (version: string | undefined) => void
 }
 
 export interface ContextSession {
@@ -85,7 +86,7 @@ export class ContextReader {
     seen: LogPosition,
     private readonly isCompacted = true,
   ) {
-    this.log = new LogReader(parts.database, session, seen)
+    this.log = new LogReader(parts.database, session, seen, undefined, parts.showVersion)
   }
 
   /**
