@@ -2,6 +2,15 @@ import type { Asked, Reply, SeenEntry } from './model_server.ts'
 
 type Run = NonNullable<Asked['data']['runs']>[number]
 
+/** Sums up how much it was shown. */
+export function summing({ data }: Asked): Reply {
+  const entries = data.entries ?? []
+  const said = `${entries.length} entries from ${entries[0]?.seq} to ${entries.at(-1)?.seq}`
+  return {
+    answer: { summary: [...(data.earlier ?? []).map((text) => text.split('\n\n').at(-1)), said].join('; ') },
+  }
+}
+
 /** Says of two runs which tool only the one that succeeded called; repeats and supports nothing twice. */
 export function honest(asked: Asked): Reply {
   if (asked.step === 'curate') return { answer: { decisions: decided(asked) } }

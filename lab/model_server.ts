@@ -11,7 +11,7 @@ export interface SeenEntry {
 
 /** What the model is asked: `data` is the user message. */
 export interface Asked {
-  step: 'reflect' | 'curate'
+  step: 'reflect' | 'curate' | 'compact'
   /** What it was sent. */
   prompt: { system: string; user: string }
   /** Its API key. */
@@ -20,6 +20,9 @@ export interface Asked {
     runs?: { run: string; outcome: string; entries: SeenEntry[] }[]
     candidates?: { number: number; kind: string; text: string }[]
     statements?: { number: number; kind: string; text: string }[]
+    /** Of a summary: those before, and what follows. */
+    earlier?: string[]
+    entries?: SeenEntry[]
   }
   tokens_in: number
 }

@@ -2,8 +2,11 @@
 export const ASKS_EVERY_PROJECT = [
   'find_due_sessions',
   'find_due_spaces',
+  'find_due_summaries',
   'find_due_webhooks',
   'find_marks',
+  'find_overdue_auto_compactions',
+  'find_overdue_auto_compactions_held_until',
   'find_overdue_change_marks',
   'find_overdue_erased_sessions',
   'find_overdue_learning_spaces',

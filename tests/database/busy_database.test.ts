@@ -65,6 +65,7 @@ const startLearner = (database: Database, signal: AbortSignal, ask: AskModel) =>
     logger: pino({ level: 'silent' }),
     ask,
     nearest: async () => [],
+    summarise: async () => {},
     ms_max: LEASE_S * 1_000,
     address: { url: 'http://127.0.0.1:9', name: 'scripted' },
     project_tokens_max: 1_000_000,

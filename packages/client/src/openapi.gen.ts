@@ -3173,6 +3173,7 @@ export interface components {
             max_blob_bytes: number | null;
             max_tails: number | null;
             max_model_tokens_per_day: number | null;
+            auto_compact_tokens: number | null;
             search: boolean | null;
             proof: boolean | null;
             mask_viewers: boolean | null;
@@ -10562,6 +10563,7 @@ export interface operations {
                     max_blob_bytes?: number | null;
                     max_tails?: number | null;
                     max_model_tokens_per_day?: number | null;
+                    auto_compact_tokens?: number | null;
                     search?: boolean | null;
                     proof?: boolean | null;
                     mask_viewers?: boolean | null;
@@ -10692,6 +10694,7 @@ export interface operations {
                     max_blob_bytes?: number | null;
                     max_tails?: number | null;
                     max_model_tokens_per_day?: number | null;
+                    auto_compact_tokens?: number | null;
                     search?: boolean | null;
                     proof?: boolean | null;
                     mask_viewers?: boolean | null;

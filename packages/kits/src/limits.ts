@@ -44,3 +44,6 @@ export const CONSOLE_SESSION_DAYS_MAX = 30
 
 /** Bytes of JSON that one statement reads at most, a larger entry aside: what a reader holds at a time. */
 export const PIECE_BYTES_MAX = 1024 * 1024
+
+/** Of `auto_compact_tokens`: with fewer, a summary would have no room. */
+export const AUTO_COMPACT_TOKENS_MIN = 4_000

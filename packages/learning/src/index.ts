@@ -17,7 +17,7 @@ export {
   sentTokens,
 } from './model.js'
 export { hasOutcomeEvidence, type TaskRun } from './outcome_evidence.js'
-export { curatePrompt, type Prompt, reflectPrompt } from './prompts.js'
+export { compactPrompt, curatePrompt, type Prompt, reflectPrompt, summaryText } from './prompts.js'
 export {
   KINDS,
   type RenderedStatement,
@@ -27,7 +27,17 @@ export {
   type StatementKind,
   spaceContext,
 } from './render.js'
-export { hasSucceeded, type Outcome, outcomeOf, type ShownRun, showRun, storedOutcome } from './shown_run.js'
+export {
+  hasSucceeded,
+  type Outcome,
+  outcomeOf,
+  type ShownEntry,
+  type ShownRun,
+  type ShownStretch,
+  showRun,
+  showStretch,
+  storedOutcome,
+} from './shown_run.js'
 export { nextState, skillOf, statementOf, type TouchedStatement } from './skill_entry.js'
 export {
   contentType,

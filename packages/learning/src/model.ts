@@ -124,6 +124,7 @@ export const ANSWER_SCHEMAS = {
       }),
     ),
   }),
+  compact: exact({ summary: { type: 'string', pattern: '\\S' } }),
 } as const
 
 export type Step = keyof typeof ANSWER_SCHEMAS
@@ -132,6 +133,7 @@ export type Step = keyof typeof ANSWER_SCHEMAS
 export interface StepAnswer {
   reflect: { statements: Candidate[] }
   curate: { decisions: Decision[] }
+  compact: { summary: string }
 }
 
 /** A model's JSON without what PostgreSQL cannot hold; undefined if it is none. */

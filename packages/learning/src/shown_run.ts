@@ -90,6 +90,48 @@ export function showRun(session_id: string, outcome: Outcome, log: Iterable<LogE
   return { session_id, outcome, entries: fitting(all), heard, tools: [...tools] }
 }
 
+/** Messages of a session that a model is to summarise, and the last one that there is room for. */
+export interface ShownStretch {
+  entries: ShownEntry[]
+  last_seq: number
+  /** Whether the user says something in it. */
+  has_question: boolean
+}
+
+/** About 25,000 tokens. */
+const STRETCH_CHARS_MAX = 100_000
+const STRETCH_ENTRY_CHARS = { max: 4_000, min: 200 }
+
+/**
+ * As many messages as there is room for, at least one, each cut in its middle if it is long. `must_fit`: all of them, cut
+ * shorter for that.
+ */
+export function showStretch(log: Iterable<LogEntry>, must_fit: boolean): ShownStretch {
+  const reader = new SessionReader()
+  const read = [...log].map((entry) => reader.read(entry))
+  const fair = Math.floor(STRETCH_CHARS_MAX / Math.max(read.length, 1))
+  const { max, min } = STRETCH_ENTRY_CHARS
+  const chars_max = must_fit ? Math.max(min, Math.min(max, fair)) : max
+  const shown: ShownStretch = { entries: [], last_seq: 0, has_question: false }
+  let room = STRETCH_CHARS_MAX
+  for (const entry of read) {
+    const source = sourceOf(entry)
+    const text = source ? shortened(textOf(entry), chars_max) : ''
+    room -= text.length
+    if (room < 0 && shown.last_seq > 0 && !must_fit) break
+    shown.last_seq = entry.seq
+    shown.has_question ||= source === 'user'
+    if (source && text) shown.entries.push({ seq: entry.seq, source, text })
+  }
+  return shown
+}
+
+function shortened(text: string, chars_max: number): string {
+  const half = chars_max / 2
+  const short = text.length <= chars_max ? text : `${text.slice(0, half)}\n[…]\n${text.slice(-half)}`
+  return short.toWellFormed().trim()
+}
+
 function sourceOf({ kind, speaker, blocks }: ReadEntry): Source | undefined {
   if (speaker === 'system' || speaker === 'developer') return undefined
   if (kind === 'message') return speaker === 'assistant' ? 'agent' : speaker === 'tool' ? 'tool' : 'user'

@@ -79,7 +79,10 @@ export function rowChecks(table: Table, tables: readonly Table[]): Record<string
   if (owners.length > 0)
     checks[`${kind}_without_${erased_with === 'any' ? 'owner' : erased_with}`] = {
       ...row,
-      where: owners.map((other) => missing(other.name, owner)).join(' AND '),
+      where: [
+        ...(columns[ownerColumn(table)]?.endsWith('?') ? [`${owner} IS NOT NULL`] : []),
+        ...owners.map((other) => missing(other.name, owner)),
+      ].join(' AND '),
       detail: `'the resource that it belongs to does not exist: ' || ${owner}`,
       means: `a ${words} of a resource that does not exist`,
       todo: ORPHAN,

@@ -1,4 +1,5 @@
 import {
+  AUTO_COMPACT_TOKENS_MIN,
   OUTCOME_WORD,
   OUTCOME_WORDS_MAX,
   QUOTA_MAX,
@@ -23,7 +24,15 @@ import { operatorName, printResources, withDatabase } from './with_database.js'
 const QUOTAS = ['max_sessions', 'max_bytes', 'max_blob_bytes', 'max_tails'] as const
 const COLUMNS = [
   ...['name', 'id', 'created_at', 'retention_days', 'rate_limit_per_second', ...QUOTAS, 'search', 'proof'],
-  ...['mask_viewers', 'audit_reads', 'audit_reads_days', 'outcomes', 'max_model_tokens_per_day', 'model'],
+  ...[
+    'mask_viewers',
+    'audit_reads',
+    'audit_reads_days',
+    'outcomes',
+    'max_model_tokens_per_day',
+    'auto_compact_tokens',
+  ],
+  'model',
 ]
 
 type Outcomes = NonNullable<ProjectSettings['outcomes']>
@@ -43,6 +52,7 @@ interface SettingOptions {
   auditReadsDays?: number | string
   outcomes?: Outcomes | 'none'
   maxModelTokens?: number | string
+  autoCompactTokens?: number | string
   model?: string
   modelUrl?: string
   modelKey?: true
@@ -177,10 +187,11 @@ function withSettings(command: Command): Command {
     )
     .option(
       '--max-model-tokens <tokens>',
-      'how many tokens of a model its learning spaces may use in a day, in UTC; `none`: as ANNALS_MODEL_TOKENS_PER_DAY_MAX says',
+      'how many tokens of a model it may use in a day, in UTC; `none`: as ANNALS_MODEL_TOKENS_PER_DAY_MAX says',
       parseQuota,
     )
-    .option('--model <name>', 'model of its learning spaces; `none`: that of the service')
+    .addOption(AUTO_COMPACT_TOKENS)
+    .option('--model <name>', 'model of its learning spaces and summaries; `none`: that of the service')
     .option('--model-url <url>', 'base URL of the OpenAI-compatible API that has this model')
     .option('--model-key', 'ask for the API key of this model, or read it from stdin')
 }
@@ -198,6 +209,7 @@ async function settingsOf(options: SettingOptions): Promise<ProjectSettings> {
     max_tails: maxTails,
     audit_reads_days: options.auditReadsDays,
     max_model_tokens_per_day: options.maxModelTokens,
+    auto_compact_tokens: options.autoCompactTokens,
   }
   const settings = Object.entries(given).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, typeof value === 'number' ? value : null]],
@@ -257,6 +269,17 @@ function numberFrom(min: number, max: number, words: Record<string, number | nul
 }
 
 const parseQuota = numberFrom(0, QUOTA_MAX, { none: null }, `a whole number from 0 to ${QUOTA_MAX}, or none`)
+const AUTO_COMPACT_TOKENS = new Option(
+  '--auto-compact-tokens <tokens>',
+  'tokens of a context from which on the model summarises the beginning of the session; `none`: never',
+).argParser(
+  numberFrom(
+    AUTO_COMPACT_TOKENS_MIN,
+    QUOTA_MAX,
+    { none: null },
+    `a whole number from ${AUTO_COMPACT_TOKENS_MIN} to ${QUOTA_MAX}, or none`,
+  ),
+)
 const parseDays = numberFrom(
   1,
   RETENTION_DAYS_MAX,

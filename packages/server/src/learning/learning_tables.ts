@@ -1,4 +1,5 @@
 import { LOST, missing, notErased, ODD, ORPHAN, type Table } from '@annals/kits/lifecycle/table.js'
+import { SUMMARIES_WAIT } from './compaction/auto_compaction_queries.js'
 import { ERASE_CALLS } from './model/call_queries.js'
 import { TURNS_WAIT } from './model/lane_queries.js'
 import { eraseCites } from './statements/statements.js'
@@ -11,7 +12,7 @@ function lostSession(kind: string) {
   return {
     [`${kind}_without_session`]: {
       where: `t.session_id IS NOT NULL AND ${missing('session_heads', 't.session_id', 'session_id')} AND ${notErased('t.session_id')}`,
-      place: `'learning space ' || t.learning_space_id`,
+      place: `concat('learning space ', t.learning_space_id)`,
       detail: "'the session does not exist: ' || t.session_id",
       means: `a ${kind.replaceAll('_', ' ')} of a session that does not exist`,
       todo: ORPHAN,
@@ -210,7 +211,7 @@ export const LEARNING_TABLES: readonly Table[] = [
     order: ['created_at', 'id'],
     columns: {
       id: 'uuid',
-      learning_space_id: 'uuid',
+      learning_space_id: 'uuid?',
       input_hash: 'text',
       step: 'text',
       model: 'text',
@@ -243,6 +244,18 @@ export const LEARNING_TABLES: readonly Table[] = [
       text: 'text?',
       created_at: 'time',
     },
+    checks: {},
+  },
+  {
+    name: 'auto_compactions',
+    kind: 'auto_compaction',
+    key: ['session_id'],
+    columns: { session_id: 'uuid' },
+    erased_with: 'session',
+    counted: false,
+    exported: false,
+    is_derived: true,
+    waits: SUMMARIES_WAIT,
     checks: {},
   },
 ]

@@ -3,7 +3,10 @@ import type { Module } from '@annals/kits/module.js'
 import { functionsIn } from '@annals/kits/postgres/stored_function.js'
 import type { ModelAddress } from '@annals/learning'
 import { BLOBS_MODULE } from '../blobs/module.js'
+import { LOG_MODULE } from '../log/module.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
+import { autoCompaction } from './compaction/auto_compaction.js'
+import * as compactions from './compaction/auto_compaction_queries.js'
 import * as spaces from './learning_space_queries.js'
 import { LEARNING_TABLES } from './learning_tables.js'
 import { findErrorsOnThread } from './learning_work.js'
@@ -21,13 +24,16 @@ import * as statements from './statements/statement_queries.js'
 export const LEARNING_MODULE: Module = {
   name: 'learning',
   open: (kits, opened) => {
-    const { config, thread, background } = kits
+    const { config, thread, background, memory } = kits
     const { usage } = opened(PROJECTS_MODULE)
     const { urls } = opened(BLOBS_MODULE)
     return {
       routes: async () =>
         (await import('./learning_space_routes.js')).learningRoutes({ ...kits, usage, urls }),
-      consumers: [learnByRules(config.model !== undefined, findErrorsOnThread(thread))],
+      consumers: [
+        learnByRules(config.model !== undefined, findErrorsOnThread(thread)),
+        autoCompaction(background.database),
+      ],
       background: () =>
         new Learner({
           ...background,
@@ -36,10 +42,16 @@ export const LEARNING_MODULE: Module = {
           ms_max: config.model_ms_max,
           address: addressOf(config),
           project_tokens_max: config.model_tokens_per_day_max,
+          summarise: async (parts, task) => {
+            const { takeSummaryTurn } = await import('./compaction/summary_turn.js')
+            // The log is opened after this module, whose rows its erasures take first.
+            const { appender } = opened(LOG_MODULE)
+            await takeSummaryTurn({ ...parts, thread, memory, appender, usage }, task)
+          },
         }),
     }
   },
-  functions: functionsIn(calls, rules, sessions, skills, spaces, statements),
+  functions: functionsIn(calls, compactions, rules, sessions, skills, spaces, statements),
   tables: [
     {
       name: spaces.SPACE_LIST.table,

@@ -78,16 +78,20 @@ export function appendWithinQuota(
   return store(parts, request, append)
 }
 
-function store({ appender, usage }: AppendParts, request: FastifyRequest, append: AppendRequest) {
-  const max = request.grant!.quotas.max_bytes
-  return max === undefined ? appender.append(append) : appendWithin({ appender, usage }, append, max)
+function store(parts: AppendParts, request: FastifyRequest, append: AppendRequest) {
+  return appendWithin(parts, append, request.grant!.quotas.max_bytes)
+}
+
+/** The same for what the service itself appends. `max_bytes`: the project's quota, if it has one. */
+export function appendWithin(parts: AppendParts, append: AppendRequest, max_bytes: number | undefined) {
+  return max_bytes === undefined ? parts.appender.append(append) : appendReserved(parts, append, max_bytes)
 }
 
 /**
  * Appends if there is room. At the limit, a retry of what was stored is still answered.
  * @throws AnnalsError quota_exceeded, and as Appender.append
  */
-async function appendWithin(
+async function appendReserved(
   { appender, usage }: AppendParts,
   request: AppendRequest,
   max_bytes: number,

@@ -2,21 +2,18 @@ import { AnnalsError } from '@annals/kits/errors.js'
 import { logReadBytes, withFields } from '@annals/kits/http/answer/answer.js'
 import { operationsOf } from '@annals/kits/http/operation.js'
 import { newId } from '@annals/kits/ids.js'
-import { COMPACTION_TYPE } from '@annals/messages/context'
 import { memberTexts } from '@annals/messages/json'
 import Type from '#typebox'
 import { mayRead } from '../projects/authenticate.js'
-import type { AppendedEntry } from './append/append_request.js'
 import { LOG_BODIES } from './append_bodies.js'
 import { appendWithinQuota, type LogParts, markReplayed } from './append_within_quota.js'
+import { compactionEvent } from './compaction_event.js'
 import { AppendHeaders } from './event_schema.js'
 import { type CompactionPlan, planCompaction } from './read/plan_compaction.js'
 import { contextMessages } from './render/page_renderer.js'
 
 /** Plans in a row that a retraction or another compaction may overtake. */
 const ATTEMPTS_MAX = 10
-
-type Summary = ReturnType<(typeof LOG_BODIES)['compactSession'][1]>['summary']
 
 export const compactSession = (parts: LogParts) =>
   operationsOf('Messages')({
@@ -50,7 +47,7 @@ export const compactSession = (parts: LogParts) =>
           const outcome = await appendWithinQuota(parts, request, {
             session_id,
             kind: 'event',
-            entries: [compactionEvent(summary, refusal ? undefined : (plan as CompactionPlan))],
+            entries: [compactionEvent(newId(), summary, refusal ? undefined : (plan as CompactionPlan))],
             unrevised_since: plan instanceof AnnalsError ? undefined : plan.seen_seq,
             only_known: refusal,
           })
@@ -68,27 +65,4 @@ export const compactSession = (parts: LogParts) =>
 /** A key that may not read could guess the digested content. */
 function withoutDigest(event: string): string {
   return withFields(event, { data: withFields(memberTexts(event).get('data')!, { digest: undefined }) })
-}
-
-function compactionEvent(
-  { members, expansion, references }: Summary,
-  plan: CompactionPlan | undefined,
-): AppendedEntry {
-  const { seen_seq: _, ...covered } = plan ?? { seen_seq: 0 }
-  const data = `{${members},${JSON.stringify(covered).slice(1)}`
-  return {
-    id: newId(),
-    id_given: false,
-    kind: 'event',
-    type: COMPACTION_TYPE,
-    format: null,
-    role: null,
-    key: null,
-    bytes: Buffer.byteLength(data) + expansion,
-    tokens: 0,
-    occurred_at: null,
-    data: plan ? data : `{${members}}`,
-    meta: null,
-    references,
-  }
 }

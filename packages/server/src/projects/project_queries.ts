@@ -11,6 +11,7 @@ const SETTINGS = [
   ['max_blob_bytes', 'bigint'],
   ['max_tails', 'bigint'],
   ['max_model_tokens_per_day', 'bigint'],
+  ['auto_compact_tokens', 'bigint'],
   ['search', 'boolean'],
   ['proof', 'boolean'],
   ['mask_viewers', 'boolean'],

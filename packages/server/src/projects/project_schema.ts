@@ -11,6 +11,7 @@ import {
 } from '@annals/kits/contract/schema.js'
 import { whole } from '@annals/kits/http/request/read_body.js'
 import {
+  AUTO_COMPACT_TOKENS_MIN,
   OUTCOME_WORD,
   OUTCOME_WORDS_MAX,
   QUOTA_MAX,
@@ -119,7 +120,7 @@ const MODEL = {
   name: Type.String({ minLength: 1, maxLength: 200, description: 'The model.', examples: ['gpt-5-mini'] }),
 }
 const MODEL_DESCRIPTION =
-  "The model with which its learning spaces learn; null: the service's, if that has one."
+  "The model with which its learning spaces learn, and which summarises long sessions (`auto_compact_tokens`); null: the service's, if that has one."
 const Key = Type.String({
   pattern: '^[\\x21-\\x7e]{1,1000}$',
   description: 'API key for it, which is never shown.',
@@ -129,7 +130,15 @@ const ModelTokens = Nullable(
   Between(
     0,
     QUOTA_MAX,
-    'Most tokens of a model for its learning spaces in a day, in UTC; 0: none is asked; null: as the service is configured.',
+    'Most tokens of a model for its learning spaces and summaries in a day, in UTC; 0: none is asked; null: as the service is configured.',
+  ),
+)
+
+const AutoCompactTokens = Nullable(
+  Between(
+    AUTO_COMPACT_TOKENS_MIN,
+    QUOTA_MAX,
+    'Tokens of a context from which on the model writes a summary of the beginning of the session, in the background; null: never.',
   ),
 )
 
@@ -141,6 +150,7 @@ const SETTINGS = {
   max_blob_bytes: quota('Most bytes of all its blobs.'),
   max_tails: quota('Most open live tails at each node.'),
   max_model_tokens_per_day: ModelTokens,
+  auto_compact_tokens: AutoCompactTokens,
   search: Search,
   proof: Proof,
   mask_viewers: MaskViewers,

@@ -31,6 +31,7 @@ export interface ProjectSettings {
   max_blob_bytes?: number | null
   max_tails?: number | null
   max_model_tokens_per_day?: number | null
+  auto_compact_tokens?: number | null
   search?: boolean | null
   proof?: boolean | null
   mask_viewers?: boolean | null
@@ -85,7 +86,7 @@ export async function createProject(
     const [row] = await connection.query(CREATE_PROJECT, [newId(), name, JSON.stringify(settings)])
     if (!row)
       throw new AnnalsError('project_exists', `There is already a project named ${JSON.stringify(name)}.`)
-    if (settings.search) await switchConsumer({ database: connection, project_id: row.id! }, 'search', true)
+    await switchConsumers({ database: connection, project_id: row.id! }, settings)
     const token = mintToken()
     await storeToken(connection, row.id!, token, { name: 'first', scopes: ALL_SCOPES }, 'issued')
     const act = {
@@ -97,6 +98,13 @@ export async function createProject(
   })
 }
 
+/** Switches on what looks at sessions that change, or off, as far as the settings say so. */
+async function switchConsumers(tenant: Tenant, { search, auto_compact_tokens }: ProjectSettings) {
+  if (search !== undefined) await switchConsumer(tenant, 'search', search === true)
+  if (auto_compact_tokens !== undefined)
+    await switchConsumer(tenant, 'compaction', auto_compact_tokens !== null)
+}
+
 export async function changeProject(
   database: Database,
   actor: string,
@@ -106,8 +114,7 @@ export async function changeProject(
   return audited(database, actor, async (connection) => {
     const [row] = await connection.query(CHANGE_PROJECT, [project_id, JSON.stringify(settings)])
     if (!row) throw notFound('project')
-    if (settings.search !== undefined)
-      await switchConsumer({ database: connection, project_id }, 'search', settings.search === true)
+    await switchConsumers({ database: connection, project_id }, settings)
     return { act: { action: 'project.change', project_id, details: withoutKey(settings) }, result: row.json! }
   })
 }

@@ -1,6 +1,8 @@
 import { FairSemaphore } from '@annals/kits/fairness/fair_queue.js'
 import { type Background, insist, Loop } from '@annals/kits/lifecycle/background.js'
 import { type ModelAddress, ModelFailure, storedOutcome } from '@annals/learning'
+import { FIND_DUE_SUMMARIES } from '../compaction/auto_compaction_queries.js'
+import type { SummaryParts, SummaryTask } from '../compaction/summary_turn.js'
 import {
   BEGIN_SESSION,
   FIND_DUE_SPACES,
@@ -35,6 +37,11 @@ export interface LearnerOptions extends Background {
   /** The model of projects without one of their own. */
   address: ModelAddress | undefined
   project_tokens_max: number
+  /** Has the model write the summary of a session. */
+  summarise(
+    parts: Omit<SummaryParts, 'thread' | 'memory' | 'appender' | 'usage'>,
+    task: SummaryTask,
+  ): Promise<void>
   poll_ms?: number
 }
 
@@ -43,18 +50,22 @@ interface Space {
   space_id: string
 }
 
+/** A space with sessions to reflect on, or a session that waits for a summary. */
+type Task = Space | { project_id: string; session_id: string }
+
 /**
- * Has models reflect on sessions, at each node.
+ * Has models reflect on sessions, and write summaries of them, at each node.
  *
  *   the poll ──▶ it is a session's turn ──▶ this node takes the lane of its space ──▶ its sessions, one after the other
  *   ──▶ reflect ──▶ gates ──▶ curate ──▶ applied in one transaction ──▶ the lane is left
  *
+ * A session that waits for a summary has a lane of its own: see compaction/summary_turn.ts.
  * A lane ends by the database's clock, so a node that was killed leaves its work to others. No connection is held while
  * a model thinks, and no place for long. If it is away, the space waits, longer each time.
  */
 export class Learner {
-  private readonly loop: Loop<Space>
-  /** Spaces whose model was away: how often in a row, and performance.now() until which they wait. */
+  private readonly loop: Loop<Task>
+  /** Spaces and sessions whose model was away: how often in a row, and performance.now() until which they wait. */
   private readonly waits = new Map<string, { times: number; until: number }>()
   private readonly places = new FairSemaphore({
     places_max: SPACES_MAX,
@@ -64,12 +75,12 @@ export class Learner {
 
   constructor(private readonly options: LearnerOptions) {
     const { poll_ms = POLL_MS } = options
-    this.loop = new Loop<Space>({
+    this.loop = new Loop<Task>({
       ...options,
       failure: 'learning will be tried again',
       poll: () => this.look(),
       poll_ms,
-      run: (space) => this.work(space),
+      run: (task) => this.work(task),
     })
   }
 
@@ -91,28 +102,32 @@ export class Learner {
     }
     const { tasks } = this.loop
     for (const { project_id } of tasks.values()) count(project_id)
-    const known = [...tasks.keys(), ...this.waitingSpaces()]
+    const known = [...tasks.keys(), ...this.waitingTasks()]
     const due = [projects, known, RUNNING_OF_PROJECT_MAX, RUNNING_MAX]
     let room = RUNNING_MAX - tasks.size
-    for (const { project_id, learning_space_id } of await database.query(FIND_DUE_SPACES, due)) {
-      if (room <= 0) break
-      const space = { project_id: project_id!, space_id: learning_space_id! }
-      if (count(space.project_id) > RUNNING_OF_PROJECT_MAX) continue
+    const plan = (id: string, task: Task) => {
+      if (room <= 0 || count(task.project_id) > RUNNING_OF_PROJECT_MAX) return
       room -= 1
-      this.loop.plan(space.space_id, space, 0)
+      this.loop.plan(id, task, 0)
     }
+    // An agent waits for the next context, and nobody for what is learnt.
+    for (const { project_id, session_id } of await database.query(FIND_DUE_SUMMARIES, due))
+      plan(session_id!, { project_id: project_id!, session_id: session_id! })
+    for (const { project_id, learning_space_id } of await database.query(FIND_DUE_SPACES, due))
+      plan(learning_space_id!, { project_id: project_id!, space_id: learning_space_id! })
   }
 
-  private waitingSpaces(): string[] {
+  private waitingTasks(): string[] {
     const now = performance.now()
-    for (const [space_id, { until }] of this.waits)
-      if (until + RETRY_S.max * 1_000 < now) this.waits.delete(space_id)
-    return [...this.waits].filter(([, { until }]) => until > now).map(([space_id]) => space_id)
+    for (const [id, { until }] of this.waits) if (until + RETRY_S.max * 1_000 < now) this.waits.delete(id)
+    return [...this.waits].filter(([, { until }]) => until > now).map(([id]) => id)
   }
 
-  private async work(space: Space): Promise<void> {
+  private async work(task: Task): Promise<void> {
     try {
-      await this.places.run(space.project_id, () => this.takeLane(space))
+      await this.places.run(task.project_id, () =>
+        'space_id' in task ? this.takeLane(task) : this.summarise(task),
+      )
     } catch (error) {
       if (!(error instanceof SourceGone)) throw error
     }
@@ -134,6 +149,22 @@ export class Learner {
         if (!has_place) this.places.take(project_id, 1)
       }
     }
+  }
+
+  private async summarise({ project_id, session_id }: { project_id: string; session_id: string }) {
+    const { address, project_tokens_max, ms_max, database, signal } = this.options
+    const lane_s = ms_max / 1_000 + LANE_MARGIN_S
+    await this.options.summarise(
+      { database, signal, address, project_tokens_max, lane_s },
+      {
+        ...{ project_id, session_id, ask: this.askFor(project_id) },
+        failureOf: (error, attempts) => {
+          const failure = this.failureOf(error, session_id, attempts)
+          if (failure) this.loop.warn(error, { project_id, session_id })
+          return failure
+        },
+      },
+    )
   }
 
   private async takeLane(space: Space): Promise<void> {
@@ -206,14 +237,14 @@ export class Learner {
    * The next step after a failure that is shown to the project. One of the input is tried three times, then no more; while the
    * model is away, it is tried on and on, with growing pauses.
    */
-  private failureOf(error: unknown, space_id: string, attempts: number) {
+  private failureOf(error: unknown, id: string, attempts: number) {
     if (error instanceof BudgetExhausted)
       return { status: 'queued', attempts, next_s: BUDGET_S, may_go_on: false }
     if (!(error instanceof ModelFailure)) return undefined
     if (error.is_away) {
-      const times = (this.waits.get(space_id)?.times ?? 0) + 1
+      const times = (this.waits.get(id)?.times ?? 0) + 1
       const next_s = Math.min(RETRY_S.first * 2 ** Math.min(times - 1, 20), RETRY_S.max)
-      this.waits.set(space_id, { times, until: performance.now() + next_s * 1_000 })
+      this.waits.set(id, { times, until: performance.now() + next_s * 1_000 })
       return { status: times < ATTEMPTS_MAX ? 'queued' : 'failed', attempts, next_s, may_go_on: false }
     }
     const is_last = attempts + 1 >= ATTEMPTS_MAX

@@ -21,6 +21,7 @@ import type { AskModel } from './openai_model.js'
 const CHECKS = {
   reflect: Compile(Type.Unsafe<StepAnswer['reflect']>(ANSWER_SCHEMAS.reflect)),
   curate: Compile(Type.Unsafe<StepAnswer['curate']>(ANSWER_SCHEMAS.curate)),
+  compact: Compile(Type.Unsafe<StepAnswer['compact']>(ANSWER_SCHEMAS.compact)),
 } as const
 
 /** A question, and its budgets for 24 hours. */
@@ -29,7 +30,8 @@ export interface Asking {
   ask: AskModel
   address: ModelAddress
   project_id: string
-  space_id: string
+  /** null: the summary of a session is no space's. */
+  space_id: string | null
   session_ids: readonly string[]
   space_max: number
   project_max: number

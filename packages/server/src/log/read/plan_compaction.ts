@@ -2,7 +2,13 @@ import { createHash } from 'node:crypto'
 import { AnnalsError, invalidRequest, notFound } from '@annals/kits/errors.js'
 import { COMPACTED_ENTRIES_MAX, COMPACTED_TOOL_USES_MAX, COMPACTIONS_MAX } from '@annals/kits/limits.js'
 import type { Queryable } from '@annals/kits/postgres/database.js'
-import { CallSpans, type ContextMessage, type StoredSeq, storedSeq } from '@annals/messages/context'
+import {
+  CallSpans,
+  type ContextMessage,
+  type NearestPlaces,
+  type StoredSeq,
+  storedSeq,
+} from '@annals/messages/context'
 import type { CompactSessionBody } from '../compaction_schema.js'
 import { READ_COMPACTED, READ_COVERED } from './compaction_queries.js'
 import { findIds, LogReader, readLastSeq, UNLIMITED } from './read_log.js'
@@ -181,9 +187,20 @@ function refuseParted(field: 'from_seq' | 'to_seq', seq: number, spans: CallSpan
     (one) => one > 0,
   )
   const nearest = places.length > 0 ? ` The nearest seq that does not: ${places.join(' or ')}.` : ''
-  throw invalidRequest(
+  throw new CallParted(
     `/${field} would part a tool call from its result, or from the one that it waits for.${nearest}`,
+    near,
   )
+}
+
+/** A range that parts a call from its result. `near`: where the log may be divided instead. */
+export class CallParted extends AnnalsError {
+  constructor(
+    msg: string,
+    readonly near: NearestPlaces,
+  ) {
+    super('invalid_request', msg)
+  }
 }
 
 async function digestOf(
