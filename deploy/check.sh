@@ -35,13 +35,15 @@ check promtool check rules alerts.yml
 check promtool check rules "$WORK/dashboard.yml"
 check "$WORK/venv/bin/check-jsonschema" --builtin-schema vendor.compose-spec compose.yaml
 check "$WORK/venv/bin/kubernetes-validate" --strict kubernetes.yaml
-# Helm is no package of Debian. Where it is not there: go install helm.sh/helm/v3/cmd/helm@v3.18.4
+# Helm is no package of Debian. With Go, which takes minutes once: go install helm.sh/helm/v3/cmd/helm@v3.16.4
 if command -v helm >/dev/null; then
-  all=(--set image.repository=registry.example.com/annals --set image.digest="sha256:$(printf '0%.0s' {1..64})"
+  echo 'env: { ANNALS_BODY_BYTES_MAX: 67108864 }' >"$WORK/values.yaml"
+  all=(--values "$WORK/values.yaml" --set image.repository=registry.example.com/annals --set image.digest="sha256:$(printf '0%.0s' {1..64})"
     --set backup.enabled=true --set backup.claim=backups --set serviceMonitor.enabled=true --set prometheusRule.enabled=true
     --set env.LOG_LEVEL=warn)
   check helm lint --strict helm/annals "${all[@]}"
-  helm template annals helm/annals "${all[@]}" >"$WORK/chart.yaml"
+  # A helm that Go built believes in the oldest Kubernetes that it knows.
+  helm template annals helm/annals --kube-version 1.30.0 "${all[@]}" >"$WORK/chart.yaml"
   # Resources of the Prometheus Operator have no schema in Kubernetes.
   "$WORK/venv/bin/python" - "$WORK" <<'PYTHON'
 import sys, yaml
@@ -50,6 +52,9 @@ documents = [one for one in yaml.safe_load_all(open(f"{work}/chart.yaml")) if on
 kinds = sorted(one["kind"] for one in documents)
 expected = ["CronJob", "Deployment", "Job", "NetworkPolicy", "PodDisruptionBudget", "PrometheusRule", "Service", "ServiceMonitor"]
 assert kinds == expected, kinds
+pods = [one["spec"].get("jobTemplate", one)["spec"]["template"]["spec"] for one in documents if one["kind"] in ("CronJob", "Deployment", "Job")]
+for container in (one["containers"][0] for one in pods):
+    assert {"name": "ANNALS_BODY_BYTES_MAX", "value": "67108864"} in container["env"], container
 rules = next(one["spec"] for one in documents if one["kind"] == "PrometheusRule")
 yaml.safe_dump(rules, open(f"{work}/chart_rules.yml", "w"))
 own = [one for one in documents if "monitoring.coreos.com" not in one["apiVersion"]]
