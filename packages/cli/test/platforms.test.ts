@@ -1,8 +1,10 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, win32 } from 'node:path'
 import { expect, it } from 'vitest'
 import { reasonForNone } from '../../embedded-postgres/src/engine.ts'
+import { stemOf } from '../../importers/src/format.ts'
+import { nameBelow } from '../src/client/import_files.ts'
 import { openerOf } from '../src/client/open_console.ts'
 import { pagerOf } from '../src/terminal/pager.ts'
 
@@ -16,6 +18,16 @@ it('a browser is opened by what each platform has, and on none without a display
 it('on Windows, nobody is sent to a package that does not exist, but to WSL 2 or a server', () => {
   expect(reasonForNone('win32')).toMatch(/^There is no embedded PostgreSQL on Windows.* WSL 2/)
   for (const platform of ['linux', 'darwin'] as const) expect(reasonForNone(platform)).toBeUndefined()
+})
+
+it('a transcript has the same name below its folder on Windows as anywhere else, and its session the same key', () => {
+  const folder = String.raw`C:\Users\Omar Lee\.claude\projects`
+  const file = win32.join(folder, 'door', '7c9e6679.jsonl')
+  expect(nameBelow(folder, file, win32)).toBe('door/7c9e6679.jsonl')
+  expect(nameBelow('/home/omar/projects', '/home/omar/projects/door/7c9e6679.jsonl')).toBe(
+    'door/7c9e6679.jsonl',
+  )
+  expect(stemOf(file)).toBe('7c9e6679')
 })
 
 it('the pager is the first that is named, with its options, if it is there', () => {

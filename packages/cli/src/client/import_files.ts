@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
-import { basename, join, relative } from 'node:path'
+import nodePath, { basename, join } from 'node:path'
 import {
   type ImportNote,
   type ImportRecord,
@@ -233,6 +233,11 @@ async function describe(path: string) {
   }
 }
 
+/** A file's path below a folder, the same on every platform, because sessions keep it. */
+export function nameBelow(folder: string, file: string, { relative, sep } = nodePath): string {
+  return relative(folder, file).replaceAll(sep, '/')
+}
+
 /** The files of a folder that may be transcripts and have changed since, or one file. */
 async function sourcesIn(path: string, since: string | undefined): Promise<Source[]> {
   const found = await describe(path)
@@ -246,7 +251,7 @@ async function sourcesIn(path: string, since: string | undefined): Promise<Sourc
   const sources: Source[] = []
   for (const one of paths) {
     const { size, mtimeMs } = await describe(one)
-    const name = found.isDirectory() ? relative(path, one) : basename(one)
+    const name = found.isDirectory() ? nameBelow(path, one) : basename(one)
     const open = () => createReadStream(one, { highWaterMark: READ_BYTES })
     if (found.isFile() || mtimeMs >= since_ms) sources.push({ name, size, changed_ms: mtimeMs, open })
   }
