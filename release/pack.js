@@ -13,6 +13,10 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const OUTPUT = join(ROOT, 'release/dist')
 /** What a registry's page shows, and what the licence asks for. */
 const FILES = ['LICENSE', 'README.md']
+/** Windows starts `npm`, which is a script there, only through a shell. npm says where its program is. */
+const NPM = process.env.npm_execpath
+const npm = (args, options) =>
+  NPM ? execFileSync(process.execPath, [NPM, ...args], options) : execFileSync('npm', args, options)
 const FIELDS = ['name', 'version', 'description', 'license', 'engines', 'files']
 
 const packages = ['packages', 'packages/adapters']
@@ -60,7 +64,7 @@ function needed(names) {
 function buildFromNothing() {
   for (const { folder } of packages) rmSync(join(folder, 'dist'), { recursive: true, force: true })
   // What the compiler says of an error, it says on its standard output.
-  execFileSync('npm', ['run', '--silent', 'build'], { cwd: ROOT, stdio: ['ignore', 2, 'inherit'] })
+  npm(['run', '--silent', 'build'], { cwd: ROOT, stdio: ['ignore', 2, 'inherit'] })
 }
 
 /** What is missing for a registry, each as a sentence. */
@@ -83,7 +87,7 @@ function faultsOf({ folder, manifest }) {
 
 function pack(folder) {
   const args = ['pack', '--silent', '--json', '--ignore-scripts', '--pack-destination', OUTPUT]
-  const answer = execFileSync('npm', args, {
+  const answer = npm(args, {
     cwd: folder,
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],
