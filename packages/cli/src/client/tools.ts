@@ -4,6 +4,7 @@ import { commandLine } from '../terminal/command_name.js'
 import { countOf } from '../terminal/count.js'
 import { type Output, tell } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
+import { durationOf } from '../terminal/times.js'
 import { parseMoment, parseObject } from './arguments.js'
 import { type ConnectionOptions, connect, withService } from './connection.js'
 
@@ -114,7 +115,7 @@ function tellWhatIsLeft({ counted_from, indexing }: Counted): void {
 
 function toolColumns({ complete }: Counted): Column<Tool>[] {
   const count = (value: number) => `${complete ? '' : '≥ '}${value.toLocaleString('en')}`
-  const time = (ms: number | null) => (ms === null ? '' : `${(ms / 1_000).toLocaleString('en')} s`)
+  const time = (ms: number | null) => (ms === null ? '' : durationOf(ms))
   return [
     { title: 'tool', text: ({ name }) => name, style: 'cyan' },
     { title: 'failures', text: ({ failures }) => count(failures) },
