@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { useClientCommands } from '../harness/client_commands.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
@@ -28,7 +28,10 @@ describe('annals tools', () => {
     const counted = { complete: true, unanswered: 0 }
     const refund = { name: 'refund', calls: 3, failures: 3, sessions: 2, ...counted }
     const find = { name: 'find', calls: 3, failures: 1, sessions: 2, ...counted }
-    expect(await values('tools')).toMatchObject([refund, find])
+    // A request waits a second for the index to have read what is stored.
+    await vi.waitFor(async () => expect(await values('tools')).toMatchObject([refund, find]), {
+      timeout: 60_000,
+    })
     expect(await values('tools', '--user', 'omar', '--from', '1h')).toMatchObject([
       { failures: 2 },
       { calls: 2, failures: 1 },
