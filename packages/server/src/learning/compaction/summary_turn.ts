@@ -197,7 +197,12 @@ class SummaryTurn {
     const { database, thread } = this.parts
     const { tokens_max } = this.project
     const { project_id, session_id } = this.task
-    const parts = { database, thread, memory: this.held.memory, read_bytes: READ_BYTES }
+    const parts = {
+      database,
+      thread,
+      memory: this.held.memory,
+      read_bytes: READ_BYTES,
+    }
     const rules = {
       tokens_max,
       tokens_target: Math.floor(tokens_max / KEPT_SHARE),

@@ -42,7 +42,7 @@ export interface ContextParts {
   memory: MemoryShare
   /** Bytes that reading one piece of a log takes. */
   read_bytes: number
-  showVersion: (version: string | undefined) => void
+  showVersion?: (version: string | undefined) => void
 }
 
 export interface ContextSession {
