@@ -44,8 +44,7 @@ export function compareCommand(): Command {
         })
       }
       output.lines([
-        `left   ${output.paint('cyan', left.session.id)}`,
-        `right  ${output.paint('cyan', right.session.id)}`,
+        ...(await headLines(annals, left.session, right.session, output)),
         ...(left.is_cut || right.is_cut ? [`Only the first ${ENTRIES_MAX} entries are compared.`] : []),
         '',
         ...(await differenceLines(compared, different, output)),
@@ -64,6 +63,24 @@ async function logOf(
     if (items.length >= ENTRIES_MAX) return { session, items, is_cut: page.has_more }
   }
   return { session, items, is_cut: false }
+}
+
+async function headLines(
+  annals: Annals,
+  left: Session,
+  right: Session,
+  { width, paint }: Output,
+): Promise<string[]> {
+  const [{ readTitle }, { cutTo }] = await Promise.all([
+    import('./session_columns.js'),
+    import('../terminal/text.js'),
+  ])
+  const [left_title, right_title] = await Promise.all([readTitle(annals, left), readTitle(annals, right)])
+  const line = (side: string, { id }: Session, title = '') => {
+    const said = cutTo(visibleLine(title.slice(0, BRIEF_CHARACTERS)), width - side.length - id.length - 2)
+    return `${side}${paint('cyan', id)}  ${said}`.trimEnd()
+  }
+  return [line('left   ', left, left_title), line('right  ', right, right_title)]
 }
 
 async function differenceLines(
@@ -100,8 +117,8 @@ async function differenceLines(
     ...calls('left', only_left),
     ...calls('right', only_right),
     ...different.flatMap(({ left, right }) => [
-      paint('red', line(`- ${left ? stepText(left) : ''}`.trimEnd())),
-      paint('green', line(`+ ${right ? stepText(right) : ''}`.trimEnd())),
+      ...(left ? [paint('red', line(`- ${stepText(left)}`))] : []),
+      ...(right ? [paint('green', line(`+ ${stepText(right)}`))] : []),
       // What it returned, where the calls are the same.
       ...(left && right && left.text === right.text && left.result !== right.result
         ? [line(`    - ${left.result ?? ''}`), line(`    + ${right.result ?? ''}`)]

@@ -62,7 +62,13 @@ Examples:
       }
       await printList(output, list, columnsOf, options, {
         unit: 'entries',
-        nothing: async () => nothingOf((await list.page()).indexing),
+        nothing: async () => {
+          const { indexing } = await list.page()
+          const hint = indexing
+            ? ''
+            : ` ${commandLine(['ask'])} finds what answers a question in plain words.`
+          return nothingOf(indexing) + hint
+        },
       })
       if (first)
         tell(`To read on: ${commandLine(['show', first.session_id, '--from-seq', String(first.seq)])}`)
