@@ -173,7 +173,7 @@ async function underAttack(ctx: BenchContext, service: Service): Promise<Figure[
           answers[answer.status] = (answers[answer.status] ?? 0) + 1
         } while (performance.now() < until)
       }
-      await Promise.all(Array.from({ length: CONNECTIONS }, work))
+      await Promise.all(Array.from({ length: ctx.quick ? 2 : CONNECTIONS }, work))
     })
     ctx.say(`${name}: ${JSON.stringify(answers)}, ${seen?.peak_mb} MB`)
     const others = Object.keys(answers).filter((one) => Number(one) !== status && one !== '503')
