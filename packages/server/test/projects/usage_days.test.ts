@@ -61,6 +61,16 @@ describe('what a node has counted', () => {
     expect(stored.slice(1)).toEqual([['failing', 0, 1, 0, 0, 0]])
   })
 
+  it('is written for other projects while the machine of one is away', async () => {
+    const away = new DatabaseAway(false, undefined)
+    const { days, stored } = daysOn(away)
+    for (const project of ['away', 'sound']) days.add(project, { entries: 1 })
+    await expect(days.write()).rejects.toBe(away)
+    expect(stored).toEqual([['sound', 0, 1, 0, 0, 0]])
+    await days.write()
+    expect(stored.slice(1)).toEqual([['away', 0, 1, 0, 0, 0]])
+  })
+
   it('is lost to no other writer that ends meanwhile', async () => {
     const stored: (readonly Parameter[])[] = []
     let answer = () => {}
