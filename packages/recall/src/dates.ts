@@ -19,13 +19,15 @@ const BETWEEN = new Set(['of', 'de', 'del', 'do'])
 
 function monthNames(): Map<string, number> {
   const names = new Map<string, number>()
+  // Making a format takes longer than using it twelve times, and every start waits for this.
   for (const language of LANGUAGES)
-    for (let month = 0; month < 12; month++)
-      for (const day of ['numeric', undefined] as const) {
-        const format = new Intl.DateTimeFormat(language, { day, month: 'long', timeZone: 'UTC' })
+    for (const day of ['numeric', undefined] as const) {
+      const format = new Intl.DateTimeFormat(language, { day, month: 'long', timeZone: 'UTC' })
+      for (let month = 0; month < 12; month++) {
         const name = format.formatToParts(Date.UTC(2024, month, 1)).find(({ type }) => type === 'month')!
         names.set(name.value.toLowerCase(), month)
       }
+    }
   return names
 }
 
