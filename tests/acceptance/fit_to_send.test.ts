@@ -394,3 +394,37 @@ describe('a message read in another format', () => {
     })
   })
 })
+
+describe('a compaction of a provider’s own', () => {
+  const text = (said: string) => ({ type: 'text', text: said })
+  const summary = {
+    type: 'compaction',
+    content: 'Ada wants 12A.',
+    encrypted_content: 'b3BhcXVl',
+    signature: 'c2ln',
+  }
+  const log = [
+    { role: 'user', content: 'Which seats are free? '.repeat(50) },
+    { role: 'assistant', content: [text('12A.')] },
+    { role: 'user', content: 'Book it.' },
+    { role: 'assistant', content: [summary, text('Booked.')] },
+  ]
+
+  it('is what a context in its format begins with, also with a pin, and no other format says', async () => {
+    const session = await sessionOf('anthropic', ...log.slice(0, 3))
+    const before = await session.context('anthropic')
+    expect(before.items).toHaveLength(3)
+    await session.add('anthropic', log[3]!, { role: 'user', content: 'Thanks.' })
+    for (const query of [{}, { pin: before.pin }]) {
+      const { items, omitted, tokens } = await session.context('anthropic', query)
+      expect(items).toEqual([log[3], { role: 'user', content: 'Thanks.' }])
+      expect(omitted.map(({ reason }) => reason)).toEqual(['compacted', 'compacted', 'compacted'])
+      expect(tokens).toBeLessThan(before.tokens / 2)
+    }
+    const openai = await session.context('openai')
+    expect(openai.items).toHaveLength(5)
+    expect(openai.omitted).toMatchObject([{ reason: 'not_in_format', what: 'compaction' }])
+    const { items } = await session.get('messages', { format: 'anthropic' })
+    expect(items.slice(0, 4)).toEqual(log)
+  })
+})

@@ -6549,10 +6549,10 @@ export interface operations {
                                  */
                                 id: string;
                                 /**
-                                 * @description `not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `duplicate_item`: the list has the item already; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four.
+                                 * @description `not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `duplicate_item`: the list has the item already; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four; `compacted`: the provider’s own compaction stands for it.
                                  * @enum {string}
                                  */
-                                reason: "not_in_format" | "empty" | "no_call" | "duplicate_result" | "duplicate_item" | "no_result" | "reasoning" | "cache_marks";
+                                reason: "not_in_format" | "empty" | "no_call" | "duplicate_result" | "duplicate_item" | "no_result" | "reasoning" | "cache_marks" | "compacted";
                                 /**
                                  * @description The kind of part.
                                  * @example thinking
@@ -6787,10 +6787,10 @@ export interface operations {
                                  */
                                 id: string;
                                 /**
-                                 * @description `not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `duplicate_item`: the list has the item already; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four.
+                                 * @description `not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `duplicate_item`: the list has the item already; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four; `compacted`: the provider’s own compaction stands for it.
                                  * @enum {string}
                                  */
-                                reason: "not_in_format" | "empty" | "no_call" | "duplicate_result" | "duplicate_item" | "no_result" | "reasoning" | "cache_marks";
+                                reason: "not_in_format" | "empty" | "no_call" | "duplicate_result" | "duplicate_item" | "no_result" | "reasoning" | "cache_marks" | "compacted";
                                 /**
                                  * @description The kind of part.
                                  * @example thinking

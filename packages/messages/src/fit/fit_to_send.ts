@@ -11,6 +11,7 @@ import { parseStored } from '../stored_renderer.js'
 import type { Omit } from '../turns.js'
 import { ACONTEXT_SHAPE } from './acontext_shape.js'
 import { ANTHROPIC_SHAPE } from './anthropic_shape.js'
+import { withoutCompacted } from './compacted.js'
 import { GEMINI_SHAPE, hasMixedParts } from './gemini_shape.js'
 import { LeftOut, reasoningOf } from './left_out.js'
 import { OPENAI_SHAPE, REASONING_FIELDS } from './openai_shape.js'
@@ -128,14 +129,16 @@ export class FitToSend {
     const { format, shape, options } = this
     const reasoned = this.withReasoning()
     const runs = format === 'responses' ? this.withUniqueItems(reasoned) : reasoned
-    const ordered = putInOrder(runs, format, shape, options)
+    const rest = withoutCompacted(runs, format)
+    pushAll(this.left, rest.left)
+    const ordered = putInOrder(rest.runs, format, shape, options)
     return {
       items: ordered.items.map(({ item, source, raw }) => ({
         id: source.id,
         seq: source.seq,
         json: raw ?? writeJson(item),
       })),
-      omitted: [...this.omitted, ...ordered.omitted],
+      omitted: [...this.omitted, ...rest.omitted, ...ordered.omitted],
       added: ordered.added,
       tokens_left_out: this.left_out.tokens(this.runs, [...this.left, ...ordered.left]),
       names: Object.fromEntries(ordered.names),

@@ -38,10 +38,12 @@ export class LeftOut {
     for (const { source, run } of runs) {
       const length = lengths.get(source)
       if (!length) continue
-      length.all += this.lengthOf(reasoningOf(run.head))
+      const beside = reasoningOf(run.head)
+      if (Object.keys(beside).length > 0) length.all += this.lengthOf(beside)
       for (const { block, raw } of run.pieces) length.all += raw?.length ?? this.lengthOf(block)
     }
-    for (const { source, piece } of left) lengths.get(source)!.left += this.lengthOf(piece.block)
+    for (const { source, piece } of left)
+      lengths.get(source)!.left += piece.raw?.length ?? this.lengthOf(piece.block)
     for (const [{ id, tokens = 0 }, { all, left }] of lengths) {
       const known = this.messages.get(id) ?? { tokens, shown: 1 }
       this.messages.set(id, { tokens, shown: all > 0 ? known.shown * Math.max(0, 1 - left / all) : 0 })

@@ -4,6 +4,7 @@ import type { MessageFormat } from '../formats.js'
 import { parseJson } from '../json/exact_json.js'
 import { NO_CONTENT } from '../turns.js'
 import { limitCacheMarks } from './cache_marks.js'
+import { isCompaction } from './compacted.js'
 import { FitIds, fitName } from './fit_ids.js'
 import { hostedPairs, withKnownCaller } from './hosted_pairs.js'
 import { type LinkedCall, type Links, linkCalls, Segments } from './link_calls.js'
@@ -272,7 +273,7 @@ class BlockWriter {
     const shown = this.shownPieces(turn)
     const [first] = shown
     if (!first) return
-    this.separate(first.source)
+    this.separate(first)
     // As it is stored, and never parsed.
     if (shown.length === 1 && first.piece.raw !== undefined) {
       this.items.push({ source: first.source, item: {}, raw: first.piece.raw })
@@ -308,10 +309,11 @@ class BlockWriter {
   }
 
   /** Puts a turn of the user's ahead where one has to be. */
-  private separate(source: Source): void {
+  private separate({ source, piece }: SourcePiece): void {
     const { begins_with_user, joins_all } = this.shape
     const is_needed = this.items.length === 0 ? begins_with_user : joins_all && this.is_models
-    if (!is_needed) return
+    // Nothing may be ahead of a compaction of the provider's.
+    if (!is_needed || isCompaction(piece)) return
     this.items.push(...this.shape.said(this.shape.text(NO_CONTENT), source))
     this.added.push({ id: source.id, reason: 'turn' })
   }

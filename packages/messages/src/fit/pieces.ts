@@ -65,6 +65,7 @@ export type OmittedReason =
   | 'no_result'
   | 'reasoning'
   | 'cache_marks'
+  | 'compacted'
 
 /** Why something is in the list that no message has, or has elsewhere. */
 export type AddedReason = 'no_result' | 'late_result' | 'turn'

@@ -92,12 +92,25 @@ function openaiRules(items: readonly Json[]): string[] {
 const ANTHROPIC_ID = /^[a-zA-Z0-9_-]+$/
 const ANTHROPIC_NAME = /^[a-zA-Z0-9_-]{1,128}$/
 
+/** A list begins with the user, or with a compaction, of which there is one at most. */
+function wrongBeginnings(items: readonly Json[]): string[] {
+  const summaries = items.flatMap((item, at) =>
+    blocksOf(item.content).flatMap(({ type, content }: Json, nth: number) =>
+      type === 'compaction' && content ? [at === 0 && nth === 0] : [],
+    ),
+  )
+  const broken: string[] = []
+  if (summaries.length > 1) broken.push('compaction_block_ambiguous')
+  if (summaries.includes(false)) broken.push('compaction_block_misplaced')
+  const begins = summaries.length > 0 || ['user', 'system', undefined].includes(items[0]?.role)
+  return begins ? broken : [...broken, 'does not begin with the user']
+}
+
 function anthropicRules(items: readonly Json[]): string[] {
   const broken: string[] = []
   const known = new Set<string>()
   const hosted = new Set<string>()
-  if (items.length > 0 && items[0].role !== 'user' && items[0].role !== 'system')
-    broken.push('does not begin with the user')
+  broken.push(...wrongBeginnings(items))
   broken.push(...misplacedSystemMessages(items), ...refusedTexts(items))
   for (const [at, item] of items.entries()) {
     const extra = Object.keys(item).filter(

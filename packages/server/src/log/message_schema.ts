@@ -85,6 +85,7 @@ const OMITTED_REASONS = [
   'no_result',
   'reasoning',
   'cache_marks',
+  'compacted',
 ] as const
 
 export const Reasoning = Type.Union([Type.Literal('keep'), Type.Literal('drop'), Type.Literal('last_turn')], {
@@ -100,7 +101,7 @@ export const Omitted = Type.Array(
       OMITTED_REASONS.map((reason) => Type.Literal(reason)),
       {
         description:
-          '`not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `duplicate_item`: the list has the item already; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four.',
+          '`not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `duplicate_item`: the list has the item already; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four; `compacted`: the provider’s own compaction stands for it.',
       },
     ),
     what: Type.Optional(Type.String({ description: 'The kind of part.', examples: ['thinking'] })),
