@@ -66,7 +66,7 @@ Examples:
           const { indexing } = await list.page()
           const hint = indexing
             ? ''
-            : ` ${commandLine(['ask'])} finds what answers a question in plain words.`
+            : ` \`${commandLine(['ask'])}\` finds what answers a question in plain words.`
           return nothingOf(indexing) + hint
         },
       })
