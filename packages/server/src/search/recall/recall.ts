@@ -18,8 +18,11 @@ import {
 import { type Finding, type Search, scopesOf } from '../find_entries.js'
 import { FIND_RUNS_TO_RECALL, READ_RECALLED } from './recall_queries.js'
 
-/** Limits of a search in the index: runs that have some of the words, and those whose lines are scored. */
-const RUNS = { hits: 2_000, scored: 128 }
+/**
+ * Limits of a search in the index: runs that have some of the words, and those whose lines are scored, which are most of
+ * a question's work; more for a caller that wants much.
+ */
+const RUNS = { hits: 2_000, scored: 64, scored_max: 128 }
 /** How long the database may look for them, about. */
 const FIND_MS = 150
 /** Entries whose text is read: more where it decides whether they are found. */
@@ -70,7 +73,7 @@ export async function recall(asking: Asking): Promise<Recalled> {
     search.from ?? '-infinity',
     search.to ?? 'infinity',
     RUNS.hits,
-    RUNS.scored,
+    Math.min(Math.max(RUNS.scored, 2 * limit), RUNS.scored_max),
     FIND_MS,
   ])
   const is_exact = question.required.length + question.excluded.length > 0
