@@ -127,6 +127,22 @@ describe('auto_compact_tokens', { timeout: 120_000 }, () => {
     expect(items[0]!.content).toMatch(/8 entries from 1 to 8; 8 entries from 9 to 17$/)
   })
 
+  it('sums up what no prompt has room for part by part, each with the summary before', async () => {
+    const { newSession, contextOf, compactions, settled, model } = await compactingProject(20_000)
+    const session = await newSession(turns(0, 40))
+    await settled()
+    const seqs = (await compactions(session)).map(({ data }) => (data as { to_seq: number }).to_seq)
+    expect(seqs.length).toBeGreaterThan(1)
+    expect(seqs).toEqual(seqs.toSorted((a, b) => a - b))
+    expect(model.asked).toHaveLength(seqs.length)
+    for (const { prompt } of model.asked) expect(prompt.user.length).toBeLessThan(120_000)
+    // Each entry was shown once, up to where the newest turns begin.
+    expect(model.asked.flatMap(({ data }) => data.entries!.map(({ seq }) => seq))).toEqual(
+      Array.from({ length: seqs.at(-1)! }, (_, n) => n + 1),
+    )
+    expect((await contextOf(session)).tokens).toBeLessThan(20_000 / 2 + 500)
+  })
+
   it('asks no model, and stores nothing, where it is off or the project has no model', async () => {
     const off = await compactingProject(null)
     const session = await off.newSession(turns(0, 8))

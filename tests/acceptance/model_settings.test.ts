@@ -31,6 +31,17 @@ it('a project is given a model, its key and its quota by the command line, learn
   expect(JSON.parse(without.stdout)).toMatchObject({ model: null, max_model_tokens_per_day: null })
 })
 
+it('a project is given the length of a context from which on it is summarised, and none again', async () => {
+  const project = await service.newProject()
+  const set = (tokens: string) =>
+    runAnnals(['project', 'set', project.name, '--auto-compact-tokens', tokens], {
+      DATABASE_URL: service.databaseUrl,
+    })
+  expect((await set('100000')).stdout).toMatch(/^auto_compact_tokens +100000$/m)
+  expect(await set('3999')).toMatchObject({ code: 2, stderr: expect.stringContaining('from 4000') })
+  expect((await set('none')).stdout).not.toContain('auto_compact_tokens')
+})
+
 it('a project is given words for outcomes, and the command prints what is set, one setting on a line', async () => {
   const project = await service.newProject()
   const set = (outcomes: string) =>
