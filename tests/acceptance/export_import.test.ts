@@ -168,7 +168,7 @@ describe('an export of a part', () => {
     await annals.import(path, target.name)
     expect((await annals.export(target.name)).body).toEqual(body)
     // The first characters of a session's id are a time, which others may share.
-    const by_beginning = await annals.export(source.name, '--session', id.slice(0, 30))
+    const by_beginning = await annals.export(source.name, id.slice(0, 30))
     expect(by_beginning.body).toEqual(body)
     const several = await annals.run('export', '--project', source.name, '--session', id.slice(0, 4))
     expect([several.code, several.stderr]).toEqual([2, expect.stringMatching(/^annals: Several sessions/)])
@@ -192,6 +192,8 @@ describe('an export of a part', () => {
     }
     const both = await annals.run('export', '--project', source.name, '--user', 'adam', '--session', id)
     expect(both.code).toBe(2)
+    const twice = await annals.run('export', '--project', source.name, id, '--session', id)
+    expect([twice.code, twice.stderr]).toEqual([2, expect.stringContaining('named twice')])
     expect((await annals.run('export', '--project', 'no such project')).stderr).toContain(
       'There is no project',
     )

@@ -14,6 +14,7 @@ export function exportCommand(): Command {
     .description(
       'Export a project, a user or a session as JSON lines (NDJSON), or in the format of other tools.',
     )
+    .argument('[session]', 'the same as --session', parseSession)
     .addOption(
       new Option('--format <format>', 'the format of the file')
         .choices(['annals', 'atif', 'openai', 'anthropic', 'jsonl'])
@@ -37,9 +38,12 @@ format has no form for is counted on stderr.
 Examples:
   annals export --output default.ndjson
   annals export --user alice | gzip > alice.ndjson.gz
-  annals export --format atif --session 01931b0e --output run.json`,
+  annals export 01931b0e --format atif --output run.json`,
     )
-    .action(async (options: ExportOptions, command: Command) => {
+    .action(async (session: string | undefined, given: ExportOptions, command: Command) => {
+      if (session !== undefined && given.session !== undefined)
+        command.error('annals: the session is named twice.')
+      const options = session === undefined ? given : { ...given, session }
       if (options.user !== undefined && options.session !== undefined) {
         command.error("annals: give --user or --session, not both: a session's user is exported with it.")
       }
