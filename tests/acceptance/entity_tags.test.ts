@@ -319,7 +319,9 @@ it('has another tag once the tokens of its messages were recounted, also to the 
   const first = () => read(log, 'messages?limit=1', undefined, client)
   const right = (await first()).text
   const write = (text: string) => execute(service.databaseUrl, text, [id])
-  await write('UPDATE entries SET tokens = tokens + CASE seq WHEN 1 THEN 1 ELSE -1 END WHERE project_id = $1')
+  await write(
+    'UPDATE entries SET tokens = tokens + CASE WHEN seq = 1 THEN 1 ELSE -1 END WHERE project_id = $1',
+  )
   const wrong = await first()
   expect(wrong.text).not.toBe(right)
   await write(

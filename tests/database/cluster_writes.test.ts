@@ -204,7 +204,7 @@ describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names'
         )
       for (const statement of await everyStatement()) {
         if (!statement.on_shards) continue
-        const given = statement.name === 'find_due_spaces' ? [null, [], 8, 8] : [500]
+        const given = /^find_due_(?:spaces|summaries)$/.test(statement.name) ? [null, [], 8, 8] : [500]
         const parameters = statement.text.includes('$1') ? given : []
         const found = await by_machine.query(statement, parameters)
         for (const row of found) expect(Object.keys(row), statement.name).not.toEqual([])
@@ -290,7 +290,7 @@ describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names'
     expect(refused).toEqual([])
     expect([...needs_all].filter((name) => !name.startsWith('restore_')).sort()).toEqual(NEEDS_ALL_WORKERS)
     const others = [...asks_many].filter((name) => !VERIFIES_EVERY_PROJECT.test(name))
-    // Given a project, as here, it asks for that one's.
-    expect([...others, 'find_due_spaces'].sort()).toEqual(ASKS_EVERY_PROJECT)
+    // Given a project, as here, these ask for that one's.
+    expect([...others, 'find_due_spaces', 'find_due_summaries'].sort()).toEqual(ASKS_EVERY_PROJECT)
   }, 120_000)
 })

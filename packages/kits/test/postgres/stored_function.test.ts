@@ -28,6 +28,16 @@ describe('a stored function', () => {
     expect(definition_on_cluster).toMatch(new RegExp(`^CREATE OR REPLACE FUNCTION ${name}\\(`, 'm'))
   })
 
+  it('sets no column to an element of an array, which ends a Citus worker by a segmentation fault', () => {
+    const sets = FUNCTIONS.flatMap(({ name, definition }) =>
+      [...definition.matchAll(/\bUPDATE [^;]*?\bSET ([^;]*?)(?=\bFROM\b|\bWHERE\b|;)/g)].map(
+        ([, set]) => `${name}: ${set}`,
+      ),
+    )
+    expect(sets.length).toBeGreaterThan(20)
+    expect(sets.filter((set) => / = \(*\w+\[/.test(set))).toEqual([])
+  })
+
   it('is refused if a value has no place in its file', () => {
     expect(fill('SELECT {column}', { column: 'a' })).toBe('SELECT a')
     expect(() => fill('SELECT {column}', { row: 'a' })).toThrow('No place in the SQL is named {row}.')

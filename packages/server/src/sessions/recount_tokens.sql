@@ -7,6 +7,7 @@ LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $functi
 #variable_conflict use_column
 DECLARE
   before record;
+  counted int;
   difference bigint := 0;
   is_changed boolean := false;
 BEGIN
@@ -17,12 +18,14 @@ BEGIN
   FOR place IN 1 .. cardinality(p_seqs) LOOP
     SELECT e.tokens, e.retracted_by INTO before FROM entries e
     WHERE e.project_id = p_project AND e.session_id = p_session AND e.seq = p_seqs[place];
-    CONTINUE WHEN NOT FOUND OR before.tokens = p_tokens[place];
-    UPDATE entries AS e SET tokens = p_tokens[place]
+    -- In a variable: to set a column to an element of an array ends a Citus worker by a segmentation fault.
+    counted := p_tokens[place];
+    CONTINUE WHEN NOT FOUND OR before.tokens = counted;
+    UPDATE entries AS e SET tokens = counted
     WHERE e.project_id = p_project AND e.session_id = p_session AND e.seq = p_seqs[place];
     is_changed := true;
     IF before.retracted_by IS NULL THEN
-      difference := difference + p_tokens[place] - before.tokens;
+      difference := difference + counted - before.tokens;
     END IF;
   END LOOP;
   -- Also where it moves by nothing: pages show the tokens of each message, and by its head they know that they have changed.
