@@ -15,7 +15,8 @@ import { messageId } from '../stored_run.js'
 import { conversation, toldIn } from './conversations.js'
 import { brokenRules } from './provider_rules.js'
 
-const RUNS = process.env.TEST_THOROUGH ? 2_000 : 25
+/** For each pair of formats: more than 2,000 conversations in each writing format. */
+const RUNS = process.env.TEST_THOROUGH ? 400 : 25
 const APPENDS = process.env.TEST_THOROUGH ? 1_000 : 150
 
 const strategy: fc.Arbitrary<EditStrategy> = fc.oneof(
