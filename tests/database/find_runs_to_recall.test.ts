@@ -31,6 +31,12 @@ it('finds the rarest words by the index, though nobody has analyzed the table an
     const { runs, complete } = JSON.parse(rows[0].answer)
     expect(runs.map(([, seq]: [string, number]) => seq)).toEqual([300, 200, 100])
     expect(complete).toBe(false)
+    const strange = ["'usual'", "'nowhere'", "'never'", "'nothing'"]
+    const found = await connection.query(FIND_RUNS_TO_RECALL.statement.text, [
+      ...[project, strange, strange.join(' & '), [], null, null, '-infinity', 'infinity', 100, 10, -1],
+    ])
+    // However many words of a question nobody has said.
+    expect(JSON.parse(found.rows[0].answer).runs).toHaveLength(10)
     await connection.query('SELECT pg_stat_force_next_flush()')
     const scans = await connection.query(
       `SELECT idx_scan::int FROM pg_stat_user_indexes WHERE indexrelname = 'search_entries_words'`,
