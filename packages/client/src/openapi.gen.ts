@@ -6549,7 +6549,7 @@ export interface operations {
                                  */
                                 id: string;
                                 /**
-                                 * @description `not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `duplicate_item`: the list has the item already; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four; `compacted`: the provider’s own compaction stands for it.
+                                 * @description `not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `duplicate_item`: the list has the item already; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four; `compacted`: a compaction by the provider stands for it.
                                  * @enum {string}
                                  */
                                 reason: "not_in_format" | "empty" | "no_call" | "duplicate_result" | "duplicate_item" | "no_result" | "reasoning" | "cache_marks" | "compacted";
@@ -6787,7 +6787,7 @@ export interface operations {
                                  */
                                 id: string;
                                 /**
-                                 * @description `not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `duplicate_item`: the list has the item already; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four; `compacted`: the provider’s own compaction stands for it.
+                                 * @description `not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `duplicate_item`: the list has the item already; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four; `compacted`: a compaction by the provider stands for it.
                                  * @enum {string}
                                  */
                                 reason: "not_in_format" | "empty" | "no_call" | "duplicate_result" | "duplicate_item" | "no_result" | "reasoning" | "cache_marks" | "compacted";

@@ -101,7 +101,7 @@ export const Omitted = Type.Array(
       OMITTED_REASONS.map((reason) => Type.Literal(reason)),
       {
         description:
-          '`not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `duplicate_item`: the list has the item already; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four; `compacted`: the provider’s own compaction stands for it.',
+          '`not_in_format`: the format cannot say it; `empty`: the message says nothing; `no_call`: a result without its call; `duplicate_result`: another result of the call counts; `duplicate_item`: the list has the item already; `no_result`: a call without a result, where the format has no way to say so; `reasoning`: thoughts that are not wanted, or that nothing follows; `cache_marks`: marks beyond four; `compacted`: a compaction by the provider stands for it.',
       },
     ),
     what: Type.Optional(Type.String({ description: 'The kind of part.', examples: ['thinking'] })),
