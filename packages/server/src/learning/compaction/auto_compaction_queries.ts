@@ -187,6 +187,9 @@ WHERE o.bytes_before < ${PIECE.bytes} ORDER BY o.seq`,
 export const READ_EXCEPTIONS_FOR_SUMMARY = prepared(
   'read_exceptions_for_summary',
   `SELECT e.seq, e.id, e.kind, e.type, e.role, e.format, ${timestampText('coalesce(e.occurred_at, e.created_at)')} AS created_at, e.data::text AS data
-FROM entries e
-WHERE e.project_id = $1 AND e.session_id = $2 AND e.seq = ANY ($3::bigint[]) AND e.kind = 'message' AND e.retracted_by IS NULL ORDER BY e.seq`,
+FROM unnest($3::bigint[]) AS s (seq)
+CROSS JOIN LATERAL (
+  SELECT o.* FROM entries o
+  WHERE o.project_id = $1 AND o.session_id = $2 AND o.seq = s.seq AND o.kind = 'message' AND o.retracted_by IS NULL OFFSET 0) e
+ORDER BY e.seq`,
 )
