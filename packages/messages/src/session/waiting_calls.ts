@@ -40,10 +40,14 @@ export class WaitingCalls {
     }
     const { calls, next } = queue
     // An event may record an earlier call after a later one. Who resumes from stored calls has no other order than theirs.
-    let place = calls.length
-    while (place > next && calls[place - 1]!.order > call.order) place--
-    if (place === calls.length) calls.push(call)
-    else calls.splice(place, 0, call)
+    let [place, end] = [next, calls.length]
+    if (end === next || calls[end - 1]!.order <= call.order) place = end
+    while (place < end) {
+      const middle = (place + end) >> 1
+      if (calls[middle]!.order > call.order) end = middle
+      else place = middle + 1
+    }
+    calls.splice(place, 0, call)
   }
 
   /** Records the size of a call or a result that is now remembered. */

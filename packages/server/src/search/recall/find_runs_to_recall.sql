@@ -1,6 +1,6 @@
 -- Finds runs of entries that have some of the words, those with the rarest ones first. A sample says how frequent each
 -- is; a rare word is looked up in all segments, a frequent one in as many of the newest as leave p_hits runs in all.
--- After about p_ms, only the rarest words are looked up, and others until something is found. Answer, as JSON: `complete`, whether all runs that have any of
+-- After about p_ms, only the rarest words are looked up, and a few more where these find nothing. Answer, as JSON: `complete`, whether all runs that have any of
 -- the words are in `runs`; `weights`, how much each word tells; `runs`, [session_id, seq, words, when the first
 -- happened, in ms] of p_runs at most.  p_words: by word of the question, what a run must have of it; p_all: all of them.
 -- p_scopes: what a run must have all of; p_sessions: ids, of one of which it must be.
@@ -110,7 +110,7 @@ BEGIN
     END IF;
     is_whole := cardinality(searched) = cardinality(segments);
     counted := 0;
-    IF hits_left > 0 AND (rank <= {always_words} OR cardinality(found_sessions) = 0 OR clock_timestamp() < until) THEN
+    IF hits_left > 0 AND (rank <= {always_words} OR cardinality(found_sessions) = 0 AND rank <= {late_words} OR clock_timestamp() < until) THEN
       EXECUTE $query${find_runs}$query$ INTO of_one, of_seqs, counted
         USING p_project, searched, p_scopes, p_words[place], p_from, p_to, hits_left;
     ELSE

@@ -13,6 +13,8 @@ const FREQUENT_SEGMENTS = 8
 const RUN_ENTRIES = 16
 /** Words that are looked up whatever the time: the rarest ones. On a busy machine, a question would find nothing. */
 const ALWAYS_WORDS = 2
+/** And this many where nothing was found so far: the rarest words of a question may be those that nobody has said. */
+const LATE_WORDS = 8
 
 /** Parameters: $1 project, $2 scopes to have one of, $3 to have all of, or null, $4 words, $5 from, $6 to, $7 how many. */
 const FIND_RUNS = `SELECT array_agg(f.session_id), array_agg(f.seq), count(*) FROM (
@@ -33,6 +35,7 @@ export const FIND_RUNS_TO_RECALL = storedFunctionIn('search/recall/find_runs_to_
   find_runs: FIND_RUNS,
   frequent_segments: FREQUENT_SEGMENTS,
   always_words: ALWAYS_WORDS,
+  late_words: LATE_WORDS,
 })
 
 /** Bytes of entries that are read at once, from the first on: none after these, whatever a caller stored. */
