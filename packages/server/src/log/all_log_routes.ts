@@ -6,7 +6,7 @@ import { allOf, operationsOf } from '@annals/kits/http/operation.js'
 import type { ModuleRoutes } from '@annals/kits/module.js'
 import Type from '#typebox'
 import { answerLogPage, versionOfLog } from './answer_log.js'
-import { LOG_BODIES } from './append_bodies.js'
+import { LOG_BODIES, readTokenTable } from './append_bodies.js'
 import { type AppendParts, appendWithinQuota, type LogParts, markReplayed } from './append_within_quota.js'
 import { compactSession } from './compaction_routes.js'
 import { TimelineEvent, TimelineItem, TimelineMessage } from './entry_schema.js'
@@ -63,7 +63,8 @@ const eventRoutes = (parts: AppendParts) =>
     }),
   )
 
-export function logRoutes(parts: LogParts): ModuleRoutes {
+export async function logRoutes(parts: LogParts): Promise<ModuleRoutes> {
+  await readTokenTable()
   return {
     project: allOf(
       eventRoutes(parts),
