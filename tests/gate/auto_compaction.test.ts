@@ -61,14 +61,17 @@ describe.skipIf(reasonForNoOwnDatabase())('a node that is killed', { timeout: 12
           async () => expect(await rows(CALLS)).toMatchObject([{ status: 'answered' }]),
           60_000,
         )
-        const waiting = (what: string) =>
+        const others = (what: string, which: string) =>
           connection.query(
-            `SELECT ${what} FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+            `SELECT ${what} FROM pg_stat_activity
+            WHERE datname = current_database() AND pid <> pg_backend_pid() AND ${which}`,
           )
-        await vi.waitFor(async () => expect((await waiting('pid')).rowCount).toBeGreaterThan(0), 20_000)
+        const waiting = () => others('pid', "wait_event_type = 'Lock'")
+        await vi.waitFor(async () => expect((await waiting()).rowCount).toBeGreaterThan(0), 20_000)
         await Promise.all([first.kill(), service.node.kill()])
         model.script = summing
-        if (isLost) await waiting('pg_terminate_backend(pid, 10000)')
+        // Whatever they were asked last, even if they have not begun with it.
+        if (isLost) await others('pg_terminate_backend(pid, 10000)', "backend_type = 'client backend'")
       })
       if (isLost) expect(await rows(COMPACTIONS)).toEqual([])
       const node = await service.startNode()
