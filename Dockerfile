@@ -33,7 +33,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.base.json tsconfig.json ./
 COPY packages packages
 # The service alone: the adapters need the frameworks that they are for.
-RUN npx tsc -b packages/cli packages/openapi && node packages/server/bundle.js && node packages/server/tokens/table.js && node packages/console/build.js
+RUN npx tsc -b packages/cli packages/openapi && node packages/server/tokens/table.js && node packages/server/bundle.js && node packages/console/build.js
 # The SQL that stands beside the sources.
 RUN mkdir /sql && find packages/server/src -name '*.sql' -exec cp --parents {} /sql \;
 
