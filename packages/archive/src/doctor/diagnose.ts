@@ -77,7 +77,7 @@ function checkVariables(environment: Record<string, string | undefined>): Diagno
       : `${name}: did you mean ${nearest}?`
   })
   const found = `${unknown.join(', ')}: not a setting`
-  return wrong('variables', 'warning', found, `${hints.join(' ')} The README lists all settings.`)
+  return wrong('variables', 'warning', found, `${hints.join(' ')} docs/settings.md lists all settings.`)
 }
 
 function checkExposure(config: Config): Diagnosis[] {

@@ -54,7 +54,7 @@ function ms(...given: Parameters<typeof count>) {
 
 /**
  * Every setting of the service, defined once, under the name from which its variable follows: its default, limits and
- * meaning. The Config that is passed around, the help of `annals serve` and the table in the README are derived from
+ * meaning. The Config that is passed around, the help of `annals serve` and docs/settings.md are derived from
  * here.
  */
 export const SETTINGS = {
