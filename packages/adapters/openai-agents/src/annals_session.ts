@@ -46,6 +46,10 @@ import { type AnyAgent, type AnyRun, callIdOf, RUN_KEY, RUN_TYPE, waitingCalls }
 const MESSAGES_MAX = 1_000
 /** Most entries that one request retracts by their ids. */
 const IDS_MAX = 200
+/** The type of an item that stands for all before it. */
+const COMPACTION = 'compaction'
+/** In the meta of one that replaced the history: what it sums up is not read any more. */
+const BEGINS = 'openai_agents_begins'
 /** The event that says that an operation was applied; its key is made of the operation's id. */
 const OPERATION_TYPE = 'openai_agents.operation'
 /** Others who write to the session make a change start over; each time, one of them has made progress. */
@@ -93,24 +97,33 @@ export class AnnalsSession
     return this.#options.sessionId
   }
 
-  /** The conversation's items, or the newest `limit` of them, in their order. */
+  /** The conversation's items since a compaction replaced the history, or the newest `limit` of them, in their order. */
   async getItems(limit?: number): Promise<AgentInputItem[]> {
-    if (limit !== undefined && limit <= 0) return []
-    const is_newest = limit !== undefined
-    const query = { format: 'responses' as const, limit: Math.min(limit ?? MESSAGES_MAX, MESSAGES_MAX) }
-    let items: JsonObject[] = []
+    return (await this.#read(limit)).items
+  }
+
+  /** The same, and whether they are all that there is since a compaction. */
+  async #read(limit = Number.POSITIVE_INFINITY): Promise<{ items: AgentInputItem[]; begins: boolean }> {
+    if (limit <= 0) return { items: [], begins: false }
+    const query = { format: 'responses' as const, limit: Math.min(limit, MESSAGES_MAX), time_desc: true }
+    // The newest page is the first; each is in order.
+    const pages: JsonObject[][] = []
+    let missing = limit
+    let begins = false
     try {
-      // A page is in order, also where the pages go back in time.
-      for await (const page of this.#sessions.messages(this.id, { ...query, time_desc: is_newest }).pages()) {
-        const read = await Promise.all(page.items.map((blob, at) => this.#whole(blob, page.metas[at])))
-        items = is_newest ? [...read, ...items] : [...items, ...read]
-        if (items.length >= (limit ?? Number.POSITIVE_INFINITY)) break
+      for await (const { items, metas } of this.#sessions.messages(this.id, query).pages()) {
+        const begin = metas.findLastIndex((meta) => meta[BEGINS] === true)
+        const from = Math.max(begin, items.length - missing, 0)
+        const wanted = items.slice(from)
+        pages.unshift(await Promise.all(wanted.map((blob, at) => this.#whole(blob, metas[from + at]))))
+        missing -= wanted.length
+        begins = begin === from
+        if (missing <= 0 || begin !== -1) break
       }
     } catch (error) {
       if (!isError(error, 'session_not_found')) throw error
     }
-    if (is_newest) items = items.slice(-limit)
-    return items.map(itemOf)
+    return { items: pages.flat().map(itemOf), begins }
   }
 
   async addItems(items: AgentInputItem[]): Promise<void> {
@@ -159,17 +172,28 @@ export class AnnalsSession
       if (transaction.type === 'append_items')
         return { replaced: 0, entries: [operation, ...this.#entriesOf(transaction.items)] }
       const { expectedSuffix, replacement } = transaction
-      if (!isSame(await this.getItems(expectedSuffix.length), expectedSuffix))
+      const { items, begins } = await this.#read(expectedSuffix.length)
+      if (!isSame(items, expectedSuffix))
         throw new UserError('Session history suffix no longer matches the transaction precondition.')
-      return { replaced: expectedSuffix.length, entries: [operation, ...this.#entriesOf(replacement)] }
+      const replacing = this.#entriesOf(replacement)
+      return {
+        replaced: expectedSuffix.length,
+        entries: [operation, ...(begins ? beginning(replacing) : replacing)],
+      }
     })
   }
 
-  /** Replaces the conversation by a compaction and what it keeps. */
+  /**
+   * Has the conversation begin with a compaction and what it keeps. What the compaction sums up stays in the log, where
+   * other formats and other readers find it; what it keeps moves to its other side.
+   */
   async replaceHistoryWithCompaction(items: AgentInputItem[]): Promise<void> {
     await this.#change(async () => {
-      const { length } = await this.getItems()
-      return { replaced: length, is_all: true, entries: this.#entriesOf(items) }
+      const history = await this.getItems()
+      const entries = this.#entriesOf(items)
+      const [first, ...kept] = items
+      if (first?.type !== COMPACTION) return { replaced: history.length, is_all: true, entries }
+      return { replaced: keptAtEnd(history, kept), entries: beginning(entries) }
     })
   }
 
@@ -346,6 +370,21 @@ function replaceCall(
   const isCall = (item: AgentInputItem) => item.type === 'function_call' && item.callId === callId
   const first = items.findIndex(isCall)
   return items.flatMap((item, index) => (isCall(item) ? (index === first ? [replacement] : []) : [item]))
+}
+
+/** Entries whose first message begins the history. */
+function beginning(entries: readonly NewEntry[]): NewEntry[] {
+  const first = entries.findIndex(({ kind }) => kind === 'message')
+  return entries.map((entry, at) =>
+    at === first && entry.kind === 'message' ? { ...entry, meta: { ...entry.meta, [BEGINS]: true } } : entry,
+  )
+}
+
+/** How many of the newest items are those that a compaction keeps first. */
+function keptAtEnd(history: readonly AgentInputItem[], kept: readonly AgentInputItem[]): number {
+  for (let count = Math.min(history.length, kept.length); count > 0; count -= 1)
+    if (isSame(history.slice(-count), kept.slice(0, count))) return count
+  return 0
 }
 
 /** Of what a transaction says, whatever the order of its keys. */

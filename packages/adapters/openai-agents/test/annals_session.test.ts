@@ -132,15 +132,37 @@ describe('a session', () => {
     expect(await session.getItems()).toEqual([said('a'), replacement, said('b'), call('2', '{}'), said('c')])
   })
 
-  it('replaces its history by a compaction, however much that is', async () => {
+  it('begins with its newest compaction, and keeps what that sums up for contexts in other formats', async () => {
     const session = open()
-    await session.addItems(numbers(1, 1_200))
-    const compacted: AgentInputItem[] = [{ type: 'compaction', encrypted_content: 'abc' }, said('1200')]
-    await session.replaceHistoryWithCompaction(compacted)
-    expect(await session.getItems()).toEqual(compacted)
+    const answer: AgentInputItem = {
+      type: 'message',
+      role: 'assistant',
+      status: 'completed',
+      content: [{ type: 'output_text', text: 'ok' }],
+    }
+    await session.addItems([...numbers(1, 1_199), answer, said('1200')])
+    const compaction: AgentInputItem = { type: 'compaction', encrypted_content: 'abc' }
+    const newer: AgentInputItem = { type: 'compaction', encrypted_content: 'def' }
+    await session.replaceHistoryWithCompaction([compaction, said('1200'), said('new')])
+    expect(await session.getItems()).toEqual([compaction, said('1200'), said('new')])
+    expect(await session.getItems(2)).toEqual([said('1200'), said('new')])
+    const context = async (format: 'openai' | 'responses') => {
+      const { items } = await annals.sessions.context(session.id, { format, max_tokens: 1_000_000 })
+      return items.map(({ content, type }) => content ?? type)
+    }
+    const all = Array.from({ length: 1_199 }, (_, n) => String(n + 1))
+    expect(await context('openai')).toEqual([...all, 'ok', '1200', 'new'])
+    expect(await context('responses')).toEqual(['compaction', '1200', 'new'])
     await session.addItems([said('on')])
-    await session.replaceHistoryWithCompaction([compacted[0]!])
-    expect(await session.getItems()).toEqual([compacted[0]])
+    await session.replaceHistoryWithCompaction([newer])
+    expect(await session.getItems()).toEqual([newer])
+    const transaction = { type: 'replace_suffix' as const, expectedSuffix: [newer], replacement: [newer] }
+    await session.applyHistoryTransaction({ operationId: 'a', transaction })
+    expect(await session.getItems()).toEqual([newer])
+    expect(await session.popItem()).toEqual(newer)
+    expect(await session.getItems()).toEqual([compaction, said('1200'), said('new'), said('on')])
+    await session.clearSession()
+    expect(await session.getItems()).toEqual([])
   })
 })
 
