@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { AnnalsError } from '@annals/kits/errors.js'
+import { WrongBytes } from '@annals/kits/outgoing/object_store.js'
 import type { Tenant } from '@annals/kits/postgres/database.js'
-import { WrongBytes } from '@annals/kits/postgres/object_store.js'
 import { type Blob, blobOf, findBlobs, readBlob } from 'annals/dist/blobs/blob_store.js'
 import type { CheckedPiece } from '../verify/findings.js'
 import { LIST_BLOBS } from './blob_transfer_queries.js'

@@ -1,6 +1,7 @@
 import { driverSocket, NotExecuted, type Parameter, type Row, runPrepared } from '@annals/pg-pipeline'
 import pg from 'pg'
 import { FairSemaphore, type FairSemaphoreLimits } from '../fairness/fair_queue.js'
+import type { WithObjects } from '../outgoing/object_store.js'
 import type { AvailabilityProbe } from './availability_probe.js'
 import { orCancelled } from './cancel_statement.js'
 import {
@@ -15,7 +16,6 @@ import {
 } from './database_errors.js'
 import { type GroupedRead, GroupedReads } from './grouped_reads.js'
 import { HostedClient } from './hosts.js'
-import type { WithObjects } from './object_store.js'
 import { connectionOptions, statementBounds } from './pool_settings.js'
 import type { ConnectionTarget, ServerTraits } from './single_connection.js'
 import { isBrief, isRead, type Statement } from './statement.js'

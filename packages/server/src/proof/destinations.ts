@@ -2,8 +2,8 @@ import { open } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Config } from '@annals/kits/configuration/config.js'
 import { StartError } from '@annals/kits/errors.js'
+import { objectStoreOf } from '@annals/kits/outgoing/s3_store.js'
 import { VERSION } from '@annals/kits/version.js'
-import { objectStoreOf } from '../blobs/s3_store.js'
 import { type Anchor, after, type Before, FIRST, hashOf, readAnchors } from './anchor.js'
 
 export interface Destination {

@@ -5,6 +5,7 @@ import { Erasure } from '@annals/kits/lifecycle/erase/erasure.js'
 import { registryOf } from '@annals/kits/lifecycle/registry.js'
 import type { Metrics } from '@annals/kits/metrics/metrics.js'
 import type { Kits, Module } from '@annals/kits/module.js'
+import { objectStoreOf } from '@annals/kits/outgoing/s3_store.js'
 import { AvailabilityProbe, DOES_IT_COMMIT } from '@annals/kits/postgres/availability_probe.js'
 import { machineByMachine } from '@annals/kits/postgres/citus/machine_by_machine.js'
 import { straightToWorkers } from '@annals/kits/postgres/citus/worker_pools.js'
@@ -24,7 +25,6 @@ import {
 import { bodyThread } from '@annals/kits/threads/work_thread.js'
 import { findTracing } from '@annals/kits/tracing/find_tracing.js'
 import type { Logger } from 'pino'
-import { objectStoreOf } from '../blobs/s3_store.js'
 import { BODIES, THREAD_WORK } from './thread_work.js'
 
 /** Share of the wait for the database after which one that does not answer counts as unavailable. */

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { FairSemaphore } from '@annals/kits/fairness/fair_queue.js'
 import { type Background, Loop } from '@annals/kits/lifecycle/background.js'
-import { AnswerTooLong, boundedRequest } from '@annals/kits/outgoing/bounded_request.js'
+import { type Post, PostFailed, postJson } from '@annals/kits/outgoing/post_json.js'
 import type { Row } from '@annals/kits/postgres/database.js'
-import { VERSION } from '@annals/kits/version.js'
 import { Webhook } from 'standardwebhooks'
 import { LogReader } from '../log/read/read_log.js'
 import { READ_REQUEST } from '../runs/request_queries.js'
-import { lookUpPublic, namesPrivateAddress, PrivateAddress } from './public_address.js'
 import {
   AFTER_ATTEMPT,
   FIND_DUE_WEBHOOKS,
@@ -144,12 +142,12 @@ export class Deliveries {
     const [row] = isGivenUp
       ? []
       : await database.query(FIND_INPUT, [project_id, webhook_id, session_id, input_id])
-    const post = async () => {
+    const signed = async () => {
       const input = Number(row!.bytes) <= ENTRY_BYTES_MAX ? row!.json : 'null'
       const data = `{"session_id":"${session_id}","input_id":"${input_id}","input":${input}}`
-      return this.post(row!, `${session_id}-input-${input_id}`, '"input.added"', data)
+      return this.delivery(row!, `${session_id}-input-${input_id}`, '"input.added"', data)
     }
-    if (row && !(await this.attempt(turn, null, post))) return
+    if (row && !(await this.attempt(turn, null, signed))) return
     const owned = [project_id, webhook_id, input_id, lease]
     await database.query(AFTER_ATTEMPT.advance, [...owned, 0, LEASE_S])
     await database.query(AFTER_ATTEMPT.end, owned)
@@ -161,16 +159,12 @@ export class Deliveries {
   }
 
   /** Posts an entry. Returns whether it was delivered; else the session is released until the next attempt. */
-  private async attempt(
-    turn: Turn,
-    seq: string | null,
-    signed: () => Promise<Parameters<typeof postDelivery>[0]>,
-  ): Promise<boolean> {
+  private async attempt(turn: Turn, seq: string | null, signed: () => Promise<Post>): Promise<boolean> {
     const { database, signal } = this.options
     const owned = [turn.project_id, turn.webhook_id, turn.session_id, turn.lease]
     try {
       const post = await signed()
-      await this.places.run(turn.project_id, () => postDelivery(post))
+      await this.places.run(turn.project_id, () => postJson(post))
       return true
     } catch (error) {
       if (signal.aborted) return false
@@ -179,7 +173,7 @@ export class Deliveries {
         await this.release(turn, RETRY_S.first)
         return false
       }
-      if (!(error instanceof DeliveryFailed)) {
+      if (!(error instanceof PostFailed)) {
         this.loop.warn(error, { project_id: turn.project_id, webhook_id: turn.webhook_id })
         return false
       }
@@ -207,10 +201,10 @@ export class Deliveries {
       const [request] = await database.query(READ_REQUEST, [project_id, asked?.data.request_id ?? null])
       data += `,"request":${request?.json ?? null}`
     }
-    return this.post(next, `${session_id}-${seq}`, JSON.stringify(type), `{${data}}`)
+    return this.delivery(next, `${session_id}-${seq}`, JSON.stringify(type), `{${data}}`)
   }
 
-  private post({ url, secret }: Row, id: string, type: string, data: string) {
+  private delivery({ url, secret }: Row, id: string, type: string, data: string): Post {
     const { signal, to_private } = this.options
     const now = new Date()
     const body = `{"type":${type},"timestamp":"${now.toISOString()}","data":${data}}`
@@ -226,75 +220,4 @@ export class Deliveries {
 /** So many attempts are under way that this one waited too long for its place. */
 class NoPlace extends Error {
   override readonly name = 'NoPlace'
-}
-
-/** From the look-up of the name to the receiver's status. */
-const ANSWER_MS_MAX = 10_000
-/** Bytes read of an answer's body, which is then ignored. */
-const ANSWER_BYTES_MAX = 16 * 1024
-
-/** An attempt that failed. The message is shown to the project. */
-export class DeliveryFailed extends Error {
-  override readonly name = 'DeliveryFailed'
-}
-
-export interface Post {
-  url: string
-  headers: Record<string, string>
-  body: string
-  to_private: boolean
-  signal: AbortSignal
-}
-
-/**
- * Posts a delivery. Resolves when the receiver has answered 2xx and the connection is gone, so that who counts attempts
- * counts connections; follows no redirect, and holds on to nothing that the receiver sends. @throws DeliveryFailed
- */
-export async function postDelivery({ url, headers, body, to_private, signal }: Post): Promise<void> {
-  const target = new URL(url)
-  if (!to_private && namesPrivateAddress(target)) throw failure(new PrivateAddress())
-  const deadline = AbortSignal.timeout(ANSWER_MS_MAX)
-  const options = {
-    method: 'POST',
-    headers: {
-      ...headers,
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(body),
-      'user-agent': `annals/${VERSION}`,
-    },
-    // A connection of its own, to an address that was checked for it.
-    agent: false,
-    ...(!to_private && { lookup: lookUpPublic }),
-    signal: AbortSignal.any([signal, deadline]),
-  }
-  const status = await new Promise<number>((resolve, reject) => {
-    let status: number | undefined
-    let failed: Error | undefined
-    const sent = boundedRequest(target, options, ANSWER_BYTES_MAX)
-    sent.on('response', (response) => {
-      status = response.statusCode!
-      response.on('error', () => {}).resume()
-    })
-    sent.on('error', (error) => {
-      failed = deadline.aborted ? deadline.reason : error
-    })
-    // Comes in any case, also where an answer that switches protocols ends the connection without an error.
-    sent.on('close', () =>
-      status === undefined ? reject(failure(failed ?? new Error('no answer'))) : resolve(status),
-    )
-    sent.end(body)
-  })
-  if (status < 200 || status > 299) throw new DeliveryFailed(`The receiver answered ${status}.`)
-}
-
-function failure(cause: Error): DeliveryFailed {
-  return new DeliveryFailed(sentence(cause), { cause })
-}
-
-function sentence(error: Error): string {
-  if (error instanceof PrivateAddress) return 'The host has no public address.'
-  if (error.name === 'TimeoutError') return `The receiver did not answer within ${ANSWER_MS_MAX / 1_000} s.`
-  if (error instanceof AnswerTooLong) return 'The receiver sent too much before its status.'
-  const { code } = error as NodeJS.ErrnoException
-  return `The receiver could not be reached${code ? `: ${code}` : ''}.`
 }

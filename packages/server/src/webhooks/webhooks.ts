@@ -4,9 +4,9 @@ import type { Consumer } from '@annals/kits/changes/consumer.js'
 import { useConsumer } from '@annals/kits/changes/project_consumers.js'
 import { AnnalsError, invalidRequest, notFound } from '@annals/kits/errors.js'
 import { newId } from '@annals/kits/ids.js'
+import { namesPrivateAddress } from '@annals/kits/outgoing/public_address.js'
 import type { Database, Tenant } from '@annals/kits/postgres/database.js'
 import { call } from '@annals/kits/postgres/stored_function.js'
-import { namesPrivateAddress } from './public_address.js'
 import {
   ADD_DELIVERIES,
   COUNT_WEBHOOKS,

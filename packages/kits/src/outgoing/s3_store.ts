@@ -1,12 +1,12 @@
 import type { ClientRequest } from 'node:http'
 import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
-import type { Config } from '@annals/kits/configuration/config.js'
-import { AnnalsError, notFound, StartError } from '@annals/kits/errors.js'
-import { FairSemaphore } from '@annals/kits/fairness/fair_queue.js'
-import { boundedAgents } from '@annals/kits/outgoing/bounded_request.js'
-import { type ObjectStore, WrongBytes } from '@annals/kits/postgres/object_store.js'
 import type { S3Client } from '@aws-sdk/client-s3'
+import type { Config } from '../configuration/config.js'
+import { AnnalsError, notFound, StartError } from '../errors.js'
+import { FairSemaphore } from '../fairness/fair_queue.js'
+import { boundedAgents } from './bounded_request.js'
+import { type ObjectStore, WrongBytes } from './object_store.js'
 
 const SIGNED_S = 60
 const CONNECT_MS_MAX = 3_000

@@ -1,8 +1,8 @@
 import { createSocket } from 'node:dgram'
 import { type AddressInfo, createServer } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { postDelivery } from '../../src/webhooks/deliveries.ts'
-import { isPublic, lookUpPublic, NAMES, namesPrivateAddress } from '../../src/webhooks/public_address.ts'
+import { postJson } from '../../src/outgoing/post_json.ts'
+import { isPublic, lookUpPublic, NAMES, namesPrivateAddress } from '../../src/outgoing/public_address.ts'
 
 describe('an address', () => {
   it.each(['93.184.216.34', '2606:2800:220:1:248:1893:25c8:1946'])('%s is public', (address) => {
@@ -85,7 +85,7 @@ describe('a delivery', () => {
   }
 
   const post = (url: string) =>
-    postDelivery({ url, headers: {}, body: '{}', to_private: false, signal: new AbortController().signal })
+    postJson({ url, headers: {}, body: '{}', to_private: false, signal: new AbortController().signal })
 
   it('connects to no private address, whatever DNS has answered before', async () => {
     let connections = 0

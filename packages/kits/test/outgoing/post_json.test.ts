@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { postDelivery } from '../../src/webhooks/deliveries.ts'
+import { postJson } from '../../src/outgoing/post_json.ts'
 
 /** What receivers send that do not speak HTTP as they should, and whether the entry counts as delivered. */
 const ANSWERS: [name: string, send: (connection: Socket) => unknown, isDelivered: boolean][] = [
@@ -50,7 +50,7 @@ async function deliver(send: (connection: Socket) => unknown, signal: AbortSigna
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   ends.push(() => server.close())
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-  const delivered = postDelivery({ url, headers: {}, body: '{}', to_private: true, signal }).then(
+  const delivered = postJson({ url, headers: {}, body: '{}', to_private: true, signal }).then(
     () => true,
     () => false,
   )
