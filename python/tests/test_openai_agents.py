@@ -196,6 +196,19 @@ async def test_a_conversation_goes_on_in_the_sdk_for_javascript(service: Service
     result = {"type": "function_call_output", "call_id": "1", "output": "booked", "status": "completed", "name": "book"}
     thanks = {"type": "message", "role": "user", "content": "Thanks"}
     assert (await session.get_items())[2:] == [result, thanks]
+    compact = """
+        import { Annals } from '@annals/client'
+        import { AnnalsSession } from '@annals/openai-agents'
+
+        const annals = new Annals({ url: process.env.ANNALS_URL, token: process.env.ANNALS_API_KEY })
+        const session = new AnnalsSession({ annals, sessionId: process.env.SESSION })
+        const [thanks] = await session.getItems(1)
+        await session.replaceHistoryWithCompaction([{ type: 'compaction', encrypted_content: 'abc' }, thanks])
+        console.log(JSON.stringify(await session.getItems()))
+    """
+    assert len(await asyncio.to_thread(run_javascript, compact, **environment)) == 2
+    assert await session.get_items() == [{"type": "compaction", "encrypted_content": "abc"}, thanks]
+    assert await session.get_items(1) == [thanks]
 
 
 async def test_a_conversation_loses_and_doubles_nothing_when_the_service_is_killed_in_the_middle(

@@ -31,6 +31,8 @@ from .types import JsonObject, NewEntry, NewSession, RunnerRequest, TimelineEven
 __all__ = ["AnnalsSession"]
 
 # Most messages of one page, and most that one request retracts.
+# In the meta of a message with which the history begins: a compaction in JavaScript's SDK replaced what is before it.
+_BEGINS = "openai_agents_begins"
 _MESSAGES_MAX = 1_000
 # Most entries that one request retracts by their ids.
 _IDS_MAX = 200
@@ -73,23 +75,26 @@ class AnnalsSession:
         self._session: NewSession = {"use_uuid": self.id, "user": user, "configs": all_configs}
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The conversation's items, or the newest `limit` of them, in their order."""
+        """The conversation's items since a compaction replaced those before, or the newest `limit`, in their order."""
         limit = resolve_session_limit(limit, self.session_settings)
         if limit is not None and limit <= 0:
             return []
         size = min(limit or _MESSAGES_MAX, _MESSAGES_MAX)
-        messages = self._annals.sessions.messages(self.id, format="responses", limit=size, time_desc=limit is not None)
-        items: list[JsonObject] = []
+        messages = self._annals.sessions.messages(self.id, format="responses", limit=size, time_desc=True)
+        pages: list[list[JsonObject]] = []
         try:
-            # A page is in order, also where the pages go back in time.
+            # The newest page is the first; each is in order.
             async for page in messages.pages():
-                read = [await self._whole(blob, meta) for blob, meta in zip(page["items"], page["metas"], strict=True)]
-                items = [*read, *items] if limit is not None else [*items, *read]
-                if limit is not None and len(items) >= limit:
+                begin = max((at for at, meta in enumerate(page["metas"]) if meta.get(_BEGINS) is True), default=0)
+                wanted = list(zip(page["items"], page["metas"], strict=True))[begin:]
+                pages.insert(0, [await self._whole(blob, meta) for blob, meta in wanted])
+                is_begun = len(wanted) > 0 and wanted[0][1].get(_BEGINS) is True
+                if is_begun or (limit is not None and sum(map(len, pages)) >= limit):
                     break
         except AnnalsError as error:
             if error.error != "session_not_found":
                 raise
+        items = [item for page_items in pages for item in page_items]
         return [_item_of(item) for item in (items if limit is None else items[-limit:])]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
