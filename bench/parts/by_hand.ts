@@ -38,7 +38,7 @@ export const byHand: Part = {
   describe: 'appends, batches, lists and reads, against a server of 100 lines (fastify, pg, no keys, no log)',
   run: async (ctx) => {
     const database = await ctx.createDatabase()
-    const sessions = ctx.quick ? 11_000 : 366_000
+    const sessions = ctx.quick ? 2_200 : 366_000
     ctx.say(`loading ${sessions} sessions`)
     const { huge } = await loadSessions(database, sessions)
     const annals = await openProject(await ctx.startService(database), huge.id)

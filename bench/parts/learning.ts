@@ -27,7 +27,7 @@ export const learning: Part = {
   run: async (ctx) => {
     const all = recordedRuns()
     // Several runs of each of a few tasks.
-    const runs = ctx.quick ? all.toSorted((a, b) => Number(a.group) - Number(b.group)).slice(0, 30) : all
+    const runs = ctx.quick ? all.toSorted((a, b) => Number(a.group) - Number(b.group)).slice(0, 12) : all
     const model = await startModelServer(honest)
     ctx.atEnd(() => model.close())
     const env = {
