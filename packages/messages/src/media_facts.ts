@@ -34,6 +34,32 @@ export function factsOfBase64(data: string): MediaFacts {
   return { ...known, bytes }
 }
 
+/** How the formats of images begin, and other files that are taken for images. */
+const BEGINNINGS: ReadonlyArray<readonly [at: number, text: string, type: string]> = [
+  [0, '\x89PNG\r\n\x1a\n', 'image/png'],
+  [0, '\xff\xd8\xff', 'image/jpeg'],
+  [0, 'GIF8', 'image/gif'],
+  [8, 'WEBP', 'image/webp'],
+  [0, '\0\0\x01\0', 'image/x-icon'],
+  [0, 'II*\0', 'image/tiff'],
+  [0, 'MM\0*', 'image/tiff'],
+  [4, 'ftypavif', 'image/avif'],
+  [4, 'ftypheic', 'image/heic'],
+  [4, 'ftypmif1', 'image/heif'],
+  [0, '<svg', 'image/svg+xml'],
+  [0, '<?xml', 'image/svg+xml'],
+]
+
+/** The type of an image by what it begins with, whatever it is called; undefined for what is not known. */
+export function imageTypeOfBytes(bytes: Uint8Array): string | undefined {
+  return BEGINNINGS.find(([at, text]) => textAt(bytes, at, text))?.[2]
+}
+
+/** The same of base64. */
+export function imageTypeOfBase64(data: string): string | undefined {
+  return imageTypeOfBytes(bytesOfBase64(data.slice(0, 32), 24))
+}
+
 interface Size {
   width: number
   height: number

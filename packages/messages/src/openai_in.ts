@@ -100,11 +100,20 @@ function readCall(value: unknown, at: string, ids: CallIds): Part {
   return part('tool-call', null, { id, name, arguments: writeJson({ input }), type })
 }
 
-/** Gemini's signature of a call, where its service in OpenAI's format puts it. */
-function signatureOf({ extra_content }: JsonObject): string | undefined {
+/** Ahead of a signature that LiteLLM has in the id of a call. */
+const SIGNATURE_IN_ID = '__thought__'
+
+/** Gemini's signature of a call, where its service in OpenAI's format puts it, or LiteLLM does. */
+function signatureOf({ extra_content, provider_specific_fields, id }: JsonObject): string | undefined {
   const google = isObject(extra_content) ? extra_content.google : undefined
-  const signature = isObject(google) ? google.thought_signature : undefined
-  return typeof signature === 'string' && signature !== FOREIGN_SIGNATURE ? signature : undefined
+  const at = typeof id === 'string' ? id.indexOf(SIGNATURE_IN_ID) : -1
+  const given = [
+    isObject(google) ? google.thought_signature : undefined,
+    isObject(provider_specific_fields) ? provider_specific_fields.thought_signature : undefined,
+    at < 0 ? undefined : (id as string).slice(at + SIGNATURE_IN_ID.length),
+  ]
+  const signature = given.find((one) => typeof one === 'string' && one !== '')
+  return signature === FOREIGN_SIGNATURE ? undefined : (signature as string | undefined)
 }
 
 function readFunction(

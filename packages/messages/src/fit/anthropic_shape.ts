@@ -2,6 +2,7 @@ import { isObject, type JsonObject } from '../blob_reading.js'
 import { imageType } from '../media.js'
 import { argumentsAsObject, argumentsAsText } from '../tool_arguments.js'
 import { NO_CONTENT } from '../turns.js'
+import { fitId, isOwnToolId, ownToolId } from './fit_ids.js'
 import {
   isBlank,
   NO_RESULT,
@@ -12,6 +13,7 @@ import {
   type Run,
   type Shape,
   type SourcePiece,
+  withoutNulls,
 } from './pieces.js'
 
 const fields = (...names: string[]): ReadonlySet<string> => new Set(names)
@@ -42,7 +44,7 @@ export const ANTHROPIC_SHAPE: Shape = {
         continue
       }
       const side = item.role === 'assistant' ? 'model' : 'user'
-      for (const piece of piecesOf(item.content, side, ids, omit)) {
+      for (const piece of piecesOf(ofAnthropicsOwn(item.content, omit), side, ids, omit)) {
         const speaker = sideOf(piece, side)
         const last = runs.at(-1)
         if (last?.side === speaker && last.head.role !== 'system') last.pieces.push(piece)
@@ -103,6 +105,30 @@ export const ANTHROPIC_SHAPE: Shape = {
   }),
 }
 
+/**
+ * Content without searches of another service that speaks this format: the API refuses what it did not encrypt itself, in
+ * results and in citations of them.
+ */
+function ofAnthropicsOwn(content: unknown, omit: OmitBlock): unknown {
+  if (!blocksOf(content).some(isForeignSearch)) return content
+  return blocksOf(content).flatMap((block) => {
+    if (isForeignSearch(block)) {
+      omit(String(block.type), block)
+      return []
+    }
+    if (!Array.isArray(block.citations)) return block
+    const citations = block.citations.filter(
+      (one) => !(isObject(one) && one.type === 'web_search_result_location'),
+    )
+    return { ...block, citations: citations.length > 0 ? citations : null }
+  })
+}
+
+function isForeignSearch({ type, name, id, tool_use_id }: JsonObject): boolean {
+  if (type === 'web_search_tool_result') return !isOwnToolId(String(tool_use_id))
+  return type === 'server_tool_use' && name === 'web_search' && !isOwnToolId(String(id))
+}
+
 /** What the API refuses in a turn of the assistant's. */
 const OF_USERS = new Set(['image', 'document', 'search_result', 'container_upload'])
 
@@ -120,7 +146,8 @@ function blocksOf(content: unknown): JsonObject[] {
 /** Instructions in the middle of a conversation, which newer models take: with what is not blank of them. */
 function systemRun(item: JsonObject): Run {
   const head = only(item, SYSTEM_FIELDS)
-  if (Array.isArray(head.content)) head.content = head.content.flatMap((block) => cleaned(block) ?? [])
+  if (Array.isArray(head.content))
+    head.content = head.content.flatMap((block) => cleaned(block, () => {}) ?? [])
   const is_empty = head.content === undefined || isBlank(head.content)
   const has_blocks = Array.isArray(head.content) && head.content.length > 0
   const is_sent = !is_empty || has_blocks || head.output_config !== undefined
@@ -143,7 +170,7 @@ function piecesOf(
     if (!isObject(given)) continue
     const call = given.type === 'tool_use' ? calls.pop() : undefined
     const result = given.type === 'tool_result' ? results.pop() : undefined
-    const block = side === 'model' && OF_USERS.has(String(given.type)) ? undefined : cleaned(given)
+    const block = side === 'model' && OF_USERS.has(String(given.type)) ? undefined : cleaned(given, omit)
     if (block === undefined) {
       if (given.type !== 'text') omit(String(given.type), given)
       continue
@@ -175,10 +202,10 @@ function sideOf({ kind }: Piece, side: Run['side']): Run['side'] {
 }
 
 /** A block as a request may have it; undefined where it must have none: blank text, and thinking without a signature. */
-function cleaned(block: unknown): JsonObject | undefined {
+function cleaned(block: unknown, omit: OmitBlock): JsonObject | undefined {
   if (!isObject(block)) return undefined
   const known = ANTHROPIC_FIELDS[String(block.type)]
-  const kept = known ? only(block, known) : block
+  const kept = known ? only(block, known) : ownBlock(block)
   switch (block.type) {
     case 'text':
       return isBlank(kept.text) ? undefined : withRequestCitations(kept)
@@ -188,16 +215,16 @@ function cleaned(block: unknown): JsonObject | undefined {
     case 'server_tool_use':
     case 'mcp_tool_use':
       return isObject(block.input)
-        ? kept
-        : { ...kept, input: argumentsAsObject(argumentsAsText(block.input)) }
+        ? withOwnCaller(kept)
+        : { ...withOwnCaller(kept), input: argumentsAsObject(argumentsAsText(block.input)) }
     case 'tool_result':
-      return cleanedResult(kept)
+      return cleanedResult(kept, omit)
     case 'mcp_tool_result':
       return Array.isArray(kept.content)
-        ? { ...kept, content: kept.content.flatMap((inner) => cleaned(inner) ?? []) }
+        ? { ...kept, content: kept.content.flatMap((inner) => cleaned(inner, omit) ?? []) }
         : kept
     case 'image':
-      return withImageType(kept)
+      return takenImage(kept)
     default:
       return kept
   }
@@ -210,16 +237,45 @@ function withRequestCitations(block: JsonObject): JsonObject {
   return { ...block, citations }
 }
 
-/** `image/jpg`, which programs write, is no type that the API knows. */
-function withImageType(block: JsonObject): JsonObject {
+/** An image as the API takes it: it knows no `image/jpg`, which programs write. undefined for a type that it refuses. */
+function takenImage(block: JsonObject): JsonObject | undefined {
   const { source } = block
   if (!isObject(source) || typeof source.media_type !== 'string') return block
-  return { ...block, source: { ...source, media_type: imageType(source.media_type) ?? source.media_type } }
+  const media_type = imageType(source.media_type)
+  return media_type && { ...block, source: { ...source, media_type } }
 }
 
-function cleanedResult(block: JsonObject): JsonObject {
+/** A block of a tool of Anthropic's own, or of a kind that is not known, with the ids that the API takes. */
+function ownBlock(block: JsonObject): JsonObject {
+  const { type, id, tool_use_id } = block
+  const isMcp = String(type).startsWith('mcp_')
+  const isResult = String(type).endsWith('_tool_result')
+  const kept: JsonObject = type === 'compaction' ? block : withoutNulls(block)
+  if ((type === 'server_tool_use' || type === 'mcp_tool_use') && typeof id === 'string')
+    return { ...kept, id: isMcp ? fitId(id, 'anthropic') : ownToolId(id) }
+  if (isResult && typeof tool_use_id === 'string')
+    return { ...kept, tool_use_id: isMcp ? fitId(tool_use_id, 'anthropic') : ownToolId(tool_use_id) }
+  return kept
+}
+
+/** The call with the id of the one that it was made by as that one is sent. */
+function withOwnCaller(block: JsonObject): JsonObject {
+  const { caller } = block
+  if (!isObject(caller) || typeof caller.tool_id !== 'string') return block
+  return { ...block, caller: { ...caller, tool_id: ownToolId(caller.tool_id) } }
+}
+
+/** A block of a result; none where the API would refuse it, of which `omit` hears if it says something. */
+function cleanedInside(block: unknown, omit: OmitBlock): JsonObject[] {
+  const kept = cleaned(block, omit)
+  if (kept) return [kept]
+  if (isObject(block) && block.type === 'image') omit('image', block)
+  return []
+}
+
+function cleanedResult(block: JsonObject, omit: OmitBlock): JsonObject {
   const content = Array.isArray(block.content)
-    ? block.content.flatMap((inner) => cleaned(inner) ?? [])
+    ? block.content.flatMap((inner) => cleanedInside(inner, omit))
     : block.content
   const is_empty = Array.isArray(content) ? content.length === 0 : isBlank(content)
   // The API takes an empty result, but no empty error.

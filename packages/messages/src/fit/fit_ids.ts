@@ -48,11 +48,23 @@ export class FitIds {
 }
 
 /** The id as the format takes it. What it had to lose, or another one of its id, is told apart by a digest. */
-function fitId(id: string, format: MessageFormat, other?: string): string {
+export function fitId(id: string, format: MessageFormat, other?: string): string {
   const { foreign, length_max } = IDS[format]
   const plain = foreign ? id.replace(foreign, '_') : id
   if (plain === id && id.length <= length_max && id !== '' && other === undefined) return id
   return withDigest(plain, `${id}\n${other ?? ''}`, Math.min(length_max, 64))
+}
+
+const OWN_TOOL_ID = /^srvtoolu_[a-zA-Z0-9_]+$/
+
+/** Whether Anthropic takes an id as that of a call of one of its own tools. */
+export function isOwnToolId(id: string): boolean {
+  return OWN_TOOL_ID.test(id)
+}
+
+/** The id of a call of Anthropic's own tools, where another service that speaks its format made it. */
+export function ownToolId(id: string): string {
+  return isOwnToolId(id) ? id : withDigest(`srvtoolu_${id.replace(/[^a-zA-Z0-9_]/g, '_')}`, id, 64)
 }
 
 function withDigest(plain: string, of: string, length_max: number): string {

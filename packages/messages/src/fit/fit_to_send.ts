@@ -1,18 +1,18 @@
-import { bytePlaces, standardBase64 } from '../attachments.js'
+import { bytePlaces, markBlobs, mayReferToBlobs, standardBase64 } from '../attachments.js'
 import { isObject, type JsonObject, pushAll } from '../blob_reading.js'
 import { editBlob, type MessageEdit } from '../context/edit_blob.js'
 import type { MessageFormat } from '../formats.js'
-import { writeJson } from '../json/exact_json.js'
+import { parseJson, writeJson } from '../json/exact_json.js'
 import { endOfString } from '../json/json_text.js'
 import { withoutEscapes } from '../json/visible.js'
 import { MessageReader, writeItems } from '../message_format.js'
 import type { NeutralMessage, Part } from '../parts.js'
-import { parseStored } from '../stored_renderer.js'
 import type { Omit } from '../turns.js'
 import { ACONTEXT_SHAPE } from './acontext_shape.js'
 import { ANTHROPIC_SHAPE } from './anthropic_shape.js'
 import { withoutCompacted } from './compacted.js'
 import { GEMINI_SHAPE, hasMixedParts } from './gemini_shape.js'
+import { writeTrueImageTypes } from './image_types.js'
 import { LeftOut, reasoningOf } from './left_out.js'
 import { OPENAI_SHAPE, REASONING_FIELDS } from './openai_shape.js'
 import { putInOrder } from './order.js'
@@ -94,7 +94,7 @@ export class FitToSend {
       this.runs.push({ source, run: text })
       return
     }
-    const stored = parseStored(format, blob)
+    const stored = parseSent(format, blob)
     const edited = message.edit ? editBlob(format, stored, message.edit) : stored
     const read = this.reader.read({ id, parent_id: message.parent_id, format, blob: edited })
     if (isObject(edited) && typeof edited.id === 'string' && format === 'anthropic')
@@ -120,8 +120,11 @@ export class FitToSend {
     const is_own = format === this.format && isObject(blob) && isRequestable(format, blob)
     if (is_own && STANDARD_BASE64.has(format)) writeStandardBase64(format, blob)
     const omitPart: Omit = (what, part) => kinds.add(what) && parts.push(part)
-    if (!is_own) for (const thought of thoughtsBeside(format, blob)) omitPart('reasoning_content', thought)
-    const items = is_own ? [blob] : (writeItems(this.format, message, omitPart) as unknown as JsonObject[])
+    const thoughts = is_own || this.format !== 'anthropic' ? [] : signedThoughts(format, blob)
+    if (!is_own && thoughts.length === 0)
+      for (const thought of thoughtsBeside(format, blob)) omitPart('reasoning_content', thought)
+    const written = is_own ? [blob] : (writeItems(this.format, message, omitPart) as unknown as JsonObject[])
+    const items = thoughts.length === 0 ? written : withThoughts(written, thoughts)
     return this.shape.split(items, idsOf(message), (what, block) => kinds.add(what) && blocks.push(block))
   }
 
@@ -194,6 +197,13 @@ export class FitToSend {
   }
 }
 
+/** Reads a stored message, in which images are called what they are. */
+function parseSent(format: MessageFormat, text: string): unknown {
+  const blob = parseJson(text)
+  if (text.includes('image/') || text.includes('image\\/')) writeTrueImageTypes(format, blob)
+  return mayReferToBlobs(text) ? markBlobs(format, blob) : blob
+}
+
 /** What of a message its list's format cannot say: parts, or blocks of its own format. */
 interface Left {
   kinds: Set<string>
@@ -212,6 +222,38 @@ function thoughtsBeside(format: MessageFormat, blob: unknown): Part[] {
   const text = format === 'openai' && isObject(blob) ? (blob.reasoning_content ?? blob.reasoning) : undefined
   if (typeof text !== 'string' || text.trim() === '') return []
   return [{ type: 'thinking', text, asset: null, filename: null, meta: null }]
+}
+
+/**
+ * Thoughts that Anthropic signed, where LiteLLM and OpenRouter have them beside a message of OpenAI's format: without them
+ * Anthropic refuses the calls of the turn at hand.
+ */
+function signedThoughts(format: MessageFormat, blob: unknown): JsonObject[] {
+  if (format !== 'openai' || !isObject(blob)) return []
+  const { thinking_blocks, reasoning_details } = blob
+  if (Array.isArray(thinking_blocks)) return thinking_blocks.filter(isObject).filter(isSigned)
+  return (Array.isArray(reasoning_details) ? reasoning_details : []).filter(isObject).flatMap((detail) => {
+    const { type, text, signature, format: made_by } = detail
+    const isAnthropics = made_by == null || String(made_by).startsWith('anthropic')
+    if (type !== 'reasoning.text' || !isAnthropics) return []
+    const thought = { type: 'thinking', thinking: text ?? '', signature }
+    return isSigned(thought) ? thought : []
+  })
+}
+
+function isSigned({ type, thinking, signature, data }: JsonObject): boolean {
+  if (type === 'redacted_thinking') return typeof data === 'string' && data !== ''
+  return (
+    type === 'thinking' && typeof thinking === 'string' && typeof signature === 'string' && signature !== ''
+  )
+}
+
+function withThoughts(items: readonly JsonObject[], thoughts: readonly JsonObject[]): JsonObject[] {
+  const at = items.findIndex(({ role }) => role === 'assistant')
+  return items.map((item, nth) => {
+    if (nth !== at) return item
+    return { ...item, content: [...thoughts, ...(Array.isArray(item.content) ? item.content : [])] }
+  })
 }
 
 /** Formats whose providers take no other alphabet. */

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
 import { FOREIGN_SIGNATURE } from '../gemini_out.js'
 import { textOf } from '../json/exact_json.js'
-import { NO_RESULT, type Piece, type PieceIds, type Run, type Shape } from './pieces.js'
+import { NO_RESULT, type Piece, type PieceIds, type Run, type Shape, withoutNulls } from './pieces.js'
 
 /** The fields of which a part has one, in both spellings. */
 const CALL = ['functionCall', 'function_call'] as const
@@ -35,12 +35,20 @@ export const GEMINI_SHAPE: Shape = {
   turn: (_, pieces) => {
     const [{ source }] = pieces as [(typeof pieces)[number]]
     let calls = 0
+    const draws = pieces.some(({ piece }) => isPicture(piece.block))
+    let is_first = draws
     const parts = pieces.map(({ piece: { kind, block } }) => {
+      // Pictures are signed, and so is what is said ahead of the first one.
+      if (kind === 'content' && draws) {
+        const wanted = isPicture(block) || (is_first && block.text !== undefined)
+        is_first = false
+        return wanted ? signed(block) : block
+      }
       if (kind !== 'call') return block
       // The first of parallel calls is signed, and what is signed before it does not count.
-      if (calls++ === 0) return signatureOf(block) ? block : { ...block, thoughtSignature: FOREIGN_SIGNATURE }
-      if (block.thoughtSignature !== FOREIGN_SIGNATURE) return block
-      const { thoughtSignature: _, ...rest } = block
+      if (calls++ === 0) return signed(block)
+      if (signatureOf(block) !== FOREIGN_SIGNATURE) return block
+      const { thoughtSignature: _, thought_signature: __, ...rest } = block
       return rest
     })
     return [{ source, item: { role: 'model', parts } }]
@@ -66,9 +74,8 @@ export const GEMINI_SHAPE: Shape = {
   noResult({ block, call, name }) {
     const field = block[keyOf(block, CALL)!] as JsonObject
     const had_id = typeof field.id === 'string' && field.id !== ''
-    return {
-      functionResponse: { ...(had_id && { id: call }), name: name ?? '', response: { error: NO_RESULT } },
-    }
+    const key = keyOf(block, CALL) === 'function_call' ? 'function_response' : 'functionResponse'
+    return { [key]: { ...(had_id && { id: call }), name: name ?? '', response: { error: NO_RESULT } } }
   },
 
   textOf(part) {
@@ -90,6 +97,20 @@ function signatureOf(block: JsonObject): unknown {
   return block.thoughtSignature ?? block.thought_signature
 }
 
+/** The part with a signature, in the spelling of its other fields. */
+function signed(block: JsonObject): JsonObject {
+  if (signatureOf(block)) return block
+  const isSnake = Object.keys(block).some((key) => key.includes('_'))
+  return { ...block, [isSnake ? 'thought_signature' : 'thoughtSignature']: FOREIGN_SIGNATURE }
+}
+
+/** Whether a part is a picture, which models that draw want signed. */
+function isPicture(part: JsonObject): boolean {
+  const field = part.inlineData ?? part.inline_data ?? part.fileData ?? part.file_data
+  const type = isObject(field) ? (field.mimeType ?? field.mime_type) : undefined
+  return part.thought !== true && typeof type === 'string' && /^image\//i.test(type)
+}
+
 function responseOf(part: JsonObject): JsonObject {
   return part[keyOf(part, RESULT)!] as JsonObject
 }
@@ -99,7 +120,8 @@ function keyOf<Key extends string>(part: JsonObject, keys: readonly Key[]): Key 
 }
 
 /** A part as a piece; undefined for one that says nothing. */
-function pieceOf(part: JsonObject, { calls, results }: PieceIds): Piece | undefined {
+function pieceOf(given: JsonObject, { calls, results }: PieceIds): Piece | undefined {
+  const part = withoutNulls(given)
   const isCall = keyOf(part, CALL) !== undefined
   const isResult = keyOf(part, RESULT) !== undefined
   if (isCall) {
@@ -130,11 +152,22 @@ function isEmptyMedium(part: JsonObject): boolean {
   return isObject(file) && !(file.fileUri ?? file.file_uri)
 }
 
+/** What only a streamed answer's calls have, and requests refuse. */
+const OF_STREAMS = {
+  args: ['partialArgs', 'partial_args', 'willContinue', 'will_continue'],
+  response: [],
+} as const
+
 /** The part with an object where the API wants one, though the SDK's types do not. */
-function withObject(part: JsonObject, keys: typeof CALL | typeof RESULT, name: string): JsonObject {
+function withObject(
+  part: JsonObject,
+  keys: typeof CALL | typeof RESULT,
+  name: 'args' | 'response',
+): JsonObject {
   const key = keyOf<string>(part, keys)!
-  const field = part[key] as JsonObject
-  return isObject(field[name]) ? part : { ...part, [key]: { ...field, [name]: {} } }
+  const field = withoutNulls(part[key] as JsonObject)
+  for (const streamed of OF_STREAMS[name]) delete field[streamed]
+  return { ...part, [key]: isObject(field[name]) ? field : { ...field, [name]: {} } }
 }
 
 /** A call of a tool of Google's, or its response: neither is sent without the other. */

@@ -32,7 +32,12 @@ const ANSWER_FIELDS = new Set([
 /** What the content of a reply may be. */
 const OF_REPLIES = new Set(['text', 'refusal'])
 /** In which services give a model's thoughts. */
-export const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_details'] as const
+export const REASONING_FIELDS = [
+  'reasoning_content',
+  'reasoning',
+  'reasoning_details',
+  'thinking_blocks',
+] as const
 
 export const OPENAI_SHAPE: Shape = {
   joins_all: false,
@@ -163,8 +168,9 @@ function callBlock(call: JsonObject, id: string): JsonObject {
   const { index: _, type, ...rest } = call
   if (isObject(rest.custom)) return { ...rest, id, type: 'custom' }
   const called = isObject(rest.function) ? rest.function : {}
+  const { parsed_arguments: _parsed, ...asked } = called
   const text = textOfArguments(called.arguments)
-  return { ...rest, id, type: 'function', function: { ...called, arguments: text } }
+  return { ...rest, id, type: 'function', function: { ...asked, arguments: text } }
 }
 
 function contentPieces(content: unknown): Piece[] {

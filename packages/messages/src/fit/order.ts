@@ -5,6 +5,7 @@ import { parseJson } from '../json/exact_json.js'
 import { NO_CONTENT } from '../turns.js'
 import { limitCacheMarks } from './cache_marks.js'
 import { isCompaction } from './compacted.js'
+import { withResultsAfterCalls } from './early_results.js'
 import { FitIds, fitName } from './fit_ids.js'
 import { hostedPairs, withKnownCaller } from './hosted_pairs.js'
 import { type LinkedCall, type Links, linkCalls, Segments } from './link_calls.js'
@@ -46,7 +47,7 @@ interface PutInOrder {
 
 /** Puts a list in the order that its format wants: turns of the model, directly after each its results, and what is said. */
 export function putInOrder(
-  runs: SourceRun[],
+  given: readonly SourceRun[],
   format: MessageFormat,
   shape: Shape,
   {
@@ -54,6 +55,7 @@ export function putInOrder(
     sent_seqs = [],
   }: { begun_seq?: number | undefined; sent_seqs?: readonly number[] | undefined },
 ): PutInOrder {
+  const runs = withResultsAfterCalls(given)
   const segments = new Segments(sent_seqs)
   const links = linkCalls(runs, segments)
   const blocks = new Blocks(format, shape, segments, links)

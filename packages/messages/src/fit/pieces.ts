@@ -138,6 +138,11 @@ export function only(object: JsonObject, fields: ReadonlySet<string>): JsonObjec
   return kept
 }
 
+/** A copy without the fields that are null or undefined. */
+export function withoutNulls(object: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value != null))
+}
+
 export function isBlank(text: unknown): boolean {
   return typeof text !== 'string' || text.trim() === ''
 }

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
 import { textOf } from '../json/exact_json.js'
+import { imageType } from '../media.js'
 import { itemKind, itemRole } from '../response_items.js'
 import { textOfArguments } from '../tool_arguments.js'
 import {
@@ -11,6 +12,7 @@ import {
   type PieceIds,
   type Run,
   type Shape,
+  withoutNulls,
 } from './pieces.js'
 
 /** Calls of the caller's own tools, and their outputs. */
@@ -92,11 +94,13 @@ function runOf(given: JsonObject, ids: PieceIds, omit: OmitBlock): Run[] {
 }
 
 /** What an item must have, be it null. */
-const NULLABLE = new Set(['result'])
+const NULLABLE = new Set(['result', 'code', 'outputs', 'keys'])
 
 /** Programs that store what their SDK returns have null for what is not there, and the API takes it for few fields. */
 function withOnly(item: JsonObject, known: ReadonlySet<string>): JsonObject {
-  const nulls = Object.entries(item).filter(([key, value]) => value === null && NULLABLE.has(key))
+  const nulls = Object.entries(item).filter(
+    ([key, value]) => value === null && NULLABLE.has(key) && known.has(key),
+  )
   return { ...only(item, known), ...Object.fromEntries(nulls) }
 }
 
@@ -109,8 +113,16 @@ export function isOfConversations({ type, role }: JsonObject): boolean {
 }
 
 /** Only answers say who made an item. */
-function withoutAuthor({ created_by: _, ...item }: JsonObject): JsonObject {
+function withoutAuthor({ created_by: _, ...given }: JsonObject): JsonObject {
+  const item = withoutOptionalNulls(given)
+  if (isObject(item.action)) item.action = withoutOptionalNulls(item.action)
   return item.type === 'additional_tools' ? { ...item, role: 'developer' } : item
+}
+
+function withoutOptionalNulls(object: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(object).filter(([key, value]) => value !== null || NULLABLE.has(key)),
+  )
 }
 
 const TEXT_FIELDS = fields('type', 'text', 'annotations', 'logprobs')
@@ -123,7 +135,11 @@ function spokenMessage(item: JsonObject, omit: OmitBlock): JsonObject {
   const is_models = item.role === 'assistant'
   const blocks: JsonObject[] = item.content.filter(isObject)
   const content = blocks.flatMap<JsonObject>((block) => {
-    const kept = Object.fromEntries(Object.entries(block).filter(([, value]) => value !== null))
+    const kept = withoutNulls(block)
+    if (isRefusedImage(kept)) {
+      omit('image', block)
+      return []
+    }
     if (TEXTS.has(String(kept.type))) return is_models ? outputText(kept) : inputText(kept)
     if (!is_models) return kept.type === 'refusal' ? inputText({ text: kept.refusal }) : kept
     if (kept.type === 'refusal') return kept
@@ -133,6 +149,13 @@ function spokenMessage(item: JsonObject, omit: OmitBlock): JsonObject {
   // Without an id, only a text is of the SDK's type.
   const is_said = is_models && item.id === undefined && content.some(({ type }) => type !== 'refusal')
   return { ...item, content: is_said ? content.map(saidText).join('') : content }
+}
+
+/** Whether an image is of a type that the API refuses. */
+function isRefusedImage({ type, image_url }: JsonObject): boolean {
+  if (type !== 'input_image' || typeof image_url !== 'string') return false
+  const media_type = /^data:([^;,]*)/i.exec(image_url.slice(0, 128))?.[1]
+  return media_type !== undefined && imageType(media_type) === undefined
 }
 
 function outputText(block: JsonObject): JsonObject {
@@ -208,7 +231,7 @@ function pieceOf(
     return (
       ids && {
         kind: 'result',
-        block: withOutput(item),
+        block: withOutput(item, omit),
         call: ids.id,
         ...(ids.name !== undefined && { name: ids.name }),
       }
@@ -232,10 +255,15 @@ function withArguments(item: JsonObject): JsonObject {
   return item.type === 'function_call' ? { ...item, arguments: textOfArguments(item.arguments) } : item
 }
 
-function withOutput(item: JsonObject): JsonObject {
+function withOutput(item: JsonObject, omit: OmitBlock): JsonObject {
   if (!Array.isArray(item.output)) return item
-  const isText = (block: unknown): block is JsonObject => isObject(block) && TEXTS.has(String(block.type))
-  return { ...item, output: item.output.map((block) => (isText(block) ? inputText(block) : block)) }
+  const output = item.output.filter(isObject).flatMap((block) => {
+    if (TEXTS.has(String(block.type))) return inputText(block)
+    if (!isRefusedImage(block)) return block
+    omit('image', block)
+    return []
+  })
+  return { ...item, output: output.length > 0 ? output : '' }
 }
 
 function isEmptyMessage({ content }: JsonObject): boolean {

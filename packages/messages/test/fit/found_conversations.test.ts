@@ -40,15 +40,15 @@ const fn = { type: 'function_call', id: 'fc_1', call_id: 'a', name: 'look', argu
 const output = { type: 'function_call_output', id: 'fco_1', call_id: 'a', output: 'done' }
 const google = (kind: 'toolCall' | 'toolResponse') => ({ [kind]: { id: 't', toolType: 'GOOGLE_SEARCH_WEB' } })
 
-const RUN = { type: 'server_tool_use', id: 's', name: 'code_execution', input: { code: 'look()' } }
+const RUN = { type: 'server_tool_use', id: 'srvtoolu_s', name: 'code_execution', input: { code: 'look()' } }
 const CODE_DONE = {
   type: 'code_execution_tool_result',
-  tool_use_id: 's',
+  tool_use_id: 'srvtoolu_s',
   content: { type: 'code_execution_result', stdout: '', stderr: '', return_code: 0, content: [] },
 }
 /** Code that calls a tool, and the tool's result. */
 const CODE = [
-  assistant([RUN, { ...use('a'), caller: { type: 'code_execution_20250825', tool_id: 's' } }]),
+  assistant([RUN, { ...use('a'), caller: { type: 'code_execution_20250825', tool_id: 'srvtoolu_s' } }]),
   { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'done' }] },
 ]
 
@@ -290,7 +290,7 @@ const FOUND: Record<string, [MessageFormat, object[]]> = {
       user('x'),
       assistant([{ ...RUN, name: 'web_search' }, use('a')]),
       { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'done' }] },
-      assistant([{ type: 'web_search_tool_result', tool_use_id: 's', content: [] }, says('y')]),
+      assistant([{ type: 'web_search_tool_result', tool_use_id: 'srvtoolu_s', content: [] }, says('y')]),
     ],
   ],
   'media without bytes': [

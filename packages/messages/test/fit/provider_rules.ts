@@ -11,11 +11,27 @@ export function brokenRules(format: MessageFormat, items: readonly unknown[]): s
   const text = JSON.stringify(items)
   if (isStrict && URL_SAFE.test(text)) broken.push('bytes in the URL-safe alphabet')
   if (/\\ud[89a-f]/i.test(text)) broken.push('half a character')
+  for (const [, type, data] of text.matchAll(IMAGE)) {
+    const is = Object.entries(BEGINNINGS).find(([, begins]) => data!.startsWith(begins))?.[0]
+    if (is && is !== type) broken.push(`specified using ${type}, but appears to be ${is}`)
+  }
   return broken
 }
 
 /** A `data:` URL, or Anthropic's `data`, that no decoder of the standard alphabet takes. */
 const URL_SAFE = /(?:;base64,|"data":")[A-Za-z0-9+/]*[-_][A-Za-z0-9_-]*={0,2}"/
+
+/** An image with what it is said to be, and how its base64 begins. */
+const IMAGE =
+  /(?:data:|"(?:media_type|mimeType|mime_type)":")(image\/[a-z+-]+)(?:;base64,|","data":")([A-Za-z0-9+/=]{4,16})/g
+const BEGINNINGS = {
+  'image/png': 'iVBORw0KGgo',
+  'image/jpeg': '/9j/',
+  'image/gif': 'R0lGOD',
+  'image/webp': 'UklGR',
+  'image/x-icon': 'AAABAA',
+}
+const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
 // biome-ignore lint/suspicious/noExplicitAny: it looks into JSON that may be anything
 type Json = any
@@ -79,6 +95,8 @@ function openaiRules(items: readonly Json[]): string[] {
       if (known.has(call.id)) broken.push(`[${at}] id ${call.id} is not unique`)
       if (call.id === '' || call.id.length > 40) broken.push(`[${at}] id ${call.id}`)
       if (!NAME.test((call.function ?? call.custom).name)) broken.push(`[${at}] name ${call.function?.name}`)
+      if (call.function && 'parsed_arguments' in call.function)
+        broken.push(`[${at}] Unknown parameter: parsed_arguments`)
       if (call.function && !isObjectText(call.function.arguments))
         broken.push(`[${at}] arguments must be a valid JSON object string: ${call.function.arguments}`)
       known.add(call.id)
@@ -111,7 +129,7 @@ function anthropicRules(items: readonly Json[]): string[] {
   const known = new Set<string>()
   const hosted = new Set<string>()
   broken.push(...wrongBeginnings(items))
-  broken.push(...misplacedSystemMessages(items), ...refusedTexts(items))
+  broken.push(...misplacedSystemMessages(items), ...refusedTexts(items), ...refusedBlocks(items))
   for (const [at, item] of items.entries()) {
     const extra = Object.keys(item).filter(
       (key) =>
@@ -126,8 +144,6 @@ function anthropicRules(items: readonly Json[]): string[] {
     for (const block of blocks) {
       if (item.role === 'assistant' && (block.type === 'image' || block.type === 'document'))
         broken.push(`[${at}] '${block.type}' blocks are not permitted within assistant turns`)
-      if (block.type === 'image' && block.source.media_type === 'image/jpg')
-        broken.push(`[${at}] media_type ${block.source.media_type}`)
       if (block.type === 'thinking' && !block.signature) broken.push(`[${at}] thinking without a signature`)
       if (block.type === 'server_tool_use' || block.type === 'mcp_tool_use') {
         if (known.has(block.id)) broken.push(`[${at}] tool_use ids must be unique: ${block.id}`)
@@ -173,6 +189,26 @@ function anthropicRules(items: readonly Json[]): string[] {
   const end = items.at(-1)?.role === 'assistant' ? blocksOf(items.at(-1).content).at(-1) : undefined
   if (end?.type === 'text' && /\s$/.test(end.text))
     broken.push('final assistant content cannot end with trailing whitespace')
+  return broken
+}
+
+/** Images of another type than the four, and ids of Anthropic's own tools that another service made. */
+function refusedBlocks(items: readonly Json[]): string[] {
+  const broken: string[] = []
+  for (const [at, { content }] of items.entries())
+    for (const block of blocksOf(content)) {
+      const inside = Array.isArray(block.content) ? block.content : []
+      for (const { type, source } of [block, ...inside])
+        if (type === 'image' && source.type === 'base64' && !IMAGE_TYPES.includes(source.media_type))
+          broken.push(`[${at}] media_type ${source.media_type}`)
+      const isOwn = block.type === 'server_tool_use' || /^(?!mcp_).*._tool_result$/.test(block.type)
+      const id = isOwn ? (block.id ?? block.tool_use_id) : block.caller?.tool_id
+      if (id !== undefined && !/^srvtoolu_[a-zA-Z0-9_]+$/.test(id))
+        broken.push(`[${at}] server_tool_use.id ${id}`)
+      if (block.type !== 'compaction')
+        for (const [key, value] of Object.entries(block))
+          if (value === null) broken.push(`[${at}] ${key} is null`)
+    }
   return broken
 }
 
@@ -249,6 +285,7 @@ function geminiRules(items: readonly Json[]): string[] {
       const first = item.parts.findIndex((part: Json) => (part.functionCall ?? part.function_call) != null)
       if (!(item.parts[first].thoughtSignature ?? item.parts[first].thought_signature))
         broken.push(`[${at}] the first call is not signed`)
+      if (calls.some((call) => call.partialArgs || call.partial_args)) broken.push(`[${at}] partialArgs`)
       if (calls.some(({ args }) => typeof args !== 'object' || args === null)) broken.push(`[${at}] args`)
       if (items[at - 1]?.role !== 'user') broken.push(`[${at}] a call's turn must come after one of the user`)
       const answers = resultsOf(items[at + 1] ?? {})
@@ -271,7 +308,9 @@ function geminiRules(items: readonly Json[]): string[] {
     const hosted = (item.parts ?? []).flatMap(({ toolCall }: Json) => toolCall?.id ?? [])
     const returned = (item.parts ?? []).flatMap(({ toolResponse }: Json) => toolResponse?.id ?? [])
     if (hosted.join() !== returned.join()) broken.push(`[${at}] ${hosted} are answered by ${returned}`)
+    broken.push(...unsignedPictures(item, at))
     for (const part of item.parts ?? []) {
+      if ('thoughtSignature' in part && 'thought_signature' in part) broken.push(`[${at}] two signatures`)
       if (part.text === '' && Object.keys(part).length === 1) broken.push(`[${at}] an empty text`)
       const data = [
         'text',
@@ -289,6 +328,21 @@ function geminiRules(items: readonly Json[]): string[] {
     }
   }
   return broken
+}
+
+/** Models that draw want each picture of theirs signed, and the text ahead of the first one. */
+function unsignedPictures({ role, parts = [] }: Json, at: number): string[] {
+  if (role !== 'model') return []
+  const isPicture = (part: Json) =>
+    /^image/.test((part.inlineData ?? part.inline_data)?.mimeType ?? part.inline_data?.mime_type ?? '') &&
+    part.thought !== true
+  const said = parts.filter((part: Json) => part.thought !== true)
+  const wanted = said.filter(
+    (part: Json, nth: number) => isPicture(part) || (nth === 0 && part.text && said.some(isPicture)),
+  )
+  return wanted.some((part: Json) => !(part.thoughtSignature ?? part.thought_signature))
+    ? [`[${at}] Image part is missing a thought_signature`]
+    : []
 }
 
 const callsOf = ({ parts = [] }: Json): Json[] =>
@@ -345,6 +399,18 @@ function responsesRules(items: readonly Json[]): string[] {
     if (prefix && item.id !== undefined && !(item.id.startsWith(prefix) && /^[\w-]{1,64}$/.test(item.id)))
       broken.push(`[${at}] Expected an ID that begins with '${prefix}': ${item.id}`)
     if ('created_by' in item) broken.push(`[${at}] Unknown parameter: created_by`)
+    for (const [key, value] of Object.entries({ ...item, ...item.action }))
+      if (value === null && !['result', 'code', 'outputs', 'keys'].includes(key))
+        broken.push(`[${at}] ${key}: got null`)
+    for (const { type, image_url } of [item.content, item.output].flatMap((one) =>
+      Array.isArray(one) ? one : [],
+    ))
+      if (
+        type === 'input_image' &&
+        /^data:/.test(image_url ?? '') &&
+        !IMAGE_TYPES.includes(/^data:([^;]*)/.exec(image_url)![1]!)
+      )
+        broken.push(`[${at}] unsupported image`)
     const isMessage = item.type === 'message' || (item.type === undefined && item.role)
     for (const block of isMessage && Array.isArray(item.content) ? item.content : []) {
       const takes = item.role === 'assistant' ? ['output_text', 'refusal'] : INPUTS

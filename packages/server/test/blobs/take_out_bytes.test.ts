@@ -93,3 +93,19 @@ it('A body that would be too long without them, and bytes that are more than a b
   expect(takeOutBytes(json, 500, 59_999).taken.length).toBe(0)
   expect(takeOutBytes(json, 500, 60_000).taken.length).toBe(1)
 })
+
+it('What is taken out of a body as a picture has the type that it is, and is put back by the name that it had', () => {
+  const jpeg = Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0]), bytesOf(LONG)])
+  for (const [bytes, type] of [
+    [jpeg, 'image/jpeg'],
+    [bytesOf(LONG), 'image/png'],
+  ] as const) {
+    const url = `data:image/png;base64,${bytes.toString('base64')}`
+    const blob = { role: 'user', content: [{ type: 'image_url', image_url: { url } }] }
+    const { body: rest } = takeOutBytes(Buffer.from(JSON.stringify({ blob })), 64_000_000, 25_000_000)
+    expect(JSON.parse(rest.toString()).blob.content[0].image_url.url).toMatchObject({
+      media_type: type,
+      annals_inline: 'data:image/png;base64,',
+    })
+  }
+})

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { bytePlaces, MESSAGE_FORMATS, type MessageFormat } from '@annals/messages'
+import { bytePlaces, imageTypeOfBytes, MESSAGE_FORMATS, type MessageFormat } from '@annals/messages'
 import { isJsonObject, isRefusal, readStorable } from '@annals/messages/json'
 
 const BASE64_LENGTH_MAX = 32 * 1024
@@ -50,7 +50,7 @@ export function takeOutBytes(
   for (const { holder, key, holds, media_type } of messagesIn(json.value).flatMap(placesIn)) {
     const one = byName.get(holder[key] as string)
     if (!one || holds === (one.prefix === '' ? 'url' : 'data')) continue
-    const type = JSON.stringify(one.media_type || media_type || 'application/octet-stream')
+    const type = JSON.stringify(typeOf(one, media_type))
     // As PostgreSQL writes it: blob_bytes.ts looks for this text.
     const encoding = one.encoding === undefined ? '' : `"encoding": "${one.encoding}", `
     const fields = `${encoding}"media_type": ${type}, "annals_blob": "${one.sha256}", "annals_inline": "${one.prefix}"`
@@ -60,6 +60,12 @@ export function takeOutBytes(
     body: withInstead(body, found, (one) => references.get(one) ?? body.subarray(one.from, one.to)),
     taken: [...references.keys()].map(({ sha256, bytes }) => ({ sha256, bytes })),
   }
+}
+
+/** The type of bytes as the message says it, but of an image what it is: many are called another. */
+function typeOf({ bytes, media_type }: FoundBase64, beside: string | undefined): string {
+  const said = media_type || beside || 'application/octet-stream'
+  return /^image\//i.test(said) ? (imageTypeOfBytes(bytes) ?? said) : said
 }
 
 function withInstead(

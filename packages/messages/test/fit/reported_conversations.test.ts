@@ -1,0 +1,353 @@
+import { describe, expect, it } from 'vitest'
+import { FitToSend } from '../../src/fit/index.js'
+import { MESSAGE_FORMATS, type MessageFormat } from '../../src/index.js'
+import { messageId } from '../stored_run.js'
+import { brokenRules } from './provider_rules.js'
+
+const user = (content: unknown) => ({ role: 'user', content })
+const assistant = (content: unknown, more = {}) => ({ role: 'assistant', content, ...more })
+const says = (text: string) => ({ type: 'text', text })
+const use = (id: string) => ({ type: 'tool_use', id, name: 'look', input: {} })
+const result = (tool_use_id: string, content: unknown = 'done') =>
+  user([{ type: 'tool_result', tool_use_id, content }])
+const call = (id: string, more = {}) => ({
+  id,
+  type: 'function',
+  function: { name: 'look', arguments: '{}' },
+  ...more,
+})
+const done = (tool_call_id: string) => ({ role: 'tool', tool_call_id, content: 'done' })
+const asked = (...parts: object[]) => ({ role: 'user', parts })
+const model = (...parts: object[]) => ({ role: 'model', parts })
+const PNG = 'iVBORw0KGgoAAAANSUhEUg=='
+const JPEG = '/9j/4AAQSkZJRgABAQAAAQ=='
+const ICON = 'AAABAAEAEBAAAAEAIABoBAAAFgAAAA=='
+const image = (media_type: string, data: string) => ({
+  type: 'image',
+  source: { type: 'base64', media_type, data },
+})
+const searched = (id: string, more = {}) => [
+  { type: 'server_tool_use', id, name: 'web_search', input: { query: 'q' }, ...more },
+  {
+    type: 'web_search_tool_result',
+    tool_use_id: id,
+    content: [{ type: 'web_search_result', url: 'u', title: 't', encrypted_content: 'e', page_age: null }],
+    ...more,
+  },
+  {
+    ...says('y'),
+    citations: [
+      { type: 'web_search_result_location', url: 'u', title: null, encrypted_index: 'i', cited_text: 'c' },
+    ],
+  },
+]
+const ran = (id: string) => [
+  { type: 'server_tool_use', id, name: 'code_execution', input: {} },
+  { type: 'code_execution_tool_result', tool_use_id: id, content: { type: 'code_execution_result' } },
+  says('y'),
+]
+const thought = (more = {}) => ({ type: 'thinking', thinking: 'hm', signature: 'c2ln', ...more })
+
+const DRAWN = {
+  images: [{ type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } }],
+}
+
+/** Conversations that people reported a provider to refuse from then on, whatever was asked. */
+const REPORTED: Record<string, [MessageFormat, object[]]> = {
+  'a result that was stored before its call': [
+    'anthropic',
+    [user('x'), result('a'), assistant([use('a')]), assistant('ok')],
+  ],
+  'results that were stored before their calls': [
+    'openai',
+    [user('x'), done('b'), done('a'), assistant(null, { tool_calls: [call('a'), call('b')] }), user('y')],
+  ],
+  'an item’s output before the item': [
+    'responses',
+    [
+      { role: 'user', content: 'x' },
+      { type: 'function_call_output', call_id: 'a', output: 'done' },
+      { type: 'function_call', id: 'fc_1', call_id: 'a', name: 'look', arguments: '{}' },
+    ],
+  ],
+  'a search of another service in Anthropic’s format': [
+    'anthropic',
+    [user('x'), assistant(searched('call_1')), user('z')],
+  ],
+  'code that another service ran in Anthropic’s format': [
+    'anthropic',
+    [user('x'), assistant([...ran('call-1'), { ...use('a'), caller: { type: 'direct' } }]), result('a')],
+  ],
+  'nulls of Anthropic’s SDK': ['anthropic', [user('x'), assistant(searched('srvtoolu_1', { caller: null }))]],
+  'nulls of OpenAI’s SDK': [
+    'responses',
+    [
+      { role: 'user', content: 'x' },
+      {
+        type: 'web_search_call',
+        id: 'ws_1',
+        status: 'completed',
+        action: { type: 'search', query: 'q', queries: null, sources: null },
+      },
+      {
+        type: 'mcp_call',
+        id: 'mcp_1',
+        name: 'f',
+        arguments: '{}',
+        server_label: 's',
+        output: 'r',
+        error: null,
+        status: null,
+      },
+      {
+        type: 'code_interpreter_call',
+        id: 'ci_1',
+        container_id: 'c',
+        code: null,
+        outputs: null,
+        status: 'completed',
+      },
+    ],
+  ],
+  'nulls of Google’s SDK for Python': [
+    'gemini',
+    [
+      asked({ text: 'x', thought: null, inline_data: null, function_call: null }),
+      model({
+        thought_signature: null,
+        text: null,
+        function_call: { id: null, name: 'f', args: {}, partial_args: null, will_continue: null },
+      }),
+    ],
+  ],
+  'calls as they were streamed': [
+    'gemini',
+    [
+      asked({ text: 'x' }),
+      model({
+        functionCall: { name: 'f', args: {}, partialArgs: [{ jsonPath: '$.a' }], willContinue: false },
+      }),
+    ],
+  ],
+  'what a parser adds to calls': [
+    'openai',
+    [
+      user('x'),
+      assistant(null, {
+        tool_calls: [call('a', { function: { name: 'f', arguments: '{}', parsed_arguments: {} } })],
+      }),
+      done('a'),
+    ],
+  ],
+  'a picture of another type than it is called': [
+    'anthropic',
+    [
+      user([image('image/png', JPEG), says('x')]),
+      assistant([use('a')]),
+      result('a', [image('image/jpeg', PNG)]),
+    ],
+  ],
+  'such a picture in a link': [
+    'openai',
+    [user([{ type: 'image_url', image_url: { url: `data:image/jpeg;base64,${PNG}` } }])],
+  ],
+  'an icon by the name of a picture': [
+    'anthropic',
+    [
+      user([image('image/png', ICON), says('x')]),
+      assistant([use('a')]),
+      result('a', [image('image/png', ICON)]),
+    ],
+  ],
+  'a drawing in SVG': ['anthropic', [user([image('image/svg+xml', 'PHN2Zz48L3N2Zz4='), says('x')])]],
+  'such a drawing as items': [
+    'responses',
+    [
+      {
+        role: 'user',
+        content: [
+          { type: 'input_image', image_url: 'data:image/svg+xml;base64,PHN2Zz48L3N2Zz4=', detail: 'auto' },
+          { type: 'input_text', text: 'x' },
+        ],
+      },
+      { type: 'function_call', call_id: 'a', name: 'look', arguments: '{}' },
+      {
+        type: 'function_call_output',
+        call_id: 'a',
+        output: [{ type: 'input_image', image_url: 'data:image/svg+xml;base64,PHN2Zz48L3N2Zz4=' }],
+      },
+    ],
+  ],
+  'a picture that another model drew': ['openai', [user('draw'), assistant('Here', DRAWN), user('again')]],
+  'a picture that Gemini did not sign': [
+    'gemini',
+    [
+      asked({ text: 'x' }),
+      model(
+        { text: 'hm', thought: true },
+        { text: 'Here' },
+        { inline_data: { mime_type: 'image/png', data: PNG } },
+      ),
+    ],
+  ],
+  'a subagent’s turns between calls and results': [
+    'anthropic',
+    [
+      user('x'),
+      assistant([use('a'), use('b')]),
+      result('a'),
+      assistant([use('c')]),
+      result('b'),
+      result('c'),
+      assistant('y'),
+    ],
+  ],
+}
+
+interface Block {
+  type?: string
+  id?: string
+  tool_use_id?: string
+  content?: unknown
+  citations?: unknown
+}
+
+function sent(
+  from: MessageFormat,
+  to: MessageFormat,
+  blobs: readonly object[],
+  options: ConstructorParameters<typeof FitToSend>[1] = {},
+) {
+  const list = new FitToSend(to, options)
+  for (const [i, blob] of blobs.entries())
+    list.add({ id: messageId(i), parent_id: null, seq: i + 1, format: from, blob: JSON.stringify(blob) })
+  const { items, omitted, added } = list.finish()
+  return {
+    items: items.map(({ json }) => JSON.parse(json) as { role?: string; content?: unknown }),
+    omitted: omitted.map(({ reason, what }) => (what === undefined ? reason : `${reason} ${what}`)),
+    added: added.map(({ reason }) => reason),
+  }
+}
+
+describe.each(MESSAGE_FORMATS)('fit to be sent in %s', (to) => {
+  it.each(Object.entries(REPORTED))('is a conversation with %s', (_, [from, blobs]) => {
+    for (const reasoning of ['keep', 'drop'] as const) {
+      const { items } = sent(from, to, blobs, { reasoning })
+      expect(brokenRules(to, items), JSON.stringify(items)).toEqual([])
+    }
+  })
+})
+
+describe('a list', () => {
+  it('has a result at its call, though it was stored before, unless somebody spoke since', () => {
+    for (const to of MESSAGE_FORMATS) {
+      const { omitted, added } = sent(
+        'openai',
+        to,
+        REPORTED['results that were stored before their calls']![1],
+      )
+      expect([...omitted, ...added], to).toEqual([])
+    }
+    const late = [done('a'), user('x'), assistant(null, { tool_calls: [call('a')] }), user('y')]
+    expect(sent('openai', 'openai', late)).toMatchObject({ omitted: ['no_call'], added: ['no_result'] })
+    const twice = [
+      user('x'),
+      done('a'),
+      assistant(null, { tool_calls: [call('a')] }),
+      { ...done('a'), content: 'new' },
+    ]
+    expect(sent('openai', 'openai', twice)).toMatchObject({
+      items: [{}, {}, { content: 'new' }],
+      omitted: ['duplicate_result'],
+    })
+  })
+
+  it('stays as it was sent when the call comes after the result', () => {
+    const blobs = [user('x'), result('a'), assistant([use('a')]), assistant('ok')]
+    const before = sent('anthropic', 'anthropic', blobs.slice(0, 2), { begun_seq: 2 })
+    const after = sent('anthropic', 'anthropic', blobs, { begun_seq: 2, sent_seqs: [2] })
+    expect(after.items.slice(0, before.items.length)).toEqual(before.items)
+    expect(after.items.at(-2)).toEqual(result('a'))
+  })
+
+  it('has the calls of Anthropic’s tools under ids that it takes, and no search that it did not make', () => {
+    const [from, blobs] = REPORTED['code that another service ran in Anthropic’s format']!
+    const [, answer] = sent(from, 'anthropic', blobs).items
+    const [code, ran] = answer!.content as Block[]
+    expect(code!.id).toMatch(/^srvtoolu_call_1_[a-z0-9]{11}$/)
+    expect(ran!.tool_use_id).toBe(code!.id)
+    const search = sent(...(['anthropic', 'anthropic'] as const), [user('x'), assistant(searched('call_1'))])
+    expect(search.items[1]).toEqual(assistant([says('y')]))
+    expect(search.omitted).toEqual(['not_in_format server_tool_use', 'not_in_format web_search_tool_result'])
+    const own = assistant(searched('srvtoolu_1'))
+    expect(sent('anthropic', 'anthropic', [user('x'), own]).items[1]).toEqual(own)
+  })
+
+  it('calls a picture what its bytes are, and names one that the provider does not take', () => {
+    const { items } = sent('anthropic', 'anthropic', [user([image('image/png', JPEG), says('x')])])
+    expect(items[0]!.content).toEqual([image('image/jpeg', JPEG), says('x')])
+    for (const to of ['anthropic', 'responses', 'openai'] as const) {
+      const [from, blobs] = REPORTED['an icon by the name of a picture']!
+      expect(sent(from, to, blobs).omitted, to).toContain('not_in_format image')
+    }
+    const blob = { annals_blob: 'a'.repeat(64), media_type: 'image/webp', annals_inline: '' }
+    const taken_out = [
+      user([{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: blob } }]),
+    ]
+    expect(sent('anthropic', 'anthropic', taken_out).items).toMatchObject([
+      { content: [{ source: { media_type: 'image/webp' } }] },
+    ])
+    const url = {
+      annals_blob: 'a'.repeat(64),
+      media_type: 'image/webp',
+      annals_inline: 'data:image/png;base64,',
+    }
+    const linked = [user([{ type: 'image_url', image_url: { url } }])]
+    expect(JSON.stringify(sent('openai', 'openai', linked).items)).toContain('data:image/webp;base64,')
+  })
+
+  it('has thoughts that Anthropic signed, where LiteLLM or OpenRouter keeps them', () => {
+    const tool_calls = [call('a')]
+    for (const beside of [
+      { thinking_blocks: [thought(), { type: 'redacted_thinking', data: 'd' }] },
+      {
+        reasoning_details: [
+          { type: 'reasoning.text', text: 'hm', signature: 'c2ln', format: 'anthropic-claude-v1' },
+        ],
+      },
+    ]) {
+      const blobs = [user('x'), assistant('y', { ...beside, tool_calls }), done('a')]
+      const { items } = sent('openai', 'anthropic', blobs)
+      expect((items[1]!.content as Block[])[0]).toEqual(thought())
+      expect(brokenRules('anthropic', items)).toEqual([])
+      expect(JSON.stringify(sent('openai', 'anthropic', blobs, { reasoning: 'drop' }).items)).not.toContain(
+        'c2ln',
+      )
+      expect(JSON.stringify(sent('openai', 'openai', blobs, { reasoning: 'drop' }).items)).not.toContain(
+        'c2ln',
+      )
+    }
+    const others = {
+      reasoning_details: [
+        { type: 'reasoning.text', text: 'hm', signature: 'c2ln', format: 'google-gemini-v1' },
+      ],
+    }
+    expect(
+      JSON.stringify(sent('openai', 'anthropic', [user('x'), assistant('y', others)]).items),
+    ).not.toContain('c2ln')
+  })
+
+  it('has Gemini’s signature of a call, where LiteLLM keeps it', () => {
+    for (const one of [
+      call('a', { provider_specific_fields: { thought_signature: 'R1M=' } }),
+      call('a__thought__R1M='),
+    ]) {
+      const { items } = sent('openai', 'gemini', [
+        user('x'),
+        assistant(null, { tool_calls: [one] }),
+        done(one.id),
+      ])
+      expect(items[1]).toMatchObject({ parts: [{ thoughtSignature: 'R1M=' }] })
+    }
+  })
+})
