@@ -13,21 +13,22 @@ export function withResultsAfterCalls(runs: readonly SourceRun[]): SourceRun[] {
   let answer: SourceRun['source'] | undefined
   for (const at of runs) {
     const { source, run } = at
+    const media = mediaByCall(run.pieces)
     for (const piece of run.pieces) {
       const { kind, call = '' } = piece
       if (kind === 'content' && run.side === 'user' && source !== answer) early.clear()
       if (kind === 'result') answer = source
-      if (kind === 'result' && !called.has(call)) {
-        const media = run.pieces.filter((one) => one.kind === 'medium' && one.call === call)
-        early.set(call, { source, run: { ...run, pieces: [piece, ...media] } })
-      }
+      if (kind === 'result' && !called.has(call))
+        early.set(call, { source, run: { ...run, pieces: [piece, ...(media.get(call) ?? [])] } })
       if (kind !== 'call') continue
       called.add(call)
       const result = early.get(call)
       if (!result) continue
       early.delete(call)
       for (const one of result.run.pieces) moved.add(one)
-      after.set(at, [...(after.get(at) ?? []), result])
+      const results = after.get(at)
+      if (results) results.push(result)
+      else after.set(at, [result])
     }
   }
   if (moved.size === 0) return [...runs]
@@ -36,4 +37,15 @@ export function withResultsAfterCalls(runs: readonly SourceRun[]): SourceRun[] {
     const rest = pieces.length > 0 ? [{ ...at, run: { ...at.run, pieces } }] : []
     return [...rest, ...(after.get(at) ?? [])]
   })
+}
+
+function mediaByCall(pieces: readonly Piece[]): Map<string, Piece[]> {
+  const media = new Map<string, Piece[]>()
+  for (const piece of pieces) {
+    if (piece.kind !== 'medium' || piece.call === undefined) continue
+    const same = media.get(piece.call)
+    if (same) same.push(piece)
+    else media.set(piece.call, [piece])
+  }
+  return media
 }
