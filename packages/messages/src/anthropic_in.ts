@@ -168,7 +168,7 @@ function readCall(block: JsonObject, at: string, ids: CallIds): Part {
   const meta: ToolCallMeta = {
     id: ids.ofCall(id, name),
     name,
-    // Whoever collects a stream may leave the input as the text that it was.
+    // A collected stream may have left the input as text.
     arguments: typeof input === 'string' ? input || '{}' : argumentsAsText(input),
     type: 'tool_use',
   }

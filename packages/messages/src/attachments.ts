@@ -129,7 +129,7 @@ export function standardBase64(text: string): string {
   return text.slice(0, from) + standard + '='.repeat((4 - (standard.length % 4)) % 4)
 }
 
-/** What stands for the text of the blob whose bytes a mark stands for. */
+/** The placeholder for a blob's text. */
 export function textMark(mark: string): string {
   return TEXT_MARK + mark.slice(MARK.length)
 }
@@ -237,7 +237,7 @@ function responsesPlaces(item: JsonObject): BytePlace[] {
   ]
 }
 
-/** What tools of MCP servers return: images, sound, and resources. */
+/** Images, sound and resources that tools of MCP servers return. */
 function mcpPlaces(block: JsonObject): BytePlace[] {
   const { resource, mimeType } = block
   return [

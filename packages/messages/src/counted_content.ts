@@ -6,7 +6,7 @@ import { mediaTypeOf, parseDataUrl } from './media.js'
 import { type FactsOf, factsOfBase64, type MediaFacts, type Medium, mediaTokens } from './media_facts.js'
 import type { FileMeta, MediaMeta, NeutralMessage, Part } from './parts.js'
 
-/** What token counting counts: a text, and the tokens of what is no text. */
+/** The content that token counting counts: a text, and the tokens of everything else. */
 export interface CountedContent {
   text: string
   tokens: number

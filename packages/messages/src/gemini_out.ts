@@ -107,7 +107,7 @@ function writePart(part: Part): GeminiPart | null {
       return part.text === '' ? null : { text: part.text }
     }
     case 'thinking':
-      // What OpenAI shows of its reasoning is a summary that goes with the encrypted text, and with no other.
+      // OpenAI's reasoning is a summary that belongs to the encrypted text, and to no other.
       if (part.meta?.type === 'reasoning') return null
       return writeThinking(part.text, part.meta?.type === 'thought' ? part.meta.signature : undefined)
     case 'image':

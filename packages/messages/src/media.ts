@@ -51,7 +51,7 @@ export function parseDataUrl(url: string): MediaBytes | null {
   }
 }
 
-/** What Anthropic and OpenAI take. */
+/** Types that Anthropic and OpenAI accept. */
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'] as const
 export type ImageType = (typeof IMAGE_TYPES)[number]
 

@@ -1,7 +1,7 @@
 import { bytesOfBase64 } from './base64.js'
 import type { MessageFormat } from './formats.js'
 
-/** What is known of the bytes of an image, a document or a recording. */
+/** Known facts about the bytes of an image, a document or a recording. */
 export interface MediaFacts {
   bytes: number
   /** Of an image, in pixels. */
@@ -140,9 +140,9 @@ const PAGE_BYTES = 50_000
 const PAGE_TOKENS = { gemini: 258, others: 3_000 }
 /** Google: 32 tokens a second of sound, 263 of video (https://ai.google.dev/gemini-api/docs/tokens). */
 const SECOND_TOKENS = { audio: 32, video: 263 }
-/** What a second usually takes: sound of 128 kbit/s, video of 1 Mbit/s. */
+/** Usual bytes of a second: sound of 128 kbit/s, video of 1 Mbit/s. */
 const SECOND_BYTES = { audio: 16_000, video: 125_000 }
-/** Of what nobody here knows the length of, because it is behind a link or in a provider's store. */
+/** For media of unknown length: behind a link, or in a provider's store. */
 const UNKNOWN_SECONDS = 60
 
 /** The tokens that a medium has for the provider of the format that it is in, by its published formula, else by bytes. */

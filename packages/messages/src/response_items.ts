@@ -39,7 +39,7 @@ const ITEM_KINDS: ReadonlyMap<string, ItemKind> = new Map([
   ['item_reference', 'from_caller'],
 ])
 
-/** What an item of this type is; undefined for a type that is not known. */
+/** The kind of an item of this type; undefined for an unknown type. */
 export function itemKind(type: string): ItemKind | undefined {
   return ITEM_KINDS.get(type)
 }

@@ -13,7 +13,7 @@ export interface StoredText {
   parent_id: string | null
   format: MessageFormat
   blob: string
-  /** What it is shown without. */
+  /** The parts that it is shown without. */
   edit?: MessageEdit | undefined
   /** The Message as JSON text, without its parts: what the item shows beside them, in the neutral form. */
   whole?: string | undefined

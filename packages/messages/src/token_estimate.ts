@@ -1,4 +1,4 @@
-/** What a character is to a tokenizer. */
+/** The class of a character for a tokenizer. */
 const SPACE = 0
 const LETTER = 1
 const DIGIT = 2

@@ -63,7 +63,7 @@ export async function carryOut(job: Job): Promise<Round> {
       }
       job.onFailure(error)
       left += session_ids.length
-      // Whatever prevented the work may prevent this: until the lease ends, nobody else would take the sessions.
+      // This may fail for the same reason as the work. Then nobody else takes the sessions until the lease ends.
       const failed = [project_id, consumer.name, session_ids, lease]
       await insist(() => database.query(POSTPONE_MARKS, failed), lease_s * 1_000, job.signal)
     }

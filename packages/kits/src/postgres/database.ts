@@ -267,7 +267,7 @@ async function connectOnce(
       () => {},
     )
     signal?.throwIfAborted()
-    // Whatever prevents a connection: nothing was sent, and the caller can only wait.
+    // Without a connection, nothing was sent, and the caller can only wait.
     throw new DatabaseAway(false, error)
   }
 }
@@ -402,7 +402,7 @@ const BEGIN_SNAPSHOT: Statement = {
   text: 'BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY',
   prepared: false,
 }
-/** Whoever reads what is read here may be slow, such as a pipe. Not every version has both settings. */
+/** The reader may be slow, such as a pipe. Not every version has both settings. */
 const WAIT_FOR_READER: Statement = {
   name: 'wait_for_reader',
   text: `SELECT set_config(s.name, '0', true) FROM pg_settings s WHERE s.name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')`,

@@ -2,7 +2,7 @@ import { estimateTokens } from '../token_estimate.js'
 import type { ContextMessage } from './context_message.js'
 import type { MessageEdit } from './edit_blob.js'
 
-/** What messages are shown without: results that a text stands for, calls without their arguments. */
+/** Cleared parts of messages: results that a text replaces, and arguments of calls. */
 export class ClearedMessages {
   /** By seq. */
   readonly edits = new Map<number, MessageEdit>()

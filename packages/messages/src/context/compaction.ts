@@ -5,7 +5,7 @@ import { memberObjects } from '../json/json_text.js'
 /** The type of the events that let a summary stand for the entries before it. */
 export const COMPACTION_TYPE = 'annals.compaction'
 
-/** What a compaction says, as far as contexts need it. */
+/** A compaction, as far as contexts need it. */
 export interface Compaction {
   from_seq: number
   to_seq: number

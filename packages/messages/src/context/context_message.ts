@@ -8,7 +8,7 @@ import { itemKind } from '../response_items.js'
 import { recordsOfItem } from '../session/item_records.js'
 import { parseStored } from '../stored_renderer.js'
 
-/** Who speaks, as far as it matters for where a conversation may be cut. `tool`: the message holds results. */
+/** The speaker, as far as it matters for where a conversation may be cut. `tool`: the message holds results. */
 export type Speaker = 'instruction' | 'user' | 'assistant' | 'tool'
 
 /** A tool's result. Where images and files are in it: how many, and how long its text is without them. */
@@ -19,7 +19,7 @@ interface ContextResult {
   attached?: { media: number; characters: number }
 }
 
-/** What planning a context has to know of a message. Lengths are in characters. */
+/** A message, as far as planning a context needs it. Lengths are in characters. */
 export interface ContextMessage {
   seq: number
   /** As it is stored, whole. */

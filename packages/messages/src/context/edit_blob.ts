@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '../blob_reading.js'
 import type { MessageFormat } from '../formats.js'
 import { itemKind } from '../response_items.js'
 
-/** What a message is shown without. Both lists go by the order in which the message holds its results and calls. */
+/** Parts that a message is shown without. Both lists are in the order of its results and calls. */
 export interface MessageEdit {
   /** The text that stands for each result; null keeps it. */
   results: Array<string | null>
@@ -94,7 +94,7 @@ function editAcontext(blob: JsonObject, { results, inputs }: MessageEdit): JsonO
     return { ...part, text }
   })
   if (cleared.size === 0 || !Array.isArray(edited.parts)) return edited
-  // What came in a result goes with it.
+  // Media of a result are cleared with it.
   const isLeft = (part: unknown) =>
     !isObject(part) || !isMedium(part) || !isObject(part.meta) || !cleared.has(part.meta.tool_call_id)
   return { ...edited, parts: edited.parts.filter(isLeft) }

@@ -2,7 +2,7 @@ import { ClearedMessages } from './cleared_messages.js'
 import type { ContextMessage } from './context_message.js'
 import { linkResults, type ResultLink } from './link_results.js'
 
-/** What a page of messages is shown without, as existing clients ask for it. */
+/** The parts that a page of messages is shown without, as existing clients ask for it. */
 export type EditStrategy =
   | {
       type: 'remove_tool_result'

@@ -19,7 +19,7 @@ export function isShortened(blob: string): boolean {
   return SHORTENED.test(blob)
 }
 
-/** What JSON in PostgreSQL cannot hold, in a text that JSON.stringify wrote; any other escape is taken as a whole. */
+/** Escapes that JSON in PostgreSQL cannot hold, in a text that JSON.stringify wrote; any other escape matches as a whole. */
 const UNSTORABLE = /\\(?:u0000|u[dD][89a-fA-F][0-9a-fA-F]{2}|u|[^u])/g
 
 /** The message that parts hold together, as JSON text; undefined where they hold none of this format. */

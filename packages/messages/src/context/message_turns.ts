@@ -12,7 +12,7 @@ const TURN_LENGTH_MAX = 256 * 1024
 /** Formats in which what a model says and calls in one turn is one message: OpenAI refuses calls that are several. */
 const WITH_WHOLE_TURNS: ReadonlySet<MessageFormat> = new Set(['openai', 'anthropic', 'gemini'])
 
-/** What is known of a message that may be one of a turn; `json`: its blob. */
+/** A message that may be one of a turn; `json`: its blob. */
 interface TurnMessage {
   format?: string
   role?: string
@@ -79,7 +79,7 @@ export class MessageTurns<Message extends TurnMessage> {
   }
 }
 
-/** What messages are shown without, and how many calls each has, by seq. */
+/** Cleared parts of messages, and how many calls each has, by seq. */
 export interface TurnEdits {
   edits: ReadonlyMap<number, MessageEdit>
   calls: ReadonlyMap<number, number>

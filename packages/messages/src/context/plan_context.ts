@@ -110,13 +110,13 @@ function clear(
   return cleared
 }
 
-/** What stands for a result that was cleared. */
+/** The placeholder for a cleared result. */
 export function placeholder(seq: number, length: number, media = 0): string {
   const attached = media === 0 ? '' : `, ${media} ${media === 1 ? 'attachment' : 'attachments'}`
   return `[result cleared: seq ${seq}, ${length} characters${attached}]`
 }
 
-/** What contexts that begin at a message of the window cost, instructions ahead of it included. */
+/** The cost of contexts that begin at a message of the window, with the instructions before it. */
 class Costs {
   private readonly from_on: number[]
   private readonly instructions: number[]

@@ -18,7 +18,7 @@ import {
 
 const fields = (...names: string[]): ReadonlySet<string> => new Set(names)
 
-/** What blocks of a request may have: answers have more, and the API refuses it ("Extra inputs are not permitted"). */
+/** Members that blocks of a request may have: answers have more, which the API refuses ("Extra inputs are not permitted"). */
 const ANTHROPIC_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
   text: fields('type', 'text', 'cache_control', 'citations'),
   image: fields('type', 'source', 'cache_control', 'transformations'),
@@ -129,7 +129,7 @@ function isForeignSearch({ type, name, id, tool_use_id }: JsonObject): boolean {
   return type === 'server_tool_use' && name === 'web_search' && !isOwnToolId(String(id))
 }
 
-/** What the API refuses in a turn of the assistant's. */
+/** Content that the API refuses in a turn of the assistant. */
 const OF_USERS = new Set(['image', 'document', 'search_result', 'container_upload'])
 
 /** A turn that a list ends with is one that the model goes on with, and the API refuses white space before that. */

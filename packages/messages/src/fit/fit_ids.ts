@@ -1,6 +1,6 @@
 import type { MessageFormat } from '../formats.js'
 
-/** What a provider takes as the id of a call. */
+/** Ids of calls that a provider accepts. */
 const IDS: Readonly<Record<MessageFormat, { foreign?: RegExp; length_max: number }>> = {
   openai: { length_max: 40 },
   anthropic: { foreign: /[^a-zA-Z0-9_-]/g, length_max: 64 },

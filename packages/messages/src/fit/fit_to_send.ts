@@ -204,7 +204,7 @@ function parseSent(format: MessageFormat, text: string): unknown {
   return mayReferToBlobs(text) ? markBlobs(format, blob) : blob
 }
 
-/** What of a message its list's format cannot say: parts, or blocks of its own format. */
+/** Parts, or blocks of its own format, of a message that its list's format has no form for. */
 interface Left {
   kinds: Set<string>
   parts: Part[]

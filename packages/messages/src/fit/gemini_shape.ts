@@ -152,7 +152,7 @@ function isEmptyMedium(part: JsonObject): boolean {
   return isObject(file) && !(file.fileUri ?? file.file_uri)
 }
 
-/** What only a streamed answer's calls have, and requests refuse. */
+/** Members that only calls of a streamed answer have, and that requests refuse. */
 const OF_STREAMS = {
   args: ['partialArgs', 'partial_args', 'willContinue', 'will_continue'],
   response: [],

@@ -60,7 +60,7 @@ export class LeftOut {
   }
 }
 
-/** What a message has of the model's thoughts beside its blocks. */
+/** The model's thoughts that a message has beside its blocks. */
 export function reasoningOf(head: JsonObject): JsonObject {
   return Object.fromEntries(REASONING_FIELDS.flatMap((key) => (key in head ? [[key, head[key]]] : [])))
 }

@@ -12,7 +12,7 @@ import {
   type SourcePiece,
 } from './pieces.js'
 
-/** What only answers have. Other fields stay: services that speak this format have their own. */
+/** Fields that only answers have. Others stay: services that speak this format have fields of their own. */
 const ANSWER_FIELDS = new Set([
   'annotations',
   'created',
@@ -29,7 +29,7 @@ const ANSWER_FIELDS = new Set([
   'type',
   'usage',
 ])
-/** What the content of a reply may be. */
+/** Parts that the content of a reply may have. */
 const OF_REPLIES = new Set(['text', 'refusal'])
 /** In which services give a model's thoughts. */
 export const REASONING_FIELDS = [

@@ -27,7 +27,7 @@ interface Turn {
   is_answered: boolean
 }
 
-/** What a user or an instruction says. `is_media`: it came inside results of the turn ahead. */
+/** Text of a user or of an instruction. `is_media`: it came inside results of the turn before. */
 interface Said {
   kind: 'said'
   run: Run
@@ -39,7 +39,7 @@ interface PutInOrder {
   items: Item[]
   omitted: Omitted[]
   added: Added[]
-  /** What of `runs` is not in the list. */
+  /** Pieces of `runs` that are not in the list. */
   left: SourcePiece[]
   names: Map<string, string>
   sent_seqs: number[]
@@ -245,7 +245,7 @@ class BlockWriter {
   private readonly callers = new Set<string>()
   /** The last item is the model's. */
   private is_models = false
-  /** What was said beside the results, and is written with them. */
+  /** Text beside the results, which is written with them. */
   private written: Said | undefined
 
   constructor(

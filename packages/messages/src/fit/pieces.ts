@@ -98,7 +98,7 @@ export interface Shape {
   turn(head: JsonObject, pieces: SourcePiece[]): Item[]
   /** The results of a turn, in the order of their calls. */
   results(results: SourcePiece[]): Item[]
-  /** What a user or an instruction says. */
+  /** Text of a user or of an instruction. */
   said(run: Run, source: Source): Item[]
   /** The same block of a call or a result with another id and name. */
   renamed(piece: Piece, id: string, name: string | undefined): JsonObject
@@ -106,7 +106,7 @@ export interface Shape {
   noResult(call: Piece): JsonObject | undefined
   /** The text of a result. */
   textOf(result: JsonObject): string
-  /** What else is in a result, as something that the user says. */
+  /** Other content of a result, as something that the user says. */
   mediaOf(result: JsonObject): Piece[]
   /** A text of the user's. */
   text(text: string): Run

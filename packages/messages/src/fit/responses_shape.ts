@@ -21,7 +21,7 @@ const OUTPUTS = new Set(['function_call_output', 'custom_tool_call_output'])
 
 const fields = (...names: string[]): ReadonlySet<string> => new Set(names)
 
-/** What items of a request may have, where an answer's have more. Other items come back as they are. */
+/** Members that items of a request may have, where an answer's have more. Other items stay as they are. */
 const RESPONSES_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
   message: fields('type', 'id', 'role', 'content', 'status', 'phase'),
   function_call: fields(
@@ -93,7 +93,7 @@ function runOf(given: JsonObject, ids: PieceIds, omit: OmitBlock): Run[] {
   return [{ side, head: {}, pieces: [piece] }]
 }
 
-/** What an item must have, be it null. */
+/** Members that an item must have, even if null. */
 const NULLABLE = new Set(['result', 'code', 'outputs', 'keys'])
 
 /** Programs that store what their SDK returns have null for what is not there, and the API takes it for few fields. */

@@ -49,7 +49,7 @@ function parseWithin(depth_max: number, text: string): unknown {
   return exactly(JSON.parse(text), text)
 }
 
-/** What `JSON.parse` made of a text, or what `parseJson` makes of it where that is something else. */
+/** The result of `JSON.parse`, or of `parseJson` where that is different. */
 export function exactly(parsed: unknown, text: string): unknown {
   return SUSPECT_NUMBER.test(text) ? new ExactReader(text).read() : parsed
 }

@@ -203,7 +203,7 @@ interface Level {
   isArray: boolean
 }
 
-/** What a slow look at a JSON text finds: a value that cannot be stored, or by how much the text grows in jsonb. */
+/** The result of a slow check of a JSON text: a value that cannot be stored, or by how much the text grows in jsonb. */
 export interface Inspection {
   unstorable: Unstorable | undefined
   /** Digits that numbers take beyond their own length when they are written out. */

@@ -126,7 +126,7 @@ function nextWord(text: string, start: number, most: number): number {
   return start
 }
 
-/** Where a word ends, up to a place within another one; that place where none does behind `least`, or nearby. */
+/** Where a word ends, up to a place within another one; that place if none ends after `least`, or nearby. */
 function endOfWordBefore(text: string, end: number, least: number): number {
   if (!isWithinWord(text, end)) return end
   for (let at = end - 1; at >= Math.max(least, end - WORD_NEARBY); at--)

@@ -11,7 +11,7 @@ export interface Searched {
 export type PlacesOf = (term: SearchTerm, most: number) => { places: [number, number][]; count: number }
 
 const NOT_ASCII = /[^\0-\x7f]/
-/** What is part of a word, and not ASCII. */
+/** Characters of words beyond ASCII. */
 const FOREIGN = /(?![\0-\x7f])[\p{L}\p{N}\p{M}]/u
 /** Of longer words, only the beginning counts. */
 const PLAIN_WORD = /^[a-z\d]{1,63}$/

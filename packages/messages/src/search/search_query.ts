@@ -3,7 +3,7 @@ import { wordsOf } from './words.js'
 /** Words of a query that are looked for, those to be without included. */
 export const QUERY_WORDS_MAX = 32
 
-/** What an entry must have, or not have: a word, or several directly after each other. */
+/** A word, or several directly after each other, that an entry must or must not have. */
 export interface SearchTerm {
   words: string[]
   /** The last word may go on. */
@@ -69,7 +69,7 @@ export function* chunksOf(query: string): Generator<QueryChunk> {
   }
 }
 
-/** What a part of a query looks for; undefined if it has no word. */
+/** The word or phrase that a part of a query looks for; undefined if it has none. */
 export function termOf(text: string, is_quoted: boolean, is_excluded: boolean): SearchTerm | undefined {
   const words = wordsOf(text)
   const last = words.at(-1)

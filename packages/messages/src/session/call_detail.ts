@@ -11,7 +11,7 @@ const WORDS =
 const PATCHED = /\*\*\* Begin Patch\\n\*\*\* (?:Update|Add|Delete) File: ([^"\\]{1,200})/
 const FIRST_TEXT = /"\s*:\s*"((?:[^"\\]|\\.){1,300})/
 
-/** What a call is about, in a few words: its command, its path, or else its first text. */
+/** A call's subject in a few words: its command, its path, or else its first text. */
 export function detailOf(given: string): string | undefined {
   // Arguments may be a whole file; what tells something comes first, or is left out.
   const beginning = given.slice(0, BEGINNING)

@@ -16,13 +16,13 @@ export interface IndexedCall {
   seq: number
   /** When it was made. */
   at: string
-  /** What messages and events call it by. */
+  /** Its ids in messages and in events. */
   id: string | null
   event_id: string | null
   name: string
   /** A digest of its arguments. */
   given: number
-  /** Who recorded and who answered it: 1 for a message, 2 for an event, 3 for both. */
+  /** The kinds of entries that recorded and answered it: 1 for a message, 2 for an event, 3 for both. */
   recorded: number
   answered: number
   is_retracted: boolean
@@ -42,7 +42,7 @@ export interface IndexState {
   last_seq: number
   /** The latest calls, in order. */
   calls: readonly IndexedCall[]
-  /** What a user said first. */
+  /** The first words of a user. */
   question: string | null
   question_seq: number | null
   /** The beginning of a part of a stream that no entry has ended yet. */

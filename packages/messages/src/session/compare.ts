@@ -2,10 +2,10 @@ import { writeJson } from '../json/exact_json.js'
 import type { LogEntry, Verdict } from './entry.js'
 import { SessionReader } from './session_reader.js'
 
-/** What one entry adds to a run: something said, a call with its result, or an event. */
+/** A step of a run that one entry adds: something said, a call with its result, or an event. */
 export interface Step {
   seq: number
-  /** Who speaks, or the name of the tool or event. */
+  /** The speaker, or the name of the tool or event. */
   name: string
   kind: 'said' | 'call' | 'event'
   text: string
@@ -137,7 +137,7 @@ function walkBack(traces: Int32Array[], a_length: number, b_length: number) {
   return pairs.reverse()
 }
 
-/** What two runs do not have in common, for a person who looks first at where they part. */
+/** The differences of two runs, for a person who looks first at where they part. */
 export interface Comparison {
   rows: Row[]
   /** How many of the rows differ. */

@@ -2,7 +2,7 @@ import type { MessageFormat } from '../formats.js'
 import type { AudioPart, FilePart, ImagePart, VideoPart } from '../parts.js'
 import type { KeptState } from './kept_state.js'
 
-/** An entry of a session's log, as the API's timeline gives it. */
+/** An entry of a session's log, as the API's timeline returns it. */
 export type LogEntry = LoggedMessage | LoggedEvent
 
 interface Logged {

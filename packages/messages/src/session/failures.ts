@@ -25,18 +25,18 @@ const CODEX_HEADER = /^(?:Command|Chunk ID|Wall time|Exit code): /
 const CODEX_HEADER_MAX = 4_000
 const CODEX_EXIT_CODE = /^(?:Exit code:|Process exited with code) (-?\d{1,10})\r?$/gm
 const CODEX_WALL_TIME = /^Wall time: [\d.]{1,20} seconds\r?$/m
-/** What it writes above the output of any other tool. */
+/** Its line above the output of any other tool. */
 const CODEX_TIMED = /^Wall time: [\d.]{1,20} seconds\r?\n(?:Output:\s*)?/
 
-/** What mini-SWE-agent writes above the output of a command. */
+/** mini-SWE-agent's line above the output of a command. */
 const RETURN_CODE = /^<returncode>(-?\d{1,10})<\/returncode>\s*<(?:output|warning)/
 
 /** How much of the end of a text is examined. */
 const TAIL_MAX = 1_000
-/** What OpenHands and SWE-agents write below the output of a command, as the last line, or above where it ran. */
+/** The line of OpenHands and SWE-agents below the output of a command, the last one or above where it ran. */
 const EXIT_LINE =
   /(?:^|\n)\[(?:Command finished with exit code (-?\d{1,10})|The command completed with exit code (-?\d{1,10})\.|exit code (-?\d{1,10}))\](?:\n\[(?:Current working directory|Python interpreter): [^\n]*\]){0,2}$/
-/** What Gemini CLI and its kin write around it. */
+/** The text of Gemini CLI and its kin around it. */
 const SHELL_HEADER = /^(?:Output|Command): /
 const SHELL_FOOTER =
   /\nExit Code: (-?\d{1,10}|\(none\))(?:\n(?:Signal|Background PIDs|Process Group PGID): [^\n]*){0,3}$/

@@ -3,7 +3,7 @@ import { textOf, writeJson } from '../json/exact_json.js'
 import { dataPart, type Part, part } from '../parts.js'
 import { textOfContent } from './records.js'
 
-/** What was said in an event of a framework's adapter. */
+/** The messages in an event of a framework's adapter. */
 export interface FrameworkMessage {
   speaker: string
   parts: Part[]

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '../blob_reading.js'
 import { textOf } from '../json/exact_json.js'
 import { openedValue } from './framework_messages.js'
 
-/** What a framework keeps beside messages, such as a checkpoint: what it is, a summary in one line, and all of it. */
+/** A framework's state beside messages, such as a checkpoint: its kind, a summary in one line, and all of it. */
 export interface KeptState {
   title: string
   summary: string

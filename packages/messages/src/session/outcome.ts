@@ -80,7 +80,7 @@ export interface ShownOutcome extends Omit<Outcome, 'verdict'> {
 }
 
 const WORD = /^\p{L}[\p{L}\p{N} _-]{0,23}$/u
-/** What is shown of a run's outcome: the verdict, or else a word that configs have in its place. */
+/** The outcome of a run as it is shown: the verdict, or else a word that configs have in its place. */
 export function shownOutcome(
   configs: Record<string, unknown>,
   words?: OutcomeWords,
@@ -98,7 +98,7 @@ function wordIn(value: unknown): string | undefined {
   return typeof value === 'string' && WORD.test(value) ? value : undefined
 }
 
-/** What a value, as JSON text, says of the outcome. */
+/** The outcome that a value, as JSON text, stands for. */
 export function verdictOf(
   path: string[],
   value: string,

@@ -23,7 +23,7 @@ export interface ResultRecord {
   took_ms?: number | undefined
 }
 
-/** What an entry, or a part of one, records: a call, a result, both (if it was written at the end), or neither. */
+/** The kind of record that an entry, or a part of one, is: a call, a result, both (if it was written at the end), or neither. */
 export interface EntryRecords {
   call: CallRecord | undefined
   result: ResultRecord | undefined

@@ -136,7 +136,7 @@ export class SessionReader {
     return { seq, created_at, kind: 'event', speaker: type, name: null, blocks }
   }
 
-  /** What a compaction covers in one line, and its summary. */
+  /** The entries that a compaction covers, in one line, and its summary. */
   private readCompaction(entry: LoggedEvent): ReadEntry {
     const { seq, created_at, type, data } = entry
     const { from_seq, to_seq, entries, by, model, summary } = data

@@ -13,7 +13,7 @@ const PART_LENGTH_MAX = 1_000_000
 
 const REST_LENGTH_MAX = 65_536
 
-/** What an event adds to a stream: text, or a call or a result. */
+/** A piece that an event adds to a stream: text, a call or a result. */
 export type StreamedPiece =
   | { kind: 'text'; text: string; whole: Streamed }
   | { kind: 'records'; records: EntryRecords }
@@ -22,7 +22,7 @@ export type StreamedPiece =
 /** Joins the events of a stream: the parts of the protocol end anywhere in them. In linear time. */
 export class StreamedAnswer {
   private whole: Streamed | undefined
-  /** What no part has ended yet. */
+  /** Text whose part has not ended yet. */
   private pieces: string[] = []
   private length = 0
 
@@ -37,7 +37,7 @@ export class StreamedAnswer {
     this.length = rest.length
   }
 
-  /** What follows is shown by itself. */
+  /** The next piece is shown by itself. */
   close(): void {
     this.whole = undefined
   }

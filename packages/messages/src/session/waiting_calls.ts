@@ -7,7 +7,7 @@ export interface TrackedCall {
   /** Its place among the calls of the session. */
   order: number
   recorded: Record<Source, boolean>
-  /** What each kind of entry calls it by. */
+  /** Its id in each kind of entry. */
   ids: Partial<Record<Source, string>>
   answered: Record<Source, boolean>
   /** A digest of its arguments in canonical form; 0 if it has none. */

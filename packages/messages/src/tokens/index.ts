@@ -69,7 +69,7 @@ function countUnbroken(table: TokenTable, text: string): number {
   return tokens
 }
 
-/** Writes a part of a text to `piece`, and gives its length in bytes. */
+/** Writes a part of a text to `piece`, and returns its length in bytes. */
 function encodePiece(text: string, from: number, to: number): number {
   for (let at = from; at < to; at++) {
     const code = text.charCodeAt(at)

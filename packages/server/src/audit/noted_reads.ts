@@ -179,7 +179,7 @@ export function noteReads(app: AppServer, noted: NotedReads): void {
     done()
   })
   app.addHook('onSend', (request, reply, payload, done) => {
-    // Who is told that nothing has changed has read it, too.
+    // A 304 counts as a read, too.
     if (request.shows && (reply.statusCode < 300 || reply.statusCode === 304)) noteNamed(request)
     done(null, payload)
   })

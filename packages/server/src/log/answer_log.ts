@@ -42,7 +42,7 @@ export function logOfPath(reply: FastifyReply, seen?: LogPosition): LogReader {
   return new LogReader(database, { project_id, session_id }, seen, isWanted, shows)
 }
 
-/** Whatever a page of a log shows is of one version of it, but for the bytes of blobs. */
+/** A page of a log shows one version of it, except for the bytes of blobs. */
 export async function versionOfLog({
   database,
   project_id,

@@ -42,7 +42,7 @@ export function eventEntry(
   if (bytes > bytes_max) return `it has ${bytes} bytes; at most ${bytes_max} can be stored of one`
   return {
     id,
-    // So that two requests that send the same at once are not stored by one flush.
+    // Two requests that send the same at once must not be stored by one flush.
     id_given: true,
     kind: 'event',
     type,

@@ -26,7 +26,7 @@ export interface Memberships {
   members: Array<{ member_id: string; project_id: string }>
 }
 
-/** Keeps what the issuer says of somebody: takes invitations of the address, and gives and takes the roles of groups. */
+/** Stores what the issuer says of somebody: accepts invitations of the address, and sets the roles of groups. */
 export async function keepIdentity(database: Database, identity: Identity): Promise<Memberships> {
   const { issuer, subject, email, is_owner, refresh_token } = identity
   return database.transaction(async (connection) => {

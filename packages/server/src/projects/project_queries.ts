@@ -192,7 +192,7 @@ SELECT a.seq, ${timestampText('a.created_at')} AS created_at, json_build_object(
 FROM audit a WHERE a.seq >= $1 ORDER BY a.seq LIMIT $2`,
 )
 
-/** Until when a session of the administrator that began at a time stays open, if it is not used any more. */
+/** The end of an administrator's session that began at a time, if it is not used any more. */
 const untilIdle = (began: string) =>
   `least(now() + interval '${CONSOLE_IDLE_HOURS_MAX} hours', ${began} + interval '${CONSOLE_SESSION_DAYS_MAX} days')`
 

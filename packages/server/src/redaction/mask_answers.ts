@@ -44,10 +44,10 @@ export function maskAnswers(app: AppServer, thread: WorkThread): void {
   app.addHook('preHandler', (request, _reply, done) => {
     if (!isMasked(request)) return done()
     request.mask = (json) => masked(thread, request, json)
-    // What is masked, and how, changes with the rules: there are no tags for it.
+    // No tags: masks change with the rules.
     delete request.headers['if-none-match']
     const { operationId = '' } = request.routeOptions.schema ?? {}
-    // Whatever a person makes is masked like the person.
+    // A personal token is masked like the person who makes it.
     const isOwn = operationId === 'createPersonalToken' && request.grant!.person !== undefined
     done(REFUSED.has(operationId) && !isOwn ? unreadable() : undefined)
   })

@@ -61,7 +61,7 @@ export async function buildApp(
     token.startsWith(sessionTokens.beginning)
       ? sessionTokens.projectOf(token)
       : tokens.projectOf(token, connection)
-  // Whoever guesses keys from the same address keeps no operator waiting.
+  // Guessed keys from the same address must not keep an operator waiting.
   const isOperators = (url: string, token: string) =>
     config.admin_token !== undefined && url.startsWith('/admin/') && isSameToken(token, config.admin_token)
   const addressOf = addressReader(config.trusted_proxies)
@@ -90,7 +90,7 @@ export async function buildApp(
     ms: number,
   ) => {
     metrics.answered(route, method, status, ms)
-    // Whatever it was, the consumers of changes look for what it left: that is committed by now.
+    // Any write is committed by now: consumers of changes look for its marks.
     if (grant?.has_consumers && method !== 'GET') changes.touched(project_id)
   }
   logRequests(app, { answered }, answersUnrouted(app))

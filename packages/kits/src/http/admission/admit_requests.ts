@@ -44,7 +44,7 @@ export class Intake<T> {
   private readonly strangers = new FairQueue<Held<T>>()
   private readonly quota = new Quota(TAKEN_A_TURN)
   private taken = 0
-  /** Since when requests have been late. */
+  /** Time since which requests have been late. */
   private late_since: number | undefined
 
   constructor(

@@ -161,7 +161,7 @@ function describeInBranch(
   return undefined
 }
 
-/** The path and its ancestors: /a/b gives /a and /a/b. */
+/** The path and its ancestors: /a and /a/b for /a/b. */
 function prefixesOf(path: string): string[] {
   const keys = path.split('/').slice(1)
   return keys.map((_, index) => `/${keys.slice(0, index + 1).join('/')}`)

@@ -138,7 +138,7 @@ WHERE ${ONE} AND a.held_until <= now() AND a.due_at <= now() RETURNING a.*`),
 } as const
 
 /**
- * Marks the summaries of a session that the model gave as applied: nothing is left to be done with their words. After a kill, one
+ * Marks the summaries of a session that the model wrote as applied: nothing is left to be done with their words. After a kill, one
  * may be in the log already. Parameters: $1 project, $2 session.
  */
 export const END_SUMMARY_ANSWERS = prepared(

@@ -54,7 +54,7 @@ export interface SummaryTask {
   project_id: string
   session_id: string
   ask: AskModel
-  /** What follows a failure: undefined if it is none of the model's. */
+  /** The state after a failure; undefined if the model did not cause it. */
   failureOf(error: unknown, attempts: number): { attempts: number; next_s: number | null } | undefined
 }
 
@@ -149,7 +149,7 @@ interface Project {
   proof: boolean | undefined
 }
 
-/** What is compacted in one turn, and what the model is shown of it. */
+/** The part of a session that one turn compacts, and the text that the model is shown. */
 interface Part {
   plan: CompactionPlan
   stretch: Stretch
@@ -184,7 +184,7 @@ class SummaryTurn {
     }
     const { earlier, entries } = part.stretch
     const asked = await askOnce(asking, 'compact', compactPrompt(earlier, entries, chars_max))
-    // What was compacted like this before was taken back by somebody.
+    // Somebody retracted an earlier compaction of this part.
     if (!asked) return true
     const text = summaryText(asked.answer.summary, chars_max)
     if (!(await this.append(asked.call_id, part.plan, text))) return false

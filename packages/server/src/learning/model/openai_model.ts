@@ -20,7 +20,7 @@ export type AskModel = (
 const ANSWER_BYTES_MAX = 256 * 1024
 const ANSWER_TOKENS_MAX = 8_192
 
-/** A model behind an OpenAI-compatible API. Its library is loaded when it is first asked. */
+/** A model with an OpenAI-compatible API. Its library is loaded when it is first asked. */
 export function openAiModel(ms_max: number): AskModel {
   return async (address, { prompt, schema_name, schema, signal }) => {
     const { default: Client } = await import('openai')

@@ -344,7 +344,7 @@ function readKnown(database: Database, pending: PendingAppend, places: readonly 
   const seqs: string[] = []
   for (const { entry, part, behind, known_seq } of places) {
     seqs.push(String(known_seq || part.head!.last_seq + behind))
-    // One whose id this node gave was stored by an earlier attempt of this very request.
+    // An entry with an id of this node's was stored by an earlier attempt of this very request.
     if (known_seq === 0 || !entry.id_given) continue
     known.entries += 1
     known.bytes += entry.bytes

@@ -348,7 +348,7 @@ export interface FlushPlan {
   atomic: ReadonlySet<SessionPart>
   /** It finds no heads that take more to know, such as one with a chain. */
   is_plain: boolean
-  /** Until when, by performance.now(), the plan may be sent: see AppendRequest. */
+  /** Time (performance.now()) until which the plan may be sent: see AppendRequest. */
   valid_until: number
 }
 

@@ -33,7 +33,7 @@ export async function longPoll<T>(
   reply.raw.on('close', onClose)
   const deadline = performance.now() + Math.max(wait_ms, 10 * SHORT_PAUSE_MS)
   try {
-    // Whatever happened before the subscription was not heard.
+    // Events before the subscription were not heard.
     for (let tried = await attempt(); ; tried = await attempt()) {
       const left_ms = deadline - performance.now()
       if (tried.again_ms === undefined || left_ms <= 0 || subscription.ended) return tried.answer

@@ -148,7 +148,7 @@ export class ContextReader {
   private async readCut(rules: ContextRules, cut: PinnedCut) {
     if (cut.from_seq === 0) return undefined
     const instructions = this.log.readInstructions(this.isCompacted).then((read) => this.begin(read))
-    // Whoever waits for them hears of it.
+    // Callers that wait for them get the error.
     instructions.catch(() => {})
     this.instructions = instructions
     const asked = cut.asked_seq === 0 ? [] : await this.readRange(cut.asked_seq - 1, cut.asked_seq + 1)

@@ -15,7 +15,7 @@ export interface Grant {
   quotas: Quotas
   /** Whether it has consumers of changes, for which what is written is marked; see unmarked_until. */
   has_consumers: boolean
-  /** Until when, as performance.now() has it, an append may go without marks. */
+  /** Time (performance.now()) until which an append may go without marks. */
   unmarked_until: number
   /** Whether its sessions begin chains; undefined: they never did. */
   proof: boolean | undefined
