@@ -194,6 +194,26 @@ describe('bytes', () => {
       { role: 'user', content: [{ type: 'video_url', video_url: { url: `data:video/mp4;base64,${data}` } }] },
     ],
     [
+      'of a signature, which is as long as its picture,',
+      'gemini',
+      { role: 'model', parts: [{ text: 'Here.', thoughtSignature: data }] },
+    ],
+    [
+      'of encrypted reasoning',
+      'responses',
+      { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: safe },
+    ],
+    [
+      'of redacted thinking',
+      'anthropic',
+      { role: 'assistant', content: [{ type: 'redacted_thinking', data }] },
+    ],
+    [
+      'of a signature that OpenRouter has beside the text',
+      'openai',
+      { role: 'assistant', content: 'Here.', reasoning_details: [{ type: 'reasoning.encrypted', data }] },
+    ],
+    [
       'in the URL-safe alphabet',
       'gemini',
       { role: 'user', parts: [{ inline_data: { mime_type: 'image/png', data: safe } }] },
@@ -211,7 +231,7 @@ describe('bytes', () => {
     expect(isDeepStrictEqual(expectOk(await log.list({ format })).items, [blob])).toBe(true)
     const [item] = expectOk(await log.timeline()).items
     expect(isDeepStrictEqual(item!.blob, blob)).toBe(true)
-    if (format !== 'gemini') return
+    if (!JSON.stringify(blob).includes('inline_data')) return
     const [converted] = expectOk(await log.list({ format: 'anthropic' })).items
     const [{ source }] = converted!.content as [{ source: { data: string } }]
     const sent = JSON.stringify(blob).includes(`${safe}-w`) ? `${data}+w==` : data

@@ -20,6 +20,8 @@ export interface BytePlace {
   holder: JsonObject
   key: string
   holds: 'data' | 'url' | 'either'
+  /** A signature or what a provider encrypted: it goes back to the character. */
+  is_opaque?: true
   /** As the message says it beside the bytes. */
   media_type: string | undefined
 }
@@ -134,6 +136,14 @@ export function textMark(mark: string): string {
   return TEXT_MARK + mark.slice(MARK.length)
 }
 
+/** Fields of a part that are signatures, or encrypted. */
+const NO_ASSETS: ReadonlySet<string> = new Set([
+  'thought_signature',
+  'signature',
+  'encrypted_content',
+  'data_type',
+])
+
 /**
  * Says of each part whose bytes are in a blob which one that is, as clients of this interface read it. They also expect where
  * the bytes are kept, which is nobody's business here: the key is the SHA-256, by which they can be downloaded. Changes the
@@ -141,7 +151,8 @@ export function textMark(mark: string): string {
  */
 export function showAssets(parts: readonly Part[]): void {
   for (const part of parts) {
-    for (const value of Object.values(part.meta ?? {})) {
+    for (const [name, value] of Object.entries(part.meta ?? {})) {
+      if (NO_ASSETS.has(name) || part.type === 'redacted_thinking') continue
       const sha256 = typeof value === 'string' ? markedHash(value) : undefined
       if (sha256 === undefined) continue
       const { media_type } = part.meta as { media_type?: string }
@@ -176,6 +187,8 @@ const PLACES: Readonly<Record<MessageFormat, (blob: JsonObject) => BytePlace[]>>
   openai: (blob) => [
     ...members(blob, 'audio', 'data'),
     ...[blob.content, blob.images].flatMap(objectsIn).flatMap(openAiPlaces),
+    ...[blob, ...objectsIn(blob.tool_calls)].flatMap(googleSignature),
+    ...objectsIn(blob.reasoning_details).flatMap((detail) => opaque(detail, 'data')),
   ],
   anthropic: (blob) => objectsIn(blob.content).flatMap(anthropicPlaces),
   gemini: (blob) => objectsIn(blob.parts).flatMap(geminiPlaces),
@@ -186,7 +199,14 @@ const PLACES: Readonly<Record<MessageFormat, (blob: JsonObject) => BytePlace[]>>
     ...objectsIn(blob.outputs).flatMap(responsesPlaces),
     ...(blob.type === 'image_generation_call' ? place(blob, 'result', 'data') : []),
     ...(blob.type === 'mcp_call' ? place(blob, 'output', 'either') : []),
+    ...opaque(blob, 'encrypted_content'),
   ],
+}
+
+/** Where Google's service in OpenAI's format has Gemini's signatures. */
+function googleSignature({ extra_content }: JsonObject): BytePlace[] {
+  const google = isObject(extra_content) ? extra_content.google : undefined
+  return isObject(google) ? opaque(google, 'thought_signature') : []
 }
 
 function openAiPlaces(block: JsonObject): BytePlace[] {
@@ -202,19 +222,26 @@ function anthropicPlaces(block: JsonObject): BytePlace[] {
   const { source } = block
   // A fetched page has its document in an object of its own.
   const content = isObject(block.content) ? [block.content] : objectsIn(block.content)
-  const inside = [...mcpPlaces(block), ...content.flatMap(anthropicPlaces)]
+  const encrypted = [
+    ...opaque(block, 'encrypted_content'),
+    ...(block.type === 'redacted_thinking' ? opaque(block, 'data') : []),
+  ]
+  const inside = [...mcpPlaces(block), ...encrypted, ...content.flatMap(anthropicPlaces)]
   if (!isObject(source)) return inside
   if (source.type === 'content') return [...inside, ...objectsIn(source.content).flatMap(anthropicPlaces)]
   return source.type === 'base64' ? [...inside, ...place(source, 'data', 'data', source.media_type)] : inside
 }
 
 function geminiPlaces(part: JsonObject): BytePlace[] {
-  return ['inlineData', 'inline_data', 'functionResponse', 'function_response'].flatMap((name) => {
+  // That of a picture is as long as the picture.
+  const signatures = [...opaque(part, 'thoughtSignature'), ...opaque(part, 'thought_signature')]
+  const bytes = ['inlineData', 'inline_data', 'functionResponse', 'function_response'].flatMap((name) => {
     const field = part[name]
     if (!isObject(field)) return []
     const type = field.mimeType ?? field.mime_type
     return [...place(field, 'data', 'data', type), ...objectsIn(field.parts).flatMap(geminiPlaces)]
   })
+  return [...bytes, ...signatures]
 }
 
 function acontextPlaces({ type, meta }: JsonObject): BytePlace[] {
@@ -224,6 +251,7 @@ function acontextPlaces({ type, meta }: JsonObject): BytePlace[] {
     ...(meta.type === 'text' ? [] : place(meta, 'data', 'data', media_type)),
     ...place(meta, 'url', 'url', media_type),
     ...place(meta, 'file_data', 'either', media_type),
+    ...opaque(meta, 'thought_signature'),
   ]
 }
 
@@ -259,6 +287,10 @@ function members(
 function place(holder: JsonObject, key: string, holds: BytePlace['holds'], type?: unknown): BytePlace[] {
   if (typeof holder[key] !== 'string' && !isObject(holder[key])) return []
   return [{ holder, key, holds, media_type: typeof type === 'string' && type !== '' ? type : undefined }]
+}
+
+function opaque(holder: JsonObject, key: string): BytePlace[] {
+  return place(holder, key, 'data').map((one) => ({ ...one, is_opaque: true }))
 }
 
 function objectsIn(value: unknown): JsonObject[] {

@@ -83,7 +83,10 @@ class Counted {
   }
 
   private addEncrypted(text: string): void {
-    this.tokens += Math.ceil(text.length / 4 / TOKEN_LENGTH) * 3
+    const sha256 = markedHash(text)
+    const bytes = sha256 === undefined ? undefined : this.factsOf?.(sha256)?.bytes
+    const length = bytes === undefined ? text.length : Math.ceil(bytes / 3) * 4
+    this.tokens += Math.ceil(length / 4 / TOKEN_LENGTH) * 3
   }
 
   private addMedium(medium: Medium, meta: MediaMeta & { file_data?: string }, detail?: string): void {

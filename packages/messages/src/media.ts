@@ -111,8 +111,23 @@ export function openAiFile(
   if (file_id !== undefined && type !== 'file') return { file_id }
   const bytes = fileBytes(file)
   if (bytes === null) return null
-  const filename = fileName(file) ?? (bytes.media_type === 'application/pdf' ? 'file.pdf' : 'file')
+  const filename = fileName(file) ?? defaultName(bytes.media_type)
   return { file_data: dataUrl(bytes), filename }
+}
+
+function defaultName(media_type: string | undefined): string {
+  return media_type === 'application/pdf' ? 'file.pdf' : 'file'
+}
+
+/** Whether a file of OpenAI's has bytes and no name, which it refuses. */
+export function isUnnamedFile({ file_data, filename }: Record<string, unknown>): boolean {
+  return typeof file_data === 'string' && (typeof filename !== 'string' || filename === '')
+}
+
+/** A name for bytes: in a `data:` URL, or a PDF in base64. */
+export function nameOfBytes(file_data: unknown): string {
+  const text = String(file_data).slice(0, 128)
+  return defaultName(text.startsWith('JVBERi0') ? 'application/pdf' : /^data:([^;,]*)/i.exec(text)?.[1])
 }
 
 /** The bytes of a sound, whose media type may only be in its `format`. */

@@ -25,9 +25,18 @@ META_BYTES_MAX = 60_000
 _ATTACHMENTS_MAX = 25 * 1024 * 1024
 _TAKEN_OUT_MIN = 32 * 1024
 # Where messages have bytes, and what holds a tool's own values, in which the service looks for none.
-_BYTES_FIELDS = ("data", "url", "image_url", "file_data", "result")
+_BYTES_FIELDS = (
+    "data",
+    "url",
+    "image_url",
+    "file_data",
+    "result",
+    "thoughtSignature",
+    "thought_signature",
+    "encrypted_content",
+)
 _VALUES_FIELDS = ("input", "arguments", "args", "response")
-_BASE64 = re.compile("(?:data:[^,]{0,240};base64,)?([A-Za-z0-9+/]+={0,2})", re.IGNORECASE)
+_BASE64 = re.compile("(?:data:[^,]{0,240};base64,)?((?:[A-Za-z0-9+/]+|[A-Za-z0-9_-]+)={0,2})", re.IGNORECASE)
 # Characters of a text that are kept in a message that is too large, at first; fewer if that is not enough.
 _SHOWN_LENGTHS = (100_000, 12_500, 1_562, 195)
 # What a request has around its entries, generously.

@@ -6,7 +6,7 @@ export const BODY_BYTES_MAX = 1024 * 1024
 /** Longer base64 is kept apart. */
 const TAKEN_OUT_MIN = 32 * 1024
 const DATA_URL = /^data:[^,]{0,240};base64,/i
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+const BASE64 = /^(?:[A-Za-z0-9+/]+|[\w-]+)={0,2}$/
 
 /** Bytes of an entry as JSON, without the base64 that the service takes out of messages and keeps apart. */
 export function byteLengthOf(entry: NewEntry): number {

@@ -265,10 +265,21 @@ function withOwnCaller(block: JsonObject): JsonObject {
   return { ...block, caller: { ...caller, tool_id: ownToolId(caller.tool_id) } }
 }
 
+/** What tools of MCP servers return, and the API refuses in a result. */
+const OF_MCP = new Set(['resource', 'resource_link', 'audio'])
+
+/** What a block of MCP's says as a text; undefined for bytes. */
+function textOfMcp({ type, uri, name, resource }: JsonObject): JsonObject | undefined {
+  const linked = [name, uri].filter((one) => !isBlank(one)).join(': ')
+  const text = type === 'resource_link' ? linked : isObject(resource) ? resource.text : undefined
+  return isBlank(text) ? undefined : { type: 'text', text }
+}
+
 /** A block of a result; none where the API would refuse it, of which `omit` hears if it says something. */
 function cleanedInside(block: unknown, omit: OmitBlock): JsonObject[] {
-  const kept = cleaned(block, omit)
+  const kept = isObject(block) && OF_MCP.has(String(block.type)) ? textOfMcp(block) : cleaned(block, omit)
   if (kept) return [kept]
+  if (isObject(block) && OF_MCP.has(String(block.type))) omit(String(block.type), block)
   if (isObject(block) && block.type === 'image') omit('image', block)
   return []
 }

@@ -260,9 +260,9 @@ function withThoughts(items: readonly JsonObject[], thoughts: readonly JsonObjec
 const STANDARD_BASE64: ReadonlySet<MessageFormat> = new Set(['openai', 'anthropic', 'responses'])
 
 function writeStandardBase64(format: MessageFormat, blob: JsonObject): void {
-  for (const { holder, key } of bytePlaces(format, blob)) {
+  for (const { holder, key, is_opaque } of bytePlaces(format, blob)) {
     const bytes = holder[key]
-    if (typeof bytes === 'string') holder[key] = standardBase64(bytes)
+    if (typeof bytes === 'string' && !is_opaque) holder[key] = standardBase64(bytes)
   }
 }
 

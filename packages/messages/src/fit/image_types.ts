@@ -11,7 +11,8 @@ const DATA_URL = /^data:([^;,]*)/i
  * the blob, in which references still stand for bytes that are elsewhere.
  */
 export function writeTrueImageTypes(format: MessageFormat, blob: unknown): void {
-  for (const { holder, key } of bytePlaces(format, blob)) {
+  for (const { holder, key, is_opaque } of bytePlaces(format, blob)) {
+    if (is_opaque) continue
     const bytes = holder[key]
     const type = isObject(bytes) ? imageTypeOf(bytes) : typeof bytes === 'string' && imageTypeIn(bytes)
     if (typeof type === 'string') writeType(holder, key, type)

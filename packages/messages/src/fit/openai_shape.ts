@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
+import { isUnnamedFile, nameOfBytes } from '../media.js'
 import { textOfArguments } from '../tool_arguments.js'
 import { cutText } from './fit_ids.js'
 import {
@@ -181,5 +182,12 @@ function contentPieces(content: unknown): Piece[] {
   return (Array.isArray(content) ? content : [])
     .filter(isObject)
     .filter(({ type, text }) => type !== 'text' || !isBlank(text))
-    .map((block) => ({ kind: 'content', block }))
+    .map((block) => ({ kind: 'content', block: withFileName(block) }))
+}
+
+/** A file of bytes has to have a name. */
+function withFileName(block: JsonObject): JsonObject {
+  const { file } = block
+  if (block.type !== 'file' || !isObject(file) || !isUnnamedFile(file)) return block
+  return { ...block, file: { ...file, filename: nameOfBytes(file.file_data) } }
 }

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
 import { textOf } from '../json/exact_json.js'
-import { imageType } from '../media.js'
+import { imageType, isUnnamedFile, nameOfBytes } from '../media.js'
 import { itemKind, itemRole } from '../response_items.js'
 import { textOfArguments } from '../tool_arguments.js'
 import {
@@ -141,7 +141,7 @@ function spokenMessage(item: JsonObject, omit: OmitBlock): JsonObject {
       return []
     }
     if (TEXTS.has(String(kept.type))) return is_models ? outputText(kept) : inputText(kept)
-    if (!is_models) return kept.type === 'refusal' ? inputText({ text: kept.refusal }) : kept
+    if (!is_models) return kept.type === 'refusal' ? inputText({ text: kept.refusal }) : withFileName(kept)
     if (kept.type === 'refusal') return kept
     omit(String(kept.type), block)
     return []
@@ -149,6 +149,12 @@ function spokenMessage(item: JsonObject, omit: OmitBlock): JsonObject {
   // Without an id, only a text is of the SDK's type.
   const is_said = is_models && item.id === undefined && content.some(({ type }) => type !== 'refusal')
   return { ...item, content: is_said ? content.map(saidText).join('') : content }
+}
+
+/** A file of bytes has to have a name. */
+function withFileName(block: JsonObject): JsonObject {
+  if (block.type !== 'input_file' || !isUnnamedFile(block)) return block
+  return { ...block, filename: nameOfBytes(block.file_data) }
 }
 
 /** Whether an image is of a type that the API refuses. */
@@ -259,7 +265,7 @@ function withOutput(item: JsonObject, omit: OmitBlock): JsonObject {
   if (!Array.isArray(item.output)) return item
   const output = item.output.filter(isObject).flatMap((block) => {
     if (TEXTS.has(String(block.type))) return inputText(block)
-    if (!isRefusedImage(block)) return block
+    if (!isRefusedImage(block)) return withFileName(block)
     omit('image', block)
     return []
   })

@@ -92,6 +92,8 @@ function openaiRules(items: readonly Json[]): string[] {
     const blocks = Array.isArray(item.content) ? item.content : []
     if (Array.isArray(item.content) && blocks.length === 0) broken.push(`[${at}] has an empty list`)
     for (const block of blocks) {
+      if (block.type === 'file' && block.file.file_data && !block.file.filename)
+        broken.push(`[${at}] Missing required parameter: file.filename`)
       if (block.type === 'text' && block.text === '') broken.push(`[${at}] has an empty text`)
       if (item.role !== 'user' && !['text', 'refusal'].includes(block.type))
         broken.push(`[${at}] ${block.type} is only allowed for messages with role user`)
@@ -216,6 +218,9 @@ function refusedBlocks(items: readonly Json[]): string[] {
       const id = isOwn ? (block.id ?? block.tool_use_id) : block.caller?.tool_id
       if (id !== undefined && !/^srvtoolu_[a-zA-Z0-9_]+$/.test(id))
         broken.push(`[${at}] server_tool_use.id ${id}`)
+      for (const { type } of block.type === 'tool_result' ? inside : [])
+        if (!['text', 'image', 'document', 'search_result', 'tool_reference'].includes(type))
+          broken.push(`[${at}] a result takes no ${type}`)
       if (block.type !== 'compaction')
         for (const [key, value] of Object.entries(block))
           if (value === null) broken.push(`[${at}] ${key} is null`)
@@ -426,6 +431,8 @@ function responsesRules(items: readonly Json[]): string[] {
     for (const block of isMessage && Array.isArray(item.content) ? item.content : []) {
       const takes = item.role === 'assistant' ? ['output_text', 'refusal'] : INPUTS
       if (!takes.includes(block.type)) broken.push(`[${at}] Invalid value: '${block.type}'`)
+      if (block.type === 'input_file' && block.file_data && !block.filename)
+        broken.push(`[${at}] Missing required parameter: filename`)
       if ('parsed' in block) broken.push(`[${at}] Unknown parameter: parsed`)
     }
     for (const block of Array.isArray(item.output) && item.type === 'function_call_output' ? item.output : [])

@@ -190,6 +190,36 @@ const REPORTED: Record<string, [MessageFormat, object[]]> = {
       ),
     ],
   ],
+  'results of MCP servers as they came': [
+    'anthropic',
+    [
+      user('x'),
+      assistant([use('a')]),
+      result('a', [
+        { type: 'resource_link', name: 'A page', uri: 'https://x.test', mimeType: 'text/html' },
+        { type: 'resource', resource: { uri: 'file:///a', text: 'said' } },
+        { type: 'resource', resource: { uri: 'file:///a.csv', mimeType: 'text/csv', blob: 'YSxi' } },
+        { type: 'audio', data: 'AAAA', mimeType: 'audio/wav' },
+      ]),
+    ],
+  ],
+  'a file without a name': [
+    'openai',
+    [user([{ type: 'file', file: { file_data: 'data:application/pdf;base64,JVBERi0=' } }, says('x')])],
+  ],
+  'such files as items': [
+    'responses',
+    [
+      {
+        role: 'user',
+        content: [
+          { type: 'input_file', file_data: 'data:text/plain;base64,YQ==' },
+          { type: 'input_file', file_data: 'JVBERi0=', filename: '' },
+          { type: 'input_file', file_url: 'https://x.test/a.pdf' },
+        ],
+      },
+    ],
+  ],
   'a subagent’s turns between calls and results': [
     'anthropic',
     [
@@ -304,6 +334,27 @@ describe('a list', () => {
     }
     const linked = [user([{ type: 'image_url', image_url: { url } }])]
     expect(JSON.stringify(sent('openai', 'openai', linked).items)).toContain('data:image/webp;base64,')
+  })
+
+  it('says what a tool of an MCP server returned, as far as it is text', () => {
+    const [from, blobs] = REPORTED['results of MCP servers as they came']!
+    const { items, omitted } = sent(from, 'anthropic', blobs)
+    expect((items[2]!.content as Block[])[0]!.content).toEqual([says('A page: https://x.test'), says('said')])
+    expect(omitted).toEqual(['not_in_format resource', 'not_in_format audio'])
+  })
+
+  it('has signatures and encrypted content to the character, in whatever alphabet they were sent', () => {
+    for (const [format, blobs] of [
+      ['gemini', [asked({ text: 'x' }), model({ text: 'y', thoughtSignature: '-----___vw==' })]],
+      [
+        'responses',
+        [
+          { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAAA-_vw==' },
+          { role: 'assistant', content: 'y' },
+        ],
+      ],
+    ] as const)
+      expect(sent(format, format, blobs).items).toEqual(blobs)
   })
 
   it('has thoughts that Anthropic signed, where LiteLLM or OpenRouter keeps them', () => {
