@@ -32,7 +32,7 @@ export class Remembered<Fact extends object> {
   readAgain(name: string): Promise<Fact> {
     const under_way = this.pending.get(name)
     const since = performance.now()
-    // One that took too long may have read what was true before a revocation.
+    // A slow look-up may have read the state before a revocation.
     if (under_way && since - under_way.since < this.kept_ms) return under_way.reading
     const reading = this.read(name)
       .then((fact) => {

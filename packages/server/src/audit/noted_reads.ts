@@ -24,7 +24,7 @@ interface Read {
   principal_id: string
   actor: string
   shown: Shown
-  /** As it was written; what is shown afterwards may be more. */
+  /** As it was written; the reader may see more afterwards. */
   written: Shown | undefined
 }
 
@@ -34,7 +34,7 @@ const ROWS_AT_ONCE = 2_000
 const WAITING_MAX = 100_000
 const ATTEMPTS_MAX = 5
 
-/** Writes whose answer shows what was stored before. All that only append or delete show nothing. */
+/** Writes whose answer shows earlier entries. Plain appends and deletions show nothing. */
 const SHOWN_BY_WRITES: ReadonlySet<string> = new Set([
   'copySession',
   'retractEntries',

@@ -83,7 +83,7 @@ const SIZE = /"\\u0000n([0-9a-f]{64})"/g
 export async function withBlobSizes(tenant: Tenant, text: string): Promise<string> {
   const hashes = [...new Set(Array.from(text.matchAll(SIZE), ([, sha256]) => sha256!))]
   if (hashes.length === 0) return text
-  // The message is stored already: its answer says so whatever becomes of this.
+  // The message is stored already: its answer says so even if this fails.
   const blobs = await findBlobs(tenant, hashes).catch(() => undefined)
   return text.replaceAll(SIZE, (_, sha256) => String(blobs?.get(sha256)?.bytes ?? null))
 }

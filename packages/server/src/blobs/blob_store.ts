@@ -21,7 +21,7 @@ import { discardObjects, keyOf, objectsOf } from './discard_blobs.js'
 
 export const CHUNK_BYTES = 256 * 1024
 const READ_AT_ONCE = 3
-/** Memory that storing and reading a blob takes, whatever its size: a chunk as received, as sent, and as text. */
+/** Memory that storing or reading a blob of any size takes: a chunk as received, as sent, and as text. */
 export const STORE_BYTES = 4 * CHUNK_BYTES
 export const READ_BYTES = 5 * READ_AT_ONCE * CHUNK_BYTES
 

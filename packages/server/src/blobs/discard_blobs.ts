@@ -76,7 +76,7 @@ export async function discardObjects({ database, project_id }: Tenant): Promise<
   return left
 }
 
-/** Housekeeping: what is left in all projects, until the store cannot be reached. */
+/** Housekeeping in all projects, until the store cannot be reached. */
 export async function discardAllObjects(database: Queryable, signal: AbortSignal): Promise<void> {
   if (!database.objects) return
   for (const { project_id } of await database.query(FIND_PROJECTS_WITH_DISCARDED_OBJECTS, [])) {

@@ -188,7 +188,7 @@ JOIN tool_calls t ON t.session_id = g.session_id AND t.result_seq = g.seq
 WHERE t.project_id = $1 AND t.session_id = ANY ($2::uuid[])`,
 )
 
-/** Sessions above one that are looked for: its parent or what it was copied from, and so on. */
+/** How many ancestors of a session are looked up: its parent or the session that it was copied from, and so on. */
 const ABOVE_MAX = 20
 const BELOW_MAX = 500
 /** Larger configs are left out. */

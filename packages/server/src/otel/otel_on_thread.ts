@@ -25,7 +25,7 @@ export interface AskedSession {
   user: string | undefined
   configs: Record<string, unknown>
   entry_ids: string[]
-  /** Nothing is written to it: it is only asked what it has. */
+  /** Read only. */
   is_only_read: boolean
 }
 
@@ -55,7 +55,7 @@ export interface OtelWork {
   take(sent: Sent, body: Uint8Array): Promise<Taken>
 }
 
-/** The thread that decodes what instrumented programs send, and decides what is stored of it. */
+/** The thread that decodes the requests of instrumented programs, and decides which of their contents are stored. */
 export function otelThread(): WorkThread<OtelWork> {
   return new WorkThread({
     file: new URL('./otel_thread.js', import.meta.url),

@@ -72,7 +72,7 @@ function takes(parts: OtelParts, signal: Signal) {
     handle: async (request, reply) => {
       const encoding = encodingOf(request)
       const is_compressed = isCompressed(request)
-      // Conditions and keys of other appends mean nothing here: what is sent again is known by its ids.
+      // Conditions and keys of other appends mean nothing here: repeats are known by their ids.
       delete request.headers['idempotency-key']
       delete request.headers['if-match']
       const body = await received(request)

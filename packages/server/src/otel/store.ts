@@ -98,7 +98,7 @@ export class Store {
     }
   }
 
-  /** Adds what was not known of a session when it was created; what it has stays. */
+  /** Adds facts that were unknown when the session was created; existing ones stay. */
   private async describe({ id, configs }: AskedSession, keys: string[]): Promise<void> {
     const missing = Object.entries(configs).filter(([key]) => KEYS.includes(key) && !keys.includes(key))
     if (missing.length === 0) return

@@ -5,7 +5,7 @@ import type { AppendedEntry } from '../log/append/append_request.js'
 import { messageEntry } from '../log/append_bodies.js'
 
 export const MESSAGE_TYPE = 'otel.message'
-/** Says that what follows does not continue what was said before. */
+/** Says that the next messages do not continue the ones before. */
 export const CHANGED_TYPE = 'annals.context_changed'
 
 /** Bytes of an entry beside its data. */

@@ -214,7 +214,7 @@ function* entriesOf(
   const chain = [...input, ...output].filter(({ is_instruction }) => !is_instruction)
   const from = chain.findLastIndex((link) => has.ids.has(link.id)) + 1
   const isChanged = from === 0 && chain.length > 0 && has.has_messages && !continues
-  // All before the last one that is known was said as well, in whatever words it was stored.
+  // Everything before the last known message was said as well, in whatever words it was stored.
   for (const link of chain.slice(0, from)) has.ids.add(link.id)
   if (isChanged) {
     const changed_id = NAMING.idOf(session_id, `changed ${chain[0]!.id}`)

@@ -119,7 +119,7 @@ export async function changeProject(
   })
 }
 
-/** Notes what is about to be done with a whole project. @throws AnnalsError project_not_found */
+/** Notes an act on a whole project before it is done. @throws AnnalsError project_not_found */
 export async function noteAct(
   database: Database,
   actor: string,

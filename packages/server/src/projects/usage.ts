@@ -93,7 +93,7 @@ export class UsageDirectory {
     return project.counted!
   }
 
-  /** Counts what was stored: by day, and in the place of the room that was reserved for it. */
+  /** Counts stored rows and bytes by day, and releases the room that was reserved for them. */
   stored(project_id: string, stored: Stored, room?: Reservation): void {
     this.days.add(project_id, stored)
     room?.settle(stored)

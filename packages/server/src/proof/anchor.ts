@@ -77,7 +77,7 @@ export function pathsOf(leaves: readonly Leaf[]): Buffer[] {
   })
 }
 
-/** A path as an answer has it: on which side of what was hashed so far each of its hashes stands. */
+/** A path as an answer has it: each hash, and on which side of the hash so far it stands. */
 export function pathSteps(path: Buffer, place: number, size: number) {
   const steps: Array<{ side: 'left' | 'right'; hash: string }> = []
   for (let [at, width, from] = [place, size, 0]; width > 1; at >>= 1, width = (width + 1) >> 1) {
@@ -126,7 +126,7 @@ export function signAnchor(
   return { ...stated, signature, leaves }
 }
 
-/** Returns what is wrong with an anchor that follows another one, or undefined. */
+/** Returns the fault of an anchor that follows another one, or undefined. */
 function wrongWith(anchor: Anchor, before: Before): string | undefined {
   if (anchor.nth !== before.nth + 1 || anchor.previous !== before.previous)
     return 'it does not follow the anchor before it'

@@ -59,7 +59,7 @@ export const LIST_CHAINED_PROJECTS = planned(
   'SELECT p.id FROM projects p WHERE p.proof IS NOT NULL ORDER BY p.id',
 )
 
-/** Heads that are not what was anchored last. Parameters: $1 project, $2 chain, $3 session to start after or null, $4 how many. */
+/** Heads that differ from the last anchor. Parameters: $1 project, $2 chain, $3 session to start after or null, $4 how many. */
 export const FIND_CHANGED_HEADS = planned(
   'find_changed_heads',
   `SELECT h.session_id, h.last_seq AS seq, encode(h.proof, 'hex') AS head

@@ -30,7 +30,7 @@ export interface AnchorParts {
   destination: Destination
   key: KeyObject
   signal: AbortSignal
-  /** Not again so soon after the last pass, whoever made it. */
+  /** Least time after the last pass, whichever node made it. */
   rest_s?: number
   /** Waits after each anchor, for as long as that seems right. */
   pause?: (worked_ms: number) => Promise<unknown>

@@ -10,7 +10,7 @@ import { rulesOf } from './rules_of.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Masks a JSON text for a masked reader; null: the reader sees all. For what is sent past the hooks of answers. */
+    /** Masks a JSON text for a masked reader; null: the reader sees all. For answers that bypass the hooks. */
     mask: ((json: string) => Promise<string>) | null
   }
 }

@@ -53,7 +53,7 @@ const COUNTING: ReadonlySet<string> = new Set([
   'addInput',
 ])
 
-/** The same on the event loop, for what is short. */
+/** The same on the event loop, for short texts. */
 export const redactionHere: Pick<RedactionWork, 'findInAnswer' | 'maskAnswer'> = {
   findInAnswer: (text, rules) => found(rewriteFragment(text, rulesFrom(rules)), rules),
   maskAnswer: (text, rewriting) => masked(text, rewriteFragment(text, rulesFrom(rewriting)), rewriting),

@@ -12,7 +12,7 @@ const INLINE_BYTES_MAX = 1024
 /** Their bodies are settings: no entry is made of them, and secrets belong into them. */
 const EXEMPT: ReadonlySet<string> = new Set(['setRedaction', 'createWebhook', 'createKey'])
 
-/** Rewrites what is sent to projects that have rules for it, before anything is made of it. */
+/** Rewrites bodies that are sent to projects with rules, before anything else reads them. */
 export function rewritesBodies(thread: WorkThread): RewritesBodies<Rewriting> {
   return {
     rewrite: rewriteTaken,

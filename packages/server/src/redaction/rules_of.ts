@@ -11,7 +11,7 @@ export interface RulesText {
 }
 
 interface ProjectRules {
-  /** Undefined: what is written stays as it is. */
+  /** Undefined: writes stay as they are. */
   write: RulesText | undefined
   /** For masked readers: the project's own rules, and then all detectors, so that nothing is left out by mistake. */
   read: RulesText

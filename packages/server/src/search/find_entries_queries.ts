@@ -30,7 +30,7 @@ const RUNS_WANTED = 64
 const ENTRIES_OF_SESSIONS_MAX = SEGMENTS_MAX * SEGMENT_ENTRIES
 const SESSIONS_AT_ONCE = 16
 
-/** Runs that are looked at whatever the time. */
+/** Runs that are read even when time is up. */
 const RUNS_MIN = 8
 
 /** Ends the search; everything before the place in the variables was looked at. */

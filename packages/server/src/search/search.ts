@@ -50,7 +50,7 @@ export async function findNewest(
   return { items, next: undefined }
 }
 
-/** Where a page by relevance goes on: what it ranks begins at an entry, and so many of it were shown. */
+/** Where a page by relevance goes on: the entry at which the ranked ones begin, and how many of them were shown. */
 export interface RankedPlace {
   newest: FoundPlace
   shown: number

@@ -9,7 +9,7 @@ import { ERASE_INDEX, INDEX_ENTRIES } from './search_queries.js'
 export function searchConsumer(wordsOf: WordsOf): Consumer {
   return {
     name: 'search',
-    // A round reads 2,000 entries: what is leased besides is written twice for nothing.
+    // A round reads 2,000 entries: leasing more would write marks twice for nothing.
     sessions_max: 200,
     readsEntries: true,
     erase: ERASE_INDEX,
@@ -51,7 +51,7 @@ async function indexRuns(connection: Queryable, work: ChangedSessions, entries: 
   }
 }
 
-/** Takes out the runs that what is new is put together with. */
+/** Takes out the runs that the new entries are merged with. */
 async function takeOut(
   connection: Queryable,
   { project_id, sessions }: ChangedSessions,

@@ -22,7 +22,7 @@ import { FoundEntry, FoundPage, FoundSessions, SearchQuery } from './search_sche
 import { readSearchState } from './search_state.js'
 import { matchesOnThread, recalledTextsOnThread, scoresOnThread } from './search_work.js'
 
-/** Entries of all sessions, by what is said in them. */
+/** Entries of all sessions, by their words. */
 const search = ({ thread, changes }: Pick<Kits, 'thread' | 'changes'>) =>
   operationsOf('Search')({
     call: 'GET /search',

@@ -244,7 +244,7 @@ function brokenOff(): AnnalsError {
   )
 }
 
-/** Deletes what was written of a copy that will not be finished, while this process keeps running. */
+/** Deletes the entries of a copy that will not be finished, while this process keeps running. */
 async function removeRemains(
   database: Database,
   { project_id, id, isServing, dependents }: Copy,

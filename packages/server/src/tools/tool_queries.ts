@@ -63,7 +63,7 @@ UPDATE tool_calls AS t SET
 WHERE t.project_id = $1 AND t.session_id = $2
   AND (t.seq = ANY ($3::bigint[]) OR t.result_seq = ANY ($3::bigint[]) OR t.said_seq = ANY ($3::bigint[]))`,
   ),
-  /** $3 calls, as JSON. What was copied is counted where it was made. */
+  /** $3 calls, as JSON. Copied calls count in the original. */
   calls: INDEX_CALL_ROWS.statement,
   /** $3 question, $4 its seq, $5 stream. */
   reading: prepared(

@@ -17,7 +17,7 @@ import {
 } from './tool_queries.js'
 import { Tool, ToolFailures, ToolPage, ToolQuery, ToolsQuery } from './tool_schema.js'
 
-/** How long a request waits for what was stored a moment ago. */
+/** How long a request waits until entries of a moment ago are counted. */
 const WAIT_MS_MAX = 2_000
 const WAIT_POLL_MS = 50
 
@@ -121,7 +121,7 @@ export async function prepareCalls(
   }
 }
 
-/** The same, and waits a moment for what was stored before. */
+/** The same, and waits a moment until earlier entries are counted. */
 async function catchUp(changes: Asking['changes'], tenant: Tenant<Database>): Promise<IndexProgress> {
   const { database, project_id } = tenant
   const until = performance.now() + WAIT_MS_MAX

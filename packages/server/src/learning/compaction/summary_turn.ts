@@ -165,7 +165,7 @@ class SummaryTurn {
     private readonly project: Project,
   ) {}
 
-  /** Returns whether nothing is left of what was decided. */
+  /** Returns whether all that was decided is done. */
   async write(known: Decided | undefined): Promise<boolean> {
     const { database } = this.parts
     const { project_id, session_id } = this.task
@@ -220,7 +220,7 @@ class SummaryTurn {
     return decided
   }
 
-  /** The next part of what is to be compacted: as much as a prompt has room for, without parting a call from its result. */
+  /** The next part to compact: as much as a prompt has room for, without parting a call from its result. */
   private async readPart(
     { to_seq, except_seq }: Decided,
     compaction: Compaction | undefined,

@@ -110,7 +110,7 @@ export class Learner {
       room -= 1
       this.loop.plan(id, task, 0)
     }
-    // An agent waits for the next context, and nobody for what is learnt.
+    // An agent waits for the next context; nobody waits for learning.
     for (const { project_id, session_id } of await database.query(FIND_DUE_SUMMARIES, due))
       plan(session_id!, { project_id: project_id!, session_id: session_id! })
     for (const { project_id, learning_space_id } of await database.query(FIND_DUE_SPACES, due))

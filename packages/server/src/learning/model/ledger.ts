@@ -122,7 +122,7 @@ function readAnswer<S extends Step>(step: S, { text, ...used }: ModelAnswer): St
   const check = CHECKS[step]
   const value = parseAnswer(text)
   if (!check.Check(value)) {
-    // Of what is there too much, the place would be a word of the model's.
+    // The place of a superfluous member would be a word of the model's.
     const named = (check.Errors(value) as { keyword: string; instancePath: string }[]).find(
       ({ keyword }) => keyword !== 'boolean',
     )

@@ -70,7 +70,7 @@ async function learn(
 ): Promise<boolean> {
   const known_seqs = spaces.map(({ learnt_seq }) => learnt_seq)
   const known_seq = Math.min(...known_seqs)
-  // No farther than to where another space is: it has counted what is before, and knows what came of it.
+  // No farther than another space's position: that one has counted the entries before, with their outcomes.
   const next_seq = Math.min(...known_seqs.filter((seq) => seq > known_seq))
   const piece = [
     project_id,

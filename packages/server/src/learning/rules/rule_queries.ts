@@ -3,7 +3,7 @@ import { prepared } from '@annals/kits/postgres/statement.js'
 import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 import { findOrCreateSkill, STATEMENTS_MAX } from '../statements/statement_queries.js'
 
-/** SQL: what is at a path such as /a/b of a session's configs, if the policy names one. */
+/** SQL: the value at a path such as /a/b of a session's configs, if the policy names one. */
 const atPath = (name: string) =>
   `CASE WHEN p.policy ? '${name}' THEN s.configs #> string_to_array(substr(p.policy ->> '${name}', 2), '/') END`
 
@@ -26,7 +26,7 @@ WHERE x.project_id = $1 AND x.session_id = ANY ($2::uuid[]) AND coalesce(p.mode,
 ORDER BY x.learning_space_id, x.session_id FOR KEY SHARE OF l`,
 )
 
-/** Bytes of an entry that rules read at most; what is longer is left out. */
+/** Bytes of an entry that rules read at most; longer ones are left out. */
 const ENTRY_BYTES_MAX = 256 * 1024
 /** Entries before the new ones that are read again, so that results find their calls; only short ones. */
 const KNOWN_ENTRIES = 50

@@ -82,7 +82,7 @@ export interface AppendRequest extends SessionAppend {
   proof?: boolean | undefined
   /** Its reservation in the project's quota of bytes, settled when it is stored. */
   room?: Reservation | undefined
-  /** Why nothing new may be stored. What is already stored, under the same key or ids, is still answered. */
+  /** Why nothing new may be stored. Retries of stored entries are still answered. */
   only_known?: Error | undefined
 }
 
@@ -112,7 +112,7 @@ export interface AppendAnswer {
   id?: string
   format?: string
   blob?: string
-  /** Of a retraction: what it retracted, as items of the timeline; absent if that has to be read. */
+  /** The entries that a retraction retracted, as items of the timeline; absent if they have to be read. */
   items?: readonly string[] | undefined
 }
 

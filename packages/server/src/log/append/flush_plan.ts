@@ -107,7 +107,7 @@ function placeEntries(sessions: Map<string, SessionPart>, { request, known }: Op
       places.push(place)
       if (place.behind > 0 && entry.type !== RETRACTION_TYPE) part.inserted.push(place)
     }
-    // Stored entries are answered whatever the head is now, and change nothing more.
+    // Stored entries are answered whatever the head is now.
     if (part.new_entries === before) continue
     const condition = unrevised_since === undefined ? if_match : -1 - unrevised_since
     const isFenced = fence !== undefined || apply !== undefined

@@ -106,7 +106,7 @@ export const byId = (entry: string, id: string) => by(`${entry}.id`, id)
 const by = (column: string, value: string) =>
   `${column} >= ${value} AND ${column} <= ${value} ORDER BY ${column} LIMIT 1`
 
-/** Only timelines show it, and only of messages: what is not asked for is not looked up. */
+/** Only timelines show it, and only of messages: otherwise it is not looked up. */
 export const TRACKING = `CASE WHEN p.message LIKE '% %' THEN
     (SELECT s.disable_task_tracking FROM sessions s WHERE s.project_id = $1 AND s.id = $2) END AS disable_task_tracking, `
 

@@ -174,7 +174,7 @@ export class ContextReader {
     let messages = await this.know(newest.messages.toReversed())
     let may_grow = !newest.are_all
     const is_all_wanted = newest.total_tokens <= tokens_max
-    // How much what is cleared leaves is only known once it is read, as is how much follows a compaction.
+    // Only reading shows how much remains of cleared entries, and how much follows a compaction.
     const is_longer = !is_all_wanted && results_kept === undefined && !this.compaction
     for (;;) {
       const below_seq = messages[0]?.seq ?? UNLIMITED

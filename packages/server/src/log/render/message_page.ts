@@ -45,7 +45,7 @@ export async function* messagePage(
   const next_cursor = seen_seq ? cursors.write(writePosition(known ?? (await log.positionOf(seen_seq)))) : ''
   yield `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}","edit_at_message_id":"${edit_at}","this_time_tokens":${tokens}`
   if (list) yield `,${JSON.stringify(leftAndAdded(list)).slice(1, -1)}`
-  // Whoever takes the chunks has noted the blobs of all items by now.
+  // The consumer of the chunks has noted the blobs of all items by now.
   if (urls) {
     yield ',"public_urls":'
     yield* urls.json()

@@ -13,7 +13,7 @@ export interface Grant {
   /** The project's own limit for each of its tokens; 0: none; undefined: the service's. */
   rate_limit_per_second: number | undefined
   quotas: Quotas
-  /** Whether it has consumers of changes, for which what is written is marked; see unmarked_until. */
+  /** Whether it has consumers of changes, for which writes leave marks; see unmarked_until. */
   has_consumers: boolean
   /** Time (performance.now()) until which an append may go without marks. */
   unmarked_until: number

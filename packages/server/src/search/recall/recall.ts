@@ -118,7 +118,7 @@ async function readEntries(
   return new Map(entries.map((entry) => [placeOf(entry), entry]))
 }
 
-/** Those that are there and have what is in quotes, with their texts, best first. */
+/** Those that still exist and have the quoted phrases, with their texts, best first. */
 async function withTexts(
   { search, question, textsOf }: Asking,
   chosen: readonly ScoredEntry[],
