@@ -82,8 +82,8 @@ function storedParts(part: Json): Json[] {
   const { text, url, input, output, errorText, ...rest } = part
   const { type, mediaType, filename, toolCallId, toolName } = rest
   const ui = JSON.stringify(rest)
-  if (type === 'text' || type === 'reasoning')
-    return [{ type: type === 'text' ? type : 'thinking', text, ui }]
+  if (type === 'text') return [{ type, text, meta: signatureOf(rest, 'google'), ui }]
+  if (type === 'reasoning') return [{ type: 'thinking', text, meta: signatureOf(rest, 'anthropic'), ui }]
   if (type === 'file') {
     const medium = /^(image|audio|video)\//.exec(String(mediaType))?.[1] ?? type
     return [
@@ -95,7 +95,7 @@ function storedParts(part: Json): Json[] {
   const name = toolName ?? String(type).slice('tool-'.length)
   const call = {
     type: 'tool-call',
-    meta: { id: toolCallId, name, arguments: JSON.stringify(input) ?? '' },
+    meta: { id: toolCallId, name, arguments: JSON.stringify(input) ?? '', ...signatureOf(rest, 'google') },
     ui,
   }
   const result = { type: 'tool-result', meta: { tool_call_id: toolCallId } }
@@ -104,6 +104,18 @@ function storedParts(part: Json): Json[] {
   if (output === undefined) return [call]
   if (typeof output === 'string') return [call, { ...result, text: output, ui: 'text' }]
   return [call, { ...result, text: JSON.stringify(output), ui: 'json' }]
+}
+
+/** What the provider signed, where Annals looks for it: Anthropic's thoughts, and texts and calls of Gemini's. */
+function signatureOf(
+  { providerMetadata, callProviderMetadata }: Json,
+  provider: 'anthropic' | 'google',
+): Json | undefined {
+  const said = (callProviderMetadata ?? providerMetadata) as Partial<Record<string, Json>> | null | undefined
+  const { signature, thoughtSignature } = said?.[provider] ?? {}
+  const given = provider === 'google' ? thoughtSignature : signature
+  if (typeof given !== 'string') return undefined
+  return provider === 'google' ? { thought_signature: given } : { signature: given }
 }
 
 /** The bytes of a `data:` URL stand where Annals looks for bytes, and keeps large ones apart. */

@@ -165,6 +165,37 @@ describe('a chat', () => {
     expect(await chats.loadChat(chatId)).toEqual(edited)
   }, 60_000)
 
+  it('has what Anthropic and Gemini signed in its contexts', async () => {
+    const chatId = randomUUID()
+    const step = (provider: string, metadata: object, name: string): UIMessage['parts'] => [
+      { type: 'step-start' },
+      { type: 'reasoning', text: 'Hm', providerMetadata: { [provider]: { ...metadata } } },
+      {
+        type: `tool-${name}`,
+        toolCallId: name,
+        state: 'output-available',
+        input: {},
+        output: 'done',
+        callProviderMetadata: { [provider]: { ...metadata } },
+      },
+    ]
+    const parts = [
+      ...step('anthropic', { signature: 'c2ln' }, 'look'),
+      ...step('google', { thoughtSignature: 'R1M=' }, 'find'),
+    ]
+    const messages = [said('1'), { id: '2', role: 'assistant' as const, parts }]
+    await chats.saveChat({ chatId, messages })
+    expect(await chats.loadChat(chatId)).toEqual(messages)
+    const { id } = await sessionOf(chatId)
+    const claude = await annals.sessions.context(id, { format: 'anthropic' })
+    expect(claude.items[1]).toMatchObject({
+      content: [{ type: 'thinking', thinking: 'Hm', signature: 'c2ln' }, { type: 'tool_use' }],
+    })
+    const gemini = JSON.stringify((await annals.sessions.context(id, { format: 'gemini' })).items)
+    expect(gemini).toContain('"thoughtSignature":"R1M="')
+    expect(gemini).not.toContain('c2ln')
+  })
+
   it('comes to one of the states that were saved at once, never to a mixture', async () => {
     const chatId = randomUUID()
     await chats.saveChat({ chatId, messages: [said('0')] })
