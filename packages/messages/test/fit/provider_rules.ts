@@ -1,19 +1,8 @@
 import type { MessageFormat } from '../../src/index.js'
 
 /**
- * What each provider refuses in a list of messages, written from these pages, and not from the code that keeps to it.
- * - `openai`: https://platform.openai.com/docs/api-reference/chat/create,
- *   https://platform.openai.com/docs/guides/function-calling
- * - `anthropic`: https://docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use,
- *   https://docs.claude.com/en/api/messages, https://docs.claude.com/en/docs/build-with-claude/prompt-caching,
- *   https://docs.claude.com/en/docs/build-with-claude/extended-thinking,
- *   https://docs.claude.com/en/docs/build-with-claude/vision,
- *   https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
- * - `gemini`: https://ai.google.dev/gemini-api/docs/function-calling,
- *   https://ai.google.dev/gemini-api/docs/thought-signatures, https://ai.google.dev/gemini-api/docs/image-generation
- * - `responses`: https://platform.openai.com/docs/api-reference/responses/create,
- *   https://platform.openai.com/docs/guides/reasoning
- * - `acontext`: the same order, though nobody refuses another.
+ * What each provider refuses in a list of messages, written from the pages that `docs/messages.md` names, and not from the
+ * code that keeps to it.
  * @returns a sentence for each rule that is broken, with the place
  */
 export function brokenRules(format: MessageFormat, items: readonly unknown[]): string[] {
