@@ -7,6 +7,20 @@ export const Uuid = (description: string, example = '01931b0e-7d3c-7a52-9d3f-8a4
 export const Timestamp = (description: string) =>
   Type.String({ format: 'date-time', description, examples: ['2026-11-21T09:30:00.123456Z'] })
 
+/** Text that says something; `example`: as in the API's description. */
+export const Text = (length_max: number, description: string, example?: string) =>
+  Type.String({
+    ...{ minLength: 1, maxLength: length_max, description },
+    ...(example !== undefined && { examples: [example] }),
+  })
+
+/** What is off unless it is asked for. */
+export const Flag = (description: string) => Type.Boolean({ default: false, description })
+
+/** JSON in a parameter of the query. */
+export const JsonInQuery = (description: string, example: string) =>
+  Type.String({ contentMediaType: 'application/json', description, examples: [example] })
+
 /** A JSON object whose members pass through unchanged. */
 export const JsonObject = (description: string, example: object) =>
   Type.Object({}, { additionalProperties: true, description, examples: [example] })

@@ -1,4 +1,5 @@
 import {
+  JsonInQuery,
   JsonObject,
   Nullable,
   pageQuery,
@@ -31,11 +32,10 @@ export type CreateLearningSpaceBody = Static<typeof CreateLearningSpaceBody>
 export const ListLearningSpacesQuery = Strict({
   user: Type.Optional(UserIdentifier),
   filter_by_meta: Type.Optional(
-    Type.String({
-      contentMediaType: 'application/json',
-      description: 'A JSON object, URL-encoded. Only spaces whose `meta` contains it. `{}` filters nothing.',
-      examples: ['{"topic":"refunds"}'],
-    }),
+    JsonInQuery(
+      'A JSON object, URL-encoded. Only spaces whose `meta` contains it. `{}` filters nothing.',
+      '{"topic":"refunds"}',
+    ),
   ),
   ...pageQuery(),
 })

@@ -1,4 +1,4 @@
-import { optional, Strict, Uuid } from '@annals/kits/contract/schema.js'
+import { optional, Strict, Text, Uuid } from '@annals/kits/contract/schema.js'
 import { IDS_MAX, NAME_LENGTH_MAX, SUMMARY_MESSAGES_MAX } from '@annals/kits/limits.js'
 import Type, { type Static } from '#typebox'
 import { MessageBlob, MessageFormat } from './message_schema.js'
@@ -24,18 +24,8 @@ export const CompactSessionBody = Strict(
         description:
           'Messages that contexts show whole, after the summary. A call and its result stay together.',
       }),
-      by: Type.String({
-        minLength: 1,
-        maxLength: NAME_LENGTH_MAX,
-        description: 'Who or what wrote the summary.',
-        examples: ['nightly-compactor'],
-      }),
-      model: Type.String({
-        minLength: 1,
-        maxLength: NAME_LENGTH_MAX,
-        description: 'The model that wrote it.',
-        examples: ['claude-sonnet-4-5'],
-      }),
+      by: Text(NAME_LENGTH_MAX, 'Who or what wrote the summary.', 'nightly-compactor'),
+      model: Text(NAME_LENGTH_MAX, 'The model that wrote it.', 'claude-sonnet-4-5'),
     }),
   },
   {

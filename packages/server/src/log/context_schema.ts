@@ -1,4 +1,13 @@
-import { Between, Count, JsonObject, optional, Strict, Uuid } from '@annals/kits/contract/schema.js'
+import {
+  Between,
+  Count,
+  Flag,
+  JsonObject,
+  optional,
+  Strict,
+  Text,
+  Uuid,
+} from '@annals/kits/contract/schema.js'
 import Type, { type Static } from '#typebox'
 import { Added, MessageFormat, Names, Omitted, Reasoning } from './message_schema.js'
 
@@ -18,27 +27,21 @@ export const ContextQuery = Strict(
       1_000,
       'This many of the newest tool results stay whole; a short text with seq and size replaces each older one. None: all stay.',
     ),
-    exclude_tools: Type.String({
-      minLength: 1,
-      maxLength: 4_096,
-      description: 'Names of tools, separated by commas, whose results always stay whole.',
-      examples: ['get_user_details,search_policy'],
-    }),
-    clear_tool_inputs: Type.Boolean({
-      default: false,
-      description: 'true: also empties the arguments of the calls whose results are cleared.',
-    }),
+    exclude_tools: Text(
+      4_096,
+      'Names of tools, separated by commas, whose results always stay whole.',
+      'get_user_details,search_policy',
+    ),
+    clear_tool_inputs: Flag('true: also empties the arguments of the calls whose results are cleared.'),
     compaction: Type.Union([Type.Literal('newest'), Type.Literal('none')], {
       default: 'newest',
       description: '`none`: as if the session had no compactions.',
     }),
     reasoning: Reasoning,
-    pin: Type.String({
-      minLength: 1,
-      maxLength: 4_096,
-      description:
-        'The `pin` of the previous answer: keeps its cut, so that the same prefix comes back byte for byte until `max_tokens` is passed again.',
-    }),
+    pin: Text(
+      4_096,
+      'The `pin` of the previous answer: keeps its cut, so that the same prefix comes back byte for byte until `max_tokens` is passed again.',
+    ),
   }),
 )
 export type ContextQuery = Static<typeof ContextQuery>

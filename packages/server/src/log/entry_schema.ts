@@ -1,4 +1,12 @@
-import { JsonObject, optional, pageQuery, Strict, Timestamp, Uuid } from '@annals/kits/contract/schema.js'
+import {
+  Between,
+  JsonObject,
+  optional,
+  pageQuery,
+  Strict,
+  Timestamp,
+  Uuid,
+} from '@annals/kits/contract/schema.js'
 import {
   ATOMIC_SESSIONS_MAX,
   BATCH_ENTRIES_MAX,
@@ -152,17 +160,16 @@ export const AppendToSessionsBody = Strict({
       ...optional({
         entries: Entries,
         apply: Apply,
-        fence: Type.Integer({
-          minimum: 0,
-          maximum: Number.MAX_SAFE_INTEGER,
-          description:
-            'The fence of the lease that the caller holds; by default that in the header `Annals-Fence`.',
-        }),
-        if_match: Type.Integer({
-          minimum: 0,
-          maximum: Number.MAX_SAFE_INTEGER,
-          description: 'Append only if the last seq of the session still has this value.',
-        }),
+        fence: Between(
+          0,
+          Number.MAX_SAFE_INTEGER,
+          'The fence of the lease that the caller holds; by default that in the header `Annals-Fence`.',
+        ),
+        if_match: Between(
+          0,
+          Number.MAX_SAFE_INTEGER,
+          'Append only if the last seq of the session still has this value.',
+        ),
         configs_patch: JsonObject(
           "Merged into the session's configs: the top level, and a null deletes its key. Not merged again where all entries are stored already.",
           { stage: 'booked' },
@@ -191,12 +198,11 @@ export const RetractEntriesBody = Strict(
       description: 'These entries. Those that were retracted before are skipped.',
     }),
     after_seq: { ...AfterSeq, description: 'All entries with a greater seq, up to 10,000.' },
-    last: Type.Integer({
-      minimum: 1,
-      maximum: RETRACTED_LAST_MAX,
-      description:
-        'This many of the newest entries that were not retracted. With `type`, or `kind` event, those among the newest 10,000.',
-    }),
+    last: Between(
+      1,
+      RETRACTED_LAST_MAX,
+      'This many of the newest entries that were not retracted. With `type`, or `kind` event, those among the newest 10,000.',
+    ),
     kind: { ...Kind, description: 'With `last`: only entries of this kind.' },
     type: { ...EventType, description: 'With `last`: only events of this type.' },
     entries: {

@@ -1,4 +1,12 @@
-import { JsonObject, optional, pageQuery, Strict, Timestamp, Uuid } from '@annals/kits/contract/schema.js'
+import {
+  JsonObject,
+  optional,
+  pageQuery,
+  Strict,
+  Text,
+  Timestamp,
+  Uuid,
+} from '@annals/kits/contract/schema.js'
 import {
   ENTRY_KEY_LENGTH_MAX,
   ENTRY_PAGE_LIMIT_DEFAULT,
@@ -8,12 +16,7 @@ import {
 } from '@annals/kits/limits.js'
 import Type, { type Static } from '#typebox'
 
-export const EventType = Type.String({
-  minLength: 1,
-  maxLength: EVENT_TYPE_LENGTH_MAX,
-  description: 'The kind of event, named by the caller.',
-  examples: ['tool_call'],
-})
+export const EventType = Text(EVENT_TYPE_LENGTH_MAX, 'The kind of event, named by the caller.', 'tool_call')
 
 export const EventData = JsonObject('The event itself: any JSON object.', {
   name: 'get_reservation_details',
@@ -32,12 +35,11 @@ export const Fence = Type.Integer({
   examples: [1_795_685_400_123],
 })
 
-export const EntryKey = Type.String({
-  minLength: 1,
-  maxLength: ENTRY_KEY_LENGTH_MAX,
-  description: "The caller's name for what the entry says. The newest entry of each key is its latest.",
-  examples: ['plan'],
-})
+export const EntryKey = Text(
+  ENTRY_KEY_LENGTH_MAX,
+  "The caller's name for what the entry says. The newest entry of each key is its latest.",
+  'plan',
+)
 
 export const OccurredAt = Timestamp(
   'When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.',
@@ -81,13 +83,11 @@ export const ListEventsQuery = Strict({
 
 export const IdempotencyHeaders = Type.Object(
   optional({
-    'idempotency-key': Type.String({
-      minLength: 1,
-      maxLength: IDEMPOTENCY_KEY_LENGTH_MAX,
-      description:
-        'Makes a retry safe: the same request with the same key stores nothing more and returns the first answer with `Idempotent-Replayed: true`. Kept for at least 24 hours.',
-      examples: ['5f2c1f9e-append-17'],
-    }),
+    'idempotency-key': Text(
+      IDEMPOTENCY_KEY_LENGTH_MAX,
+      'Makes a retry safe: the same request with the same key stores nothing more and returns the first answer with `Idempotent-Replayed: true`. Kept for at least 24 hours.',
+      '5f2c1f9e-append-17',
+    ),
   }),
 )
 

@@ -1,6 +1,8 @@
 import {
   Between,
   Count,
+  Flag,
+  JsonInQuery,
   JsonObject,
   Nullable,
   optional,
@@ -137,35 +139,24 @@ export const ListMessagesQuery = Strict({
       ENTRY_PAGE_LIMIT_MAX,
       'Most messages per page. Absent or 0: the whole session, streamed.',
     ),
-    time_desc: Type.Boolean({
-      default: false,
-      description:
-        'true: pages go from the newest messages to the oldest. Each page itself reads oldest to newest.',
-    }),
-    edit_strategies: Type.String({
-      contentMediaType: 'application/json',
-      description:
-        'A JSON array, URL-encoded, of `{ "type", "params" }`, which are applied one after the other to the messages of the page: `remove_tool_result` and `remove_tool_call_params` clear all but the newest results or arguments of calls, `token_limit` leaves out the oldest messages, `middle_out` those in the middle.',
-      examples: ['[{"type":"token_limit","params":{"limit_tokens":8000}}]'],
-    }),
+    time_desc: Flag(
+      'true: pages go from the newest messages to the oldest. Each page itself reads oldest to newest.',
+    ),
+    edit_strategies: JsonInQuery(
+      'A JSON array, URL-encoded, of `{ "type", "params" }`, which are applied one after the other to the messages of the page: `remove_tool_result` and `remove_tool_call_params` clear all but the newest results or arguments of calls, `token_limit` leaves out the oldest messages, `middle_out` those in the middle.',
+      '[{"type":"token_limit","params":{"limit_tokens":8000}}]',
+    ),
     pin_editing_strategies_at_message: Uuid(
       'The last message that `edit_strategies` are applied to; later ones are shown as they are.',
     ),
-    fit: Type.Boolean({
-      default: false,
-      description:
-        'true: the messages of the page as a list that can be sent to the provider, as `GET /session/{session_id}/context` has them. The page alone is looked at, at most 10,000 messages and 32 MiB.',
-    }),
+    fit: Flag(
+      'true: the messages of the page as a list that can be sent to the provider, as `GET /session/{session_id}/context` has them. The page alone is looked at, at most 10,000 messages and 32 MiB.',
+    ),
     reasoning: Reasoning,
-    with_events: Type.Boolean({
-      default: false,
-      description: 'true: also the events between the messages of the page.',
-    }),
-    with_asset_public_url: Type.Boolean({
-      default: false,
-      description:
-        'true: also a URL for each blob of the page, which needs no API key and is valid for 5 minutes.',
-    }),
+    with_events: Flag('true: also the events between the messages of the page.'),
+    with_asset_public_url: Flag(
+      'true: also a URL for each blob of the page, which needs no API key and is valid for 5 minutes.',
+    ),
   }),
 })
 

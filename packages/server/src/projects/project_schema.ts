@@ -1,11 +1,13 @@
 import {
   Between,
   Count,
+  Flag,
   Name,
   Nullable,
   OneOf,
   optional,
   Strict,
+  Text,
   Timestamp,
   Uuid,
 } from '@annals/kits/contract/schema.js'
@@ -32,11 +34,9 @@ const Scopes = Type.Array(OneOf(SCOPES, 'What the token allows.'), {
   examples: [['read', 'write']],
 })
 
-const Masked = Type.Boolean({
-  default: false,
-  description:
-    'Whether it reads masks in place of e-mail addresses, phone numbers, cards, accounts and secrets, and no attachments.',
-})
+const Masked = Flag(
+  'Whether it reads masks in place of e-mail addresses, phone numbers, cards, accounts and secrets, and no attachments.',
+)
 
 const RetentionDays = Nullable(
   Type.Integer({
@@ -117,7 +117,7 @@ const MODEL = {
     description: 'Base URL of an OpenAI-compatible API.',
     examples: ['https://api.openai.com/v1'],
   }),
-  name: Type.String({ minLength: 1, maxLength: 200, description: 'The model.', examples: ['gpt-5-mini'] }),
+  name: Text(200, 'The model.', 'gpt-5-mini'),
 }
 const MODEL_DESCRIPTION =
   "The model with which its learning spaces learn, and which summarises long sessions (`auto_compact_tokens`); null: the service's, if that has one."

@@ -1,4 +1,4 @@
-import { Nullable, OneOf, optional, Strict } from '@annals/kits/contract/schema.js'
+import { Nullable, OneOf, optional, Strict, Text } from '@annals/kits/contract/schema.js'
 import { whole } from '@annals/kits/http/request/read_body.js'
 import {
   ACTIONS,
@@ -32,12 +32,7 @@ const What = Type.Union(
       ),
     }),
     Strict({
-      pattern: Type.String({
-        minLength: 1,
-        maxLength: PATTERN_LENGTH_MAX,
-        description: 'A regular expression in the syntax of RE2.',
-        examples: ['K-[0-9]{6}'],
-      }),
+      pattern: Text(PATTERN_LENGTH_MAX, 'A regular expression in the syntax of RE2.', 'K-[0-9]{6}'),
       as: Type.Optional(
         Type.String({
           pattern: '^[A-Z][A-Z_]{0,39}$',

@@ -2,11 +2,14 @@ import { createHash } from 'node:crypto'
 import {
   Between,
   Count,
+  Flag,
+  JsonInQuery,
   JsonObject,
   OneOf,
   optional,
   pageQuery,
   Strict,
+  Text,
   Timestamp,
   UserIdentifier,
   Uuid,
@@ -27,12 +30,11 @@ import { MessageFormat as Format, MessageBlob, MessageMeta } from '../log/messag
 export const TTL_MS = { minimum: 1_000, maximum: 600_000 }
 export const WAIT_MS_MAX = 30_000
 
-const Owner = Type.String({
-  minLength: 1,
-  maxLength: 256,
-  description: 'Names the runner: one name for each process, such as a host and a process id.',
-  examples: ['worker-3/8121'],
-})
+const Owner = Text(
+  256,
+  'Names the runner: one name for each process, such as a host and a process id.',
+  'worker-3/8121',
+)
 const Ttl = Type.Integer({
   ...TTL_MS,
   description: 'How long the lease holds unless it is renewed, in ms.',
@@ -55,20 +57,13 @@ const TakeLeaseBody = Strict({
   ttl_ms: Ttl,
   ...optional({
     wait_ms: Wait,
-    progress: Type.Boolean({
-      default: false,
-      description:
-        'Renewals alone do not keep the lease: it ends `ttl_ms` after the last append under its fence.',
-    }),
-    requires_fence: Type.Boolean({
-      default: false,
-      description:
-        'Until the lease is released or taken anew, appends, requests and changes of configs without the header `Annals-Fence` are refused.',
-    }),
-    steal: Type.Boolean({
-      default: false,
-      description: 'Takes the lease from its holder. The key needs the scope `admin`.',
-    }),
+    progress: Flag(
+      'Renewals alone do not keep the lease: it ends `ttl_ms` after the last append under its fence.',
+    ),
+    requires_fence: Flag(
+      'Until the lease is released or taken anew, appends, requests and changes of configs without the header `Annals-Fence` are refused.',
+    ),
+    steal: Flag('Takes the lease from its holder. The key needs the scope `admin`.'),
   }),
 })
 
@@ -187,7 +182,7 @@ export const Claimed = Type.Object({
 })
 
 const Call = Strict({
-  name: Type.String({ minLength: 1, maxLength: 256, description: 'The tool.' }),
+  name: Text(256, 'The tool.'),
   arguments: Type.Unsafe<unknown>({ description: 'Its arguments: any JSON.' }),
 })
 const RequestKind = OneOf(
@@ -202,7 +197,7 @@ const CallDigest = Type.String({
   pattern: '^[0-9a-f]{64}$',
   description: 'The SHA-256 of `{ "name", "arguments" }` in the canonical form of RFC 8785, in hexadecimal.',
 })
-const By = Type.String({ minLength: 1, maxLength: 256, description: 'Who decided.', examples: ['ada'] })
+const By = Text(256, 'Who decided.', 'ada')
 const asked = {
   call: Call,
   text: Type.String({ maxLength: 16_384, description: 'The question, for a person to read.' }),
@@ -275,11 +270,10 @@ export const RunsQuery = Strict({
     'running: with a valid lease. waiting: with an open request. queued: with due input and no valid lease.',
   ),
   ...optional({
-    filter_by_configs: Type.String({
-      contentMediaType: 'application/json',
-      description: 'A JSON object, URL-encoded: only sessions whose `configs` contain it.',
-      examples: ['{"agent":"support"}'],
-    }),
+    filter_by_configs: JsonInQuery(
+      'A JSON object, URL-encoded: only sessions whose `configs` contain it.',
+      '{"agent":"support"}',
+    ),
     limit: pageQuery().limit,
     cursor: pageQuery().cursor,
   }),

@@ -1,9 +1,11 @@
 import {
+  JsonInQuery,
   Nullable,
   OneOf,
   optional,
   pageQuery,
   Strict,
+  Text,
   Timestamp,
   UserIdentifier,
   Uuid,
@@ -17,26 +19,14 @@ const { time_desc: _newest_first, ...PAGE } = pageQuery()
 
 const ONLY = optional({
   user: UserIdentifier,
-  filter_by_configs: Type.String({
-    contentMediaType: 'application/json',
-    description:
-      'A JSON object, URL-encoded. Only entries of sessions whose `configs` contain it, as in the list of sessions.',
-    examples: ['{"agent":"gpt-4o"}'],
-  }),
+  filter_by_configs: JsonInQuery(
+    'A JSON object, URL-encoded. Only entries of sessions whose `configs` contain it, as in the list of sessions.',
+    '{"agent":"gpt-4o"}',
+  ),
   session_id: Uuid('Only entries of this session.'),
   kind: OneOf(['message', 'event'], 'Only entries of this kind.'),
-  type: Type.String({
-    minLength: 1,
-    maxLength: EVENT_TYPE_LENGTH_MAX,
-    description: 'Only events of this type.',
-    examples: ['tool_call'],
-  }),
-  role: Type.String({
-    minLength: 1,
-    maxLength: 64,
-    description: 'Only messages with this role.',
-    examples: ['assistant'],
-  }),
+  type: Text(EVENT_TYPE_LENGTH_MAX, 'Only events of this type.', 'tool_call'),
+  role: Text(64, 'Only messages with this role.', 'assistant'),
   from: Timestamp(
     'Only entries that happened at this time or later: by `occurred_at` where it is set and not later than `created_at`.',
   ),

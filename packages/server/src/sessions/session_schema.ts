@@ -1,5 +1,6 @@
 import {
   EmptyBody,
+  JsonInQuery,
   JsonObject,
   Nullable,
   optional,
@@ -91,12 +92,10 @@ export const ListSessionsQuery = Strict({
         'The first characters of an id, at least 4: only the sessions whose id begins so, in the order of their ids. Not together with `user`, `filter_by_configs`, `parent` or `order_by`.',
     }),
     user: UserIdentifier,
-    filter_by_configs: Type.String({
-      contentMediaType: 'application/json',
-      description:
-        'A JSON object, URL-encoded. Only sessions whose `configs` contain it: nested, case- and type-sensitive. `{}` filters nothing.',
-      examples: ['{"agent":"gpt-4o"}'],
-    }),
+    filter_by_configs: JsonInQuery(
+      'A JSON object, URL-encoded. Only sessions whose `configs` contain it: nested, case- and type-sensitive. `{}` filters nothing.',
+      '{"agent":"gpt-4o"}',
+    ),
     parent: Type.String({
       pattern: '^(none|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$',
       description:

@@ -1,6 +1,7 @@
 import {
   Between,
   Count,
+  JsonInQuery,
   Nullable,
   optional,
   Strict,
@@ -13,12 +14,10 @@ import { Seq } from '../log/event_schema.js'
 
 const ONLY = {
   user: UserIdentifier,
-  filter_by_configs: Type.String({
-    contentMediaType: 'application/json',
-    description:
-      'A JSON object, URL-encoded. Only calls in sessions whose `configs` contain it, as in the list of sessions.',
-    examples: ['{"agent":"gpt-4o"}'],
-  }),
+  filter_by_configs: JsonInQuery(
+    'A JSON object, URL-encoded. Only calls in sessions whose `configs` contain it, as in the list of sessions.',
+    '{"agent":"gpt-4o"}',
+  ),
   from: Timestamp('Only calls that were made at this time or later.'),
   to: Timestamp('Only calls that were made before this time.'),
 }

@@ -6,6 +6,7 @@ import {
   OneOf,
   pageQuery,
   Strict,
+  Text,
   Timestamp,
   UserIdentifier,
   Uuid,
@@ -78,12 +79,7 @@ export const SkillForm = Strict({
 export const ListSkillsQuery = Strict({ user: Type.Optional(UserIdentifier), ...pageQuery() })
 
 export const SkillFileQuery = Strict({
-  file_path: Type.String({
-    minLength: 1,
-    maxLength: 512,
-    description: 'Its path within the skill.',
-    examples: ['SKILL.md'],
-  }),
+  file_path: Text(512, 'Its path within the skill.', 'SKILL.md'),
   expire: Type.Optional(Between(1, 604_800, 'For how many seconds the `url` is valid.', 300)),
 })
 
