@@ -3,7 +3,6 @@ import { type Check, LOST, type Table } from '@annals/kits/lifecycle/table.js'
 import type { Row, Tenant } from '@annals/kits/postgres/database.js'
 import { keepObjects } from 'annals/dist/blobs/discard_blobs.js'
 import { LEARNING_CONSUMER } from 'annals/dist/learning/sessions/space_session_queries.js'
-import { RESTORE_RUNS } from 'annals/dist/runs/inbox_queries.js'
 import {
   BLOB_LINE,
   BLOB_LINES,
@@ -22,6 +21,7 @@ import { FURTHER_LINES, LogFollower, SESSION_LINE } from './sessions/session_lin
 import { verifySessions } from './sessions/verify_sessions.js'
 import type { ExportLine, ExportPiece, LineFollower } from './transfer/export_line.js'
 import type { RestoreContext, Tallies } from './transfer/restore_context.js'
+import { RESTORE_RUNS } from './transfer/restore_run_queries.js'
 import { restoreUsers } from './users/restore_users.js'
 import type { CheckedPiece } from './verify/findings.js'
 

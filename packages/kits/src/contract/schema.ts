@@ -71,15 +71,23 @@ export const NameInPath = Type.String({ minLength: 1, maxLength: 256, descriptio
 
 export const Name = Type.String({ minLength: 1, maxLength: NAME_LENGTH_MAX, examples: ['production'] })
 
-export function pageQuery(limit_default: number = PAGE_LIMIT_DEFAULT, limit_max: number = PAGE_LIMIT_MAX) {
+/** Parameters of a list that has one order. */
+export function cursorQuery(limit_default: number = PAGE_LIMIT_DEFAULT, limit_max: number = PAGE_LIMIT_MAX) {
   return optional({
     limit: Between(1, limit_max, 'Most items per page. It may change between pages.', limit_default),
     cursor: Type.String({
       description:
         'The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused.',
     }),
-    time_desc: Type.Boolean({ default: false, description: 'true: newest first. false: oldest first.' }),
   })
+}
+
+/** Parameters of a list by time. */
+export function pageQuery(...limits: Parameters<typeof cursorQuery>) {
+  return {
+    ...cursorQuery(...limits),
+    ...optional({ time_desc: Flag('true: newest first. false: oldest first.') }),
+  }
 }
 
 export const PageOf = (items: TSchema) =>

@@ -1,8 +1,8 @@
 import {
+  cursorQuery,
   JsonObject,
   optional,
   PageOf,
-  pageQuery,
   Strict,
   Timestamp,
   Uuid,
@@ -37,11 +37,8 @@ const AuditEntry = Type.Object(
   { $id: 'AuditEntry' },
 )
 
-const { limit, cursor } = pageQuery()
-
 const AuditQuery = Strict({
-  limit,
-  cursor,
+  ...cursorQuery(),
   ...optional({
     reads_of: Uuid('A project: who read its sessions, instead of what operators did.'),
     session_id: Uuid('Of these reads, those of one session.'),

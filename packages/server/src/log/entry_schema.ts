@@ -1,5 +1,6 @@
 import {
   Between,
+  cursorQuery,
   JsonObject,
   optional,
   pageQuery,
@@ -93,11 +94,10 @@ export const RetractedEntries = Type.Object({
   ),
 })
 
-const { limit, cursor } = pageQuery()
 export const LatestQuery = Strict({
   key: Type.Optional(EntryKey),
   key_prefix: Type.Optional({ ...EntryKey, description: 'Only keys that begin with this.' }),
-  ...{ limit, cursor },
+  ...cursorQuery(),
 })
 export type LatestQuery = Static<typeof LatestQuery>
 

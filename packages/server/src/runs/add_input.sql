@@ -1,6 +1,6 @@
--- Adds an input, unless its id is known. Answer: `{ state, input }`, where state is new with the `hooks` that are to
--- hear of it, known, or applied with its `seq`; or `refused`: fenced, input_differs, inbox_full, blob; null if there is no such
--- session. The session changed, but its log did not. The session refers to the blobs of its input, under seq 0, for as
+-- Adds an input, unless its id is known. Answer: `state`, which is new with the `hooks` that are to hear of it, known, or
+-- applied with its `seq`, and unless it was applied, the input on a line of its own; or `refused`: fenced, input_differs,
+-- inbox_full, blob; null if there is no such session. The session changed, but its log did not. The session refers to the blobs of its input, under seq 0, for as
 -- long as it is there.
 CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_session uuid, p_fence bigint, p_input jsonb) RETURNS text
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
@@ -20,7 +20,7 @@ BEGIN
         OR known.type IS DISTINCT FROM p_input ->> 'type' OR known.entry_kind <> p_input ->> 'kind') THEN
       RETURN '{"refused":"input_differs"}';
     END IF;
-    RETURN concat('{"state":"known","input":', {known_json}, '}');
+    RETURN concat(E'{"state":"known"}\n', {known_json});
   END IF;
   SELECT e.seq, e.kind, e.data INTO known FROM entries e WHERE e.project_id = p_project AND e.session_id = p_session AND e.id = own_id;
   IF FOUND THEN
@@ -62,6 +62,6 @@ BEGIN
     SELECT p_project, x.id, own_id, p_session, -1, 0, 0, now() FROM unnest(hooks) AS x (id)
     ON CONFLICT (project_id, webhook_id, session_id) DO NOTHING;
   END IF;
-  RETURN concat('{"state":"new","hooks":', to_json(hooks), ',"input":', {added_json}, '}');
+  RETURN concat('{"state":"new","hooks":', to_json(hooks), E'}\n', {added_json});
 END
 $function$

@@ -1,11 +1,12 @@
 -- Leases sessions with due input and no valid lease, the longest due first. It waits for nobody: a head that somebody
--- holds is skipped, so two claimers take different sessions. Answer: `items`, how many were `skipped`, and when there
--- are no items, in how many ms the next one is due (`next_ms`, or null).
+-- holds is skipped, so two claimers take different sessions. Answer: the `sessions`, how many were `skipped`, and if
+-- there are none, in how many ms the next one is due (`next_ms`, or null); then, on a line of its own, `items`.
 CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_owner text, p_ttl_ms int, p_max int, p_filter jsonb) RETURNS text
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE{run_variables}
   p_session uuid;
+  sessions uuid[] := '{}';
   p_progress boolean := false;
   p_requires boolean := false;
   begun_at timestamptz := clock_timestamp();
@@ -45,6 +46,7 @@ BEGIN
       CONTINUE;
     END IF;
     {take_run}
+    sessions := sessions || p_session;
     items := items || concat('{"session_id":"', p_session, '","fence":', head.fence, ',"owner":', to_json(p_owner), ',"expires_at":"', {ends_at_text},
       '","inputs":[', inputs, '],"has_more":', CASE WHEN shown < due THEN 'true' ELSE 'false' END, '}');
     EXIT WHEN cardinality(items) >= p_max;
@@ -54,6 +56,6 @@ BEGIN
     WHERE r.project_id = p_project AND r.wake_at IS NOT NULL AND greatest(r.wake_at, r.expires_at) > begun_at
     ORDER BY greatest(r.wake_at, r.expires_at), r.session_id LIMIT 1;
   END IF;
-  RETURN concat('{"items":[', array_to_string(items, ','), '],"skipped":', skipped, ',"next_ms":', coalesce(next_ms::text, 'null'), '}');
+  RETURN concat(json_build_object('sessions', sessions, 'skipped', skipped, 'next_ms', next_ms), E'\n{"items":[', array_to_string(items, ','), ']}');
 END
 $function$

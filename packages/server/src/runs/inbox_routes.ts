@@ -17,7 +17,16 @@ import { refuseTail } from '../projects/within_quotas.js'
 import { ADD_INPUT, LIST_INPUTS, WITHDRAW_INPUT } from './inbox_queries.js'
 import { READ_FRAMES, READ_PLACE } from './run_queries.js'
 import { AddedInput, InboxQuery, RUN_BODIES, TailHeaders, WithdrawQuery } from './run_schema.js'
-import { accepted, callFor, type RunParts, refusalIn, told, withinQuota } from './runs.js'
+import {
+  accepted,
+  callFor,
+  changeUnderFence,
+  linesOf,
+  type RunParts,
+  refusalIn,
+  told,
+  withinQuota,
+} from './runs.js'
 
 const operation = operationsOf('Runs')
 
@@ -53,12 +62,11 @@ export const inboxRoutes = (parts: RunParts) =>
         })
         if (added.startsWith('{"state":"applied"')) return `{"id":"${id}",${added.slice(1)}`
         told(parts, project_id, [session_id], { isWork: true })
-        const at = added.indexOf('"hooks":[')
-        if (at >= 0) parts.onInput(project_id, JSON.parse(added.slice(at + 8, added.indexOf(']', at) + 1)))
-        const input = added.slice(added.indexOf('"input":') + '"input":'.length, -1)
-        const { state } = JSON.parse(input) as { state: string }
+        const [{ hooks }, input] = linesOf<{ hooks?: string[] }>(added)
+        if (hooks) parts.onInput(project_id, hooks)
+        const [state] = /"state":"\w+"/.exec(input)!
         const shown = mayRead(request) ? input : withFields(input, { reason: undefined })
-        return `{"id":"${id}","state":"${state}","input":${shown}}`
+        return `{"id":"${id}",${state},"input":${shown}}`
       },
     }),
 
@@ -94,13 +102,8 @@ export const inboxRoutes = (parts: RunParts) =>
         const after = cursor === undefined ? 0 : Number(cursors.read(cursor))
         await placeOf(reply, session_id)
         await request.memory.hold(logReadBytes(request))
-        const rows = await request.database.query(LIST_INPUTS, [
-          project_id,
-          session_id,
-          after,
-          limit + 1,
-          state === 'withdrawn',
-        ])
+        const page = [project_id, session_id, after, limit + 1, state === 'withdrawn']
+        const rows = await request.database.query(LIST_INPUTS, page)
         const shown = rows.slice(0, limit)
         const has_more = Number(rows[0]?.found ?? 0) > shown.length
         const next = has_more ? cursors.write(shown.at(-1)!.place!) : ''
@@ -122,10 +125,8 @@ export const inboxRoutes = (parts: RunParts) =>
       errors: ['input_not_found', 'not_pending', 'fenced'],
       json: async (request) => {
         const { project_id, params, query } = request
-        const fence = fenceOf(request)
-        const { session_id, input_id } = params
-        accepted(await callFor(request, WITHDRAW_INPUT, fence ?? null, input_id, query.reason ?? null), fence)
-        told(parts, project_id, [session_id])
+        await changeUnderFence(request, WITHDRAW_INPUT, params.input_id, query.reason ?? null)
+        told(parts, project_id, [params.session_id])
       },
     }),
   )
@@ -134,12 +135,8 @@ export const inboxRoutes = (parts: RunParts) =>
 async function placeOf({ request }: FastifyReply, session_id: string) {
   const [row] = await request.database.query(READ_PLACE, [request.project_id, session_id])
   if (!row) throw notFound('session')
-  const { place, fence, left_ms } = row
-  return {
-    place: Number(place),
-    fence: Number(fence),
-    left_ms: left_ms === null ? undefined : Number(left_ms),
-  }
+  const left_ms = row.left_ms === null ? undefined : Number(row.left_ms)
+  return { place: Number(row.place), fence: Number(row.fence), left_ms }
 }
 
 /** Sends what happened in a run after a place, and once the end of a lease that nobody released. */

@@ -4,18 +4,24 @@ import { allOf, operationsOf } from '@annals/kits/http/operation.js'
 import { call } from '@annals/kits/postgres/stored_function.js'
 import Type from '#typebox'
 import { runOf } from '../log/follow/feed.js'
-import { longPoll, type Tried } from '../log/follow/long_poll.js'
+import { longPoll } from '../log/follow/long_poll.js'
 import { mayRead } from '../projects/authenticate.js'
 import { CLAIM_WORK } from './inbox_queries.js'
 import { CHANGE_LEASE } from './lease_queries.js'
 import { Claimed, ReleaseQuery, RUN_BODIES } from './run_schema.js'
-import { accepted, callFor, type RunParts, refusalIn, told } from './runs.js'
+import { accepted, callFor, linesOf, type RunParts, refusalIn, told } from './runs.js'
 
 const operation = operationsOf('Runs')
 
 /** Of a lease that is not taken: no owner, and none of what goes with it. */
 const NONE = [null, null, null, null]
-const NO_WORK = '{"items":[]}'
+
+/** What CLAIM_WORK says of the items that follow. */
+interface Claim {
+  sessions: string[]
+  skipped: number
+  next_ms: number | null
+}
 
 export const leaseRoutes = (parts: RunParts) =>
   allOf(
@@ -38,7 +44,7 @@ export const leaseRoutes = (parts: RunParts) =>
             'Only an API key with the scope "admin" may steal a lease. Wait for it with wait_ms.',
           )
         const wanted = [null, ttl_ms, owner, progress, requires_fence, steal]
-        const attempt = async (): Promise<Tried<string>> => {
+        const attempt = async () => {
           const answer = await callFor(request, CHANGE_LEASE, ...wanted)
           return { answer, again_ms: refusalIn(answer)?.left_ms }
         }
@@ -95,28 +101,19 @@ export const leaseRoutes = (parts: RunParts) =>
             'Claiming work returns input, so the API key needs the scope "read" as well.',
           )
         const { database, project_id } = request
-        const attempt = async (): Promise<Tried<string>> => {
-          const answer = (await call(database, CLAIM_WORK, project_id, owner, ttl_ms, max, filter))!
-          const at = answer.lastIndexOf(',"skipped":')
-          const { skipped, next_ms } = JSON.parse(`{${answer.slice(at + 1)}`) as {
-            skipped: number
-            next_ms: number | null
-          }
-          const items = `${answer.slice(0, at)}}`
-          return items === NO_WORK
-            ? { answer: items, again_ms: skipped > 0 ? 0 : next_ms }
-            : { answer: items }
+        const attempt = async () => {
+          const claim = (await call(database, CLAIM_WORK, project_id, owner, ttl_ms, max, filter))!
+          const [{ sessions, skipped, next_ms }, items] = linesOf<Claim>(claim)
+          const again_ms = sessions.length > 0 ? undefined : skipped > 0 ? 0 : next_ms
+          return { answer: { sessions, items }, again_ms }
         }
-        const claimed = await longPoll(parts, reply, { name: runOf(project_id), wait_ms }, attempt)
-        if (claimed !== NO_WORK) {
-          const session_ids = [...claimed.matchAll(CLAIMED)].map(([, id]) => id!)
-          request.shows?.(session_ids)
-          told(parts, project_id, session_ids)
+        const polled = { name: runOf(project_id), wait_ms }
+        const { sessions, items } = await longPoll(parts, reply, polled, attempt)
+        if (sessions.length > 0) {
+          request.shows?.(sessions)
+          told(parts, project_id, sessions)
         }
-        return claimed
+        return items
       },
     }),
   )
-
-/** Where a claim names a session: inputs name theirs after their ids. */
-const CLAIMED = /\{"session_id":"([0-9a-f-]{36})","fence":/g

@@ -1,5 +1,6 @@
--- Opens a request and appends its event. `p_request`: `id`, `event_id`, `body`, `call_sha256`, `expires_at`. Answer: `{
--- state, request }`, where state is new or known, or `refused`: fenced, request_differs, requests_full; null if there is no such session.
+-- Opens a request and appends its event. `p_request`: `id`, `event_id`, `body`, `call_sha256`, `expires_at`. Answer:
+-- `state`, which is new or known, and the request on a line of its own; or `refused`: fenced, request_differs,
+-- requests_full; null if there is no such session.
 CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_session uuid, p_fence bigint, p_request jsonb) RETURNS text
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
@@ -13,7 +14,7 @@ BEGIN
     IF request.session_id <> p_session OR request.body <> p_request -> 'body' THEN
       RETURN '{"refused":"request_differs"}';
     END IF;
-    RETURN concat('{"state":"known","request":', {request_json}, '}');
+    RETURN concat(E'{"state":"known"}\n', {request_json});
   END IF;
   {check_fence_or_lease}
   fenced := p_fence IS NOT NULL;
@@ -29,6 +30,6 @@ BEGIN
   INSERT INTO session_runs AS r (project_id, session_id, ttl_ms, progress, place, open_requests, waiting_since)
   VALUES (p_project, p_session, 0, false, 0, 1, at)
   ON CONFLICT (project_id, session_id) DO UPDATE SET open_requests = r.open_requests + 1, waiting_since = excluded.waiting_since;
-  RETURN concat('{"state":"new","request":', {request_json}, '}');
+  RETURN concat(E'{"state":"new"}\n', {request_json});
 END
 $function$

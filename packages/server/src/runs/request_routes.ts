@@ -1,5 +1,5 @@
 import { PageOf } from '@annals/kits/contract/schema.js'
-import { AnnalsError, notFound } from '@annals/kits/errors.js'
+import { AnnalsError, invalidRequest, notFound } from '@annals/kits/errors.js'
 import { itemsOf, withFields } from '@annals/kits/http/answer/answer.js'
 import { answerScannedList, Cursors } from '@annals/kits/http/answer/page_answer.js'
 import { allOf, operationsOf } from '@annals/kits/http/operation.js'
@@ -9,7 +9,6 @@ import { call } from '@annals/kits/postgres/stored_function.js'
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { reaches } from '../access/reach.js'
-import { fenceOf } from '../log/append_within_quota.js'
 import { FenceHeaders } from '../log/event_schema.js'
 import { mayRead } from '../projects/authenticate.js'
 import {
@@ -21,7 +20,15 @@ import {
 } from './request_queries.js'
 import { FIND_RUNS, listRuns } from './run_queries.js'
 import { RequestsQuery, RUN_BODIES, RunItem, RunsQuery } from './run_schema.js'
-import { accepted, callFor, type RunParts, refusalIn, showSessions, told, withinQuota } from './runs.js'
+import {
+  changeUnderFence,
+  linesOf,
+  type RunParts,
+  refusalIn,
+  showSessions,
+  told,
+  withinQuota,
+} from './runs.js'
 
 const operation = operationsOf('Runs')
 
@@ -46,11 +53,10 @@ export const requestRoutes = (parts: RunParts) =>
       errors: ['fenced', 'quota_exceeded', 'idempotency_key_reused'],
       json: async (request, _reply, { json, bytes }) => {
         const { project_id, params } = request
-        const fence = fenceOf(request)
-        const store = async () => accepted(await callFor(request, OPEN_REQUEST, fence ?? null, json), fence)
+        const store = () => changeUnderFence(request, OPEN_REQUEST, json)
         const opened = await withinQuota(parts, request, bytes, store, isNew)
         if (isNew(opened)) told(parts, project_id, [params.session_id], { isLog: true })
-        const asked = opened.slice(opened.indexOf('"request":') + '"request":'.length, -1)
+        const [, asked] = linesOf(opened)
         return mayRead(request) ? asked : withFields(asked, HIDDEN_ANSWER)
       },
     }),
@@ -148,14 +154,9 @@ export const requestRoutes = (parts: RunParts) =>
         const own = await reachedRuns(request)
         const list = listRuns(state, own !== undefined)
         const query = { ...request.query, time_desc: true }
-        return answerScannedList(
-          request,
-          reply,
-          cursors,
-          query,
-          list,
-          [filter ?? null, ...(own ? [own] : [])],
-          (items) => showSessions(request, items, 'listed'),
+        const more = [filter ?? null, ...(own ? [own] : [])]
+        return answerScannedList(request, reply, cursors, query, list, more, (items) =>
+          showSessions(request, items, 'listed'),
         )
       },
     }),
@@ -193,18 +194,14 @@ async function resolve(
 ): Promise<string[]> {
   const { database, project_id } = request
   const json = `[${resolutions.map(({ id, members }) => `{"id":"${id}",${members}}`).join(',')}]`
-  const answered = await withinQuota(
-    parts,
-    request,
-    bytes + RESOLUTION_BYTES * resolutions.length,
-    async () => {
-      const answer = (await call(database, RESOLVE_REQUESTS, project_id, json))!
-      const refusal = refusalIn(answer)
-      if (refusal) throw refusedResolution(refusal as RefusedResolution, isList)
-      return answer
-    },
-    () => true,
-  )
+  const store = async () => {
+    const answer = (await call(database, RESOLVE_REQUESTS, project_id, json))!
+    const refusal = refusalIn(answer)
+    if (refusal) throw refusedResolution(refusal as RefusedResolution, isList)
+    return answer
+  }
+  const most = bytes + RESOLUTION_BYTES * resolutions.length
+  const answered = await withinQuota(parts, request, most, store, () => true)
   const { sessions, items } = JSON.parse(answered) as Record<'sessions' | 'items', string[]>
   told(parts, project_id, sessions, { isLog: true })
   return mayRead(request) ? items : items.map((item) => withFields(item, HIDDEN_QUESTION))
@@ -224,36 +221,30 @@ interface RefusedResolution {
   call_sha256?: string | null
 }
 
-function refusedResolution(
-  { refused, index, decision, by, at, kind, call_sha256 }: RefusedResolution,
-  isList: boolean,
-): AnnalsError {
+function refusedResolution(refusal: RefusedResolution, isList: boolean): AnnalsError {
+  const { refused, index, decision, by, at, kind, call_sha256 } = refusal
   const place = isList ? `/resolutions/${index}` : ''
   const named = isList ? `${place}: the` : 'The'
   switch (refused) {
     case 'missing':
       return notFound('request', isList ? place : undefined)
-    case 'resolved':
-      return new AnnalsError(
-        'resolved',
-        `${named} request was already resolved: ${decision}${by == null ? '' : `, by ${JSON.stringify(by)}`}, at ${at}. Nothing was changed.`,
-      )
+    case 'resolved': {
+      const who = by == null ? '' : `, by ${JSON.stringify(by)}`
+      return resolved(`${named} request was already resolved: ${decision}${who}, at ${at}.`)
+    }
     case 'expired':
-      return new AnnalsError(
-        'resolved',
-        `${named} request expired at ${at} without an answer. Nothing was changed.`,
-      )
+      return resolved(`${named} request expired at ${at} without an answer.`)
     case 'kind':
-      return new AnnalsError(
-        'invalid_request',
+      return invalidRequest(
         `${place}/decision must be ${kind === 'question' ? '"answer": the request is a question' : '"approve" or "deny": the request is an approval'}.`,
       )
     default:
-      return new AnnalsError(
-        'invalid_request',
+      return invalidRequest(
         call_sha256 == null
           ? `${place}/call_sha256 is given, but the request has no call.`
           : `${place}/call_sha256 must be ${call_sha256}, the digest of the call that was asked for. Read the request again before you approve it.`,
       )
   }
 }
+
+const resolved = (sentence: string) => new AnnalsError('resolved', `${sentence} Nothing was changed.`)

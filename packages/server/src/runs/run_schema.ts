@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import {
   Between,
   Count,
+  cursorQuery,
   Flag,
   JsonInQuery,
   JsonObject,
@@ -27,20 +28,16 @@ import { takeEntry } from '../log/append_bodies.js'
 import { EntryKey, EventData, EventType, Fence, Seq } from '../log/event_schema.js'
 import { MessageFormat as Format, MessageBlob, MessageMeta } from '../log/message_schema.js'
 
-export const TTL_MS = { minimum: 1_000, maximum: 600_000 }
-export const WAIT_MS_MAX = 30_000
-
 const Owner = Text(
   256,
   'Names the runner: one name for each process, such as a host and a process id.',
   'worker-3/8121',
 )
-const Ttl = Type.Integer({
-  ...TTL_MS,
-  description: 'How long the lease holds unless it is renewed, in ms.',
+const Ttl = {
+  ...Between(1_000, 600_000, 'How long the lease holds unless it is renewed, in ms.'),
   examples: [30_000],
-})
-const Wait = Between(0, WAIT_MS_MAX, 'How long to wait if the answer would be no, in ms.', 0)
+}
+const Wait = Between(0, 30_000, 'How long to wait if the answer would be no, in ms.', 0)
 const FenceBody = { ...Fence, maximum: Number.MAX_SAFE_INTEGER }
 
 export const Lease = Type.Object(
@@ -72,7 +69,7 @@ export const ReleaseQuery = Strict({ fence: FenceBody })
 const RenewLeaseBody = Strict({ fence: FenceBody, ttl_ms: Ttl })
 
 const Mode = OneOf(
-  ['queue', 'steer', 'interrupt'] as const,
+  ['queue', 'steer', 'interrupt'],
   'What the runner should do: take it up after its turn, during it, or stop for it. The service treats all alike.',
 )
 const Time = (description: string) =>
@@ -112,10 +109,10 @@ export const InboxInput = Type.Object(
     place: Type.Integer({ minimum: 1, description: 'Its place: inputs of a session are in this order.' }),
     mode: Mode,
     state: OneOf(
-      ['pending', 'withdrawn', 'expired'] as const,
+      ['pending', 'withdrawn', 'expired'],
       'Its state. Input that was applied is an entry of the log.',
     ),
-    kind: OneOf(['event', 'message'] as const, 'The kind of entry that it becomes.'),
+    kind: OneOf(['event', 'message'], 'The kind of entry that it becomes.'),
     ...optional({
       type: EventType,
       data: EventData,
@@ -135,7 +132,7 @@ export const InboxInput = Type.Object(
 
 export const AddedInput = Type.Object({
   state: OneOf(
-    ['pending', 'withdrawn', 'expired', 'applied'] as const,
+    ['pending', 'withdrawn', 'expired', 'applied'],
     'applied: an append stored it meanwhile, as the entry `seq`.',
   ),
   id: Uuid('The input.'),
@@ -147,8 +144,8 @@ export const WithdrawQuery = Strict(
 )
 
 export const InboxQuery = Strict({
-  ...optional({ state: OneOf(['pending', 'withdrawn'] as const, 'By default `pending`.') }),
-  ...optional({ limit: pageQuery().limit, cursor: pageQuery().cursor }),
+  ...optional({ state: OneOf(['pending', 'withdrawn'], 'By default `pending`.') }),
+  ...cursorQuery(),
 })
 
 export const TailHeaders = Type.Object(
@@ -186,13 +183,10 @@ const Call = Strict({
   arguments: Type.Unsafe<unknown>({ description: 'Its arguments: any JSON.' }),
 })
 const RequestKind = OneOf(
-  ['approval', 'question'] as const,
+  ['approval', 'question'],
   'An approval is answered with yes or no, a question with an answer.',
 )
-const Decision = OneOf(
-  ['approve', 'deny', 'answer'] as const,
-  '`approve` or `deny` an approval, `answer` a question.',
-)
+const Decision = OneOf(['approve', 'deny', 'answer'], '`approve` or `deny` an approval, `answer` a question.')
 const CallDigest = Type.String({
   pattern: '^[0-9a-f]{64}$',
   description: 'The SHA-256 of `{ "name", "arguments" }` in the canonical form of RFC 8785, in hexadecimal.',
@@ -222,7 +216,7 @@ export const RunnerRequest = Type.Object(
     id: Uuid('The request.'),
     session_id: Uuid('The session.'),
     seq: Seq,
-    state: OneOf(['open', 'resolved', 'expired'] as const, 'Whether it can be answered.'),
+    state: OneOf(['open', 'resolved', 'expired'], 'Whether it can be answered.'),
     kind: RequestKind,
     ...optional({
       ...asked,
@@ -257,7 +251,7 @@ const ResolveRequestsBody = Strict({
 
 export const RequestsQuery = Strict({
   ...optional({
-    state: OneOf(['open', 'resolved', 'expired'] as const, 'By default `open`.'),
+    state: OneOf(['open', 'resolved', 'expired'], 'By default `open`.'),
     user: UserIdentifier,
     session_id: Uuid('Only requests of this session.'),
   }),
@@ -266,7 +260,7 @@ export const RequestsQuery = Strict({
 
 export const RunsQuery = Strict({
   state: OneOf(
-    ['running', 'waiting', 'queued'] as const,
+    ['running', 'waiting', 'queued'],
     'running: with a valid lease. waiting: with an open request. queued: with due input and no valid lease.',
   ),
   ...optional({
@@ -274,17 +268,13 @@ export const RunsQuery = Strict({
       'A JSON object, URL-encoded: only sessions whose `configs` contain it.',
       '{"agent":"support"}',
     ),
-    limit: pageQuery().limit,
-    cursor: pageQuery().cursor,
   }),
+  ...cursorQuery(),
 })
 
 export const Run = Type.Object(
   {
-    state: OneOf(
-      ['running', 'waiting', 'queued', 'idle'] as const,
-      'running, else waiting, else queued, else idle.',
-    ),
+    state: OneOf(['running', 'waiting', 'queued', 'idle'], 'running, else waiting, else queued, else idle.'),
     fence: Count('The fence of the last lease; 0: there never was one.'),
     pending: Count('Inputs that are pending, also those that are not due yet.'),
     open_requests: Count('Requests that can be answered.'),

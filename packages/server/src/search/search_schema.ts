@@ -1,9 +1,9 @@
 import {
+  cursorQuery,
   JsonInQuery,
   Nullable,
   OneOf,
   optional,
-  pageQuery,
   Strict,
   Text,
   Timestamp,
@@ -14,8 +14,6 @@ import { EVENT_TYPE_LENGTH_MAX, SEARCH_QUERY_LENGTH_MAX } from '@annals/kits/lim
 import Type, { type Static } from '#typebox'
 import { EventType, OccurredAt, Seq } from '../log/event_schema.js'
 import { ASKED } from './recall/recall_schema.js'
-
-const { time_desc: _newest_first, ...PAGE } = pageQuery()
 
 const ONLY = optional({
   user: UserIdentifier,
@@ -60,7 +58,7 @@ export const SearchQuery = Strict({
         'The newest entries first; or, of the newest 200 that match, those first that match best, then of the next 200.',
     }),
   ),
-  ...PAGE,
+  ...cursorQuery(),
 })
 export type SearchQuery = Static<typeof SearchQuery>
 

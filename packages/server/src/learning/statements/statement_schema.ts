@@ -1,6 +1,7 @@
 import {
   Between,
   Count,
+  cursorQuery,
   Nullable,
   OneOf,
   optional,
@@ -139,4 +140,4 @@ export const SkillVersion = Type.Object(
   { $id: 'SkillVersion' },
 )
 
-export const HistoryQuery = Strict({ limit: pageQuery().limit, cursor: pageQuery().cursor })
+export const HistoryQuery = Strict(cursorQuery())
