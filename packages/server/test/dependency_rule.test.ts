@@ -14,7 +14,7 @@ const SRC = fileURLToPath(new URL('../src', import.meta.url))
  */
 const TREE = `
   limits errors ids version
-  contract configuration fairness tracing outgoing
+  contract configuration fairness tracing outgoing workers
   postgres
   lists threads
   lifecycle changes http metrics
@@ -22,7 +22,6 @@ const TREE = `
   users projects people access audit blobs proof log redaction search tools runs webhooks
   sessions learning otel exports mcp console_api
   service
-  cluster
 `
   .trim()
   .split(/\s+/)

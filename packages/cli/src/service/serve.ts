@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { type Config, describeSettings, readConfig } from '@annals/kits/configuration/config.js'
-import type { Running } from 'annals/dist/cluster/serve_workers.js'
+import type { Running } from 'annals/dist/service/serve_workers.js'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { tellProgress } from '../database/with_database.js'
 import { goOnWithoutOutput } from '../run_command.js'
@@ -39,14 +39,14 @@ export function serveCommand(): Command {
       )
       const config = readServiceConfig(process.env)
       if (options.worker) {
-        const { serveAsWorker } = await import('annals/dist/cluster/serve_workers.js')
+        const { serveAsWorker } = await import('annals/dist/service/serve_workers.js')
         return serveAsWorker(config, stopping, tellProgress)
       }
       // A person who meant another port has no database to clean up then.
       if (config.database_url === undefined && !existsSync(join(config.data_dir, 'postgres')))
         await (await import('@annals/kits/http/app_server.js')).refuseTakenPort(config)
       const running = options.workers
-        ? await (await import('annals/dist/cluster/serve_workers.js')).serveByWorkers(
+        ? await (await import('annals/dist/service/serve_workers.js')).serveByWorkers(
             config,
             options.workers,
             tellProgress,

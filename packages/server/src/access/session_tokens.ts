@@ -2,6 +2,7 @@ import { AnnalsError } from '@annals/kits/errors.js'
 import { SHARED_HEADERS } from '@annals/kits/http/answer/cors.js'
 import { newId } from '@annals/kits/ids.js'
 import type { Queryable } from '@annals/kits/postgres/database.js'
+import { Remembered } from '@annals/kits/postgres/remembered.js'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { JWTPayload } from 'jose'
 import { LRUCache } from 'lru-cache'
@@ -10,7 +11,6 @@ import { type Grant, grantOf, type NarrowGrant, type Sessions } from '../project
 import { hashToken } from '../projects/tokens/token.js'
 import { FIND_PARENT_KEY } from './access_queries.js'
 import { answerAbsent } from './reach.js'
-import { Remembered } from './remembered.js'
 import { ALGORITHM, SigningKeys } from './signing_keys.js'
 
 /** Of tokens: what a page, a runner or a partner may do with the sessions that it reaches. */

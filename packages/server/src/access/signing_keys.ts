@@ -1,5 +1,6 @@
 import { newId } from '@annals/kits/ids.js'
 import type { Database, Queryable, Row } from '@annals/kits/postgres/database.js'
+import { Remembered } from '@annals/kits/postgres/remembered.js'
 import type { CryptoKey, JWK } from 'jose'
 import {
   ADD_FIRST_SIGNING_KEY,
@@ -8,7 +9,6 @@ import {
   LIST_SIGNING_KEYS,
   REPLACE_SIGNING_KEYS,
 } from './access_queries.js'
-import { Remembered } from './remembered.js'
 
 export const ALGORITHM = 'EdDSA'
 

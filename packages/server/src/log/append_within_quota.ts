@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { AnnalsError } from '@annals/kits/errors.js'
+import type { Heartbeat } from '@annals/kits/http/answer/heartbeat.js'
 import type { AppServer } from '@annals/kits/http/app_server.js'
 import type { BodyReader } from '@annals/kits/http/request/read_body.js'
 import type { WorkThread } from '@annals/kits/threads/work_thread.js'
@@ -14,7 +15,6 @@ import type { AppendOutcome, AppendRequest, IdempotencyKey } from './append/appe
 import type { Appender } from './append/appender.js'
 import { blobMissing, requireBlobs } from './append/blob_places.js'
 import type { Feed } from './follow/feed.js'
-import type { Heartbeat } from './follow/heartbeat.js'
 
 export interface LogParts extends AppendParts {
   config: BodyReader['config']

@@ -1,10 +1,10 @@
+import { Heartbeat } from '@annals/kits/http/answer/heartbeat.js'
 import type { Module, OpenModule } from '@annals/kits/module.js'
 import { PostgresBell, SILENT_BELL } from '@annals/kits/postgres/postgres_bell.js'
 import { BLOBS_MODULE } from '../blobs/module.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
 import { Appender } from './append/appender.js'
 import { Feed } from './follow/feed.js'
-import { Heartbeat } from './follow/heartbeat.js'
 
 /** Share of the memory that waiting appends may use: what they sent counts to their project as well. */
 const QUEUE_SHARE = 1 / 4

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { AnnalsError } from '@annals/kits/errors.js'
 import { answerPieces, logReadBytes, PIECE_LENGTH_MAX } from '@annals/kits/http/answer/answer.js'
+import type { Heartbeat } from '@annals/kits/http/answer/heartbeat.js'
 import { logOf } from '@annals/kits/http/request/log_of.js'
 import { type LogPosition, writePosition } from '@annals/kits/lists/log_position.js'
 import type { Queryable } from '@annals/kits/postgres/database.js'
@@ -14,7 +15,6 @@ import type { ReadEntry } from '../read/entry_columns.js'
 import { LogReader, UNLIMITED } from '../read/read_log.js'
 import type { EntryPage } from '../read/read_queries.js'
 import type { Feed, Subscription } from './feed.js'
-import type { Heartbeat } from './heartbeat.js'
 
 const RETRY_PAUSE_MS = 500
 

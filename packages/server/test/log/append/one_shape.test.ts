@@ -37,7 +37,7 @@ const SCRIPT = `
     thread: { takes: () => true }, feed: { close() {} },
   }
   const tokens = { find: () => grant, projectOf: () => '${ID}' }
-  const app = await buildApp(parts, [logRoutes(parts)], { tokens, sessionTokens: { isOne: () => false }, appender })
+  const app = await buildApp(parts, [await logRoutes(parts)], { tokens, sessionTokens: { isOne: () => false }, appender })
   const headers = { authorization: 'Bearer key', 'content-type': 'application/json' }
   const event = { type: 'a', data: { b: 1 } }
   const message = { blob: { role: 'user', content: 'Where is my flight?' } }

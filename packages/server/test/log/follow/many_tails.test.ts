@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, expect, it, vi } from 'vitest'
+import { Heartbeat } from '../../../../kits/src/http/answer/heartbeat.ts'
 import { SILENT_BELL } from '../../../../kits/src/postgres/postgres_bell.ts'
 import { Feed } from '../../../src/log/follow/feed.ts'
-import { Heartbeat } from '../../../src/log/follow/heartbeat.ts'
 
 const TAILS = 1_000
 /** Each costs the event loop some microseconds, and an append or a heartbeat would hold it for all of them. */

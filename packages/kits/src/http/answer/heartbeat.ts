@@ -1,4 +1,4 @@
-import { inTurns } from '@annals/kits/fairness/fair_queue.js'
+import { inTurns } from '../../fairness/fair_queue.js'
 
 const CHECK_MS = 2_000
 const BEAT_EVERY_CHECKS = 5

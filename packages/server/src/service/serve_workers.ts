@@ -1,10 +1,10 @@
 import type { Config } from '@annals/kits/configuration/config.js'
 import { StartError } from '@annals/kits/errors.js'
 import { defaultMemoryBytes } from '@annals/kits/fairness/fair_queue.js'
-import { prepareDatabase } from '../service/prepare_database.js'
-import type { Service } from '../service/service.js'
-import { FirstWorkerFailed, findFreePort, Workers } from './primary.js'
-import { findPrimary } from './worker.js'
+import { FirstWorkerFailed, findFreePort, Workers } from '@annals/kits/workers/primary.js'
+import { findPrimary } from '@annals/kits/workers/worker.js'
+import { prepareDatabase } from './prepare_database.js'
+import type { Service } from './service.js'
 
 export type Running = Service & { workers?: number }
 
@@ -62,7 +62,7 @@ export async function serveAsWorker(
   const primary = findPrimary()
   if (!primary)
     throw new StartError('--worker is only for processes started by `annals serve --workers`. Use that one.')
-  const service = await import('../service/service.js')
+  const service = await import('./service.js')
     .then(({ startService }) => startService(config, say, primary))
     .catch((error) => {
       void primary.leave()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { LogOutput } from '../../src/service/log_output.ts'
+import { LogOutput } from '../../src/outgoing/log_output.ts'
 
 /** What a write does next: takes so many bytes, or fails. */
 type Turn = number | 'EAGAIN' | 'ENOSPC' | 'EPIPE' | 'EIO' | 'EBADF'
