@@ -26,7 +26,7 @@ export interface Module<Own extends OpenModule = OpenModule> extends TableOwner 
   open?(kits: Kits, opened: Opened): Own
 }
 
-/** A module that works in a service, with what it offers to those that are opened after it. */
+/** A module that works in a service, with everything that it offers to later modules. */
 export interface OpenModule {
   routes?(): Promise<ModuleRoutes>
   consumers?: readonly Consumer[]
@@ -85,7 +85,7 @@ export interface Described {
 }
 
 export interface ModuleRoutes extends Described {
-  /** Adds the operations below /api/v1, for whoever has a project's key. */
+  /** Adds the operations below /api/v1, for callers with a project's key. */
   project?: Operation
   /** Adds what needs a project's key and is no part of the API. */
   keyed?: Operation

@@ -89,7 +89,7 @@ export class Changes {
     for (const consumer of this.options.consumers) this.plan(project_id, consumer, this.roundMs)
   }
 
-  /** Somebody waits for what a consumer has not seen yet. */
+  /** A caller waits until a consumer has seen the latest changes. */
   hurry(project_id: string, name: string): void {
     this.plan(project_id, this.byName.get(name)!, 0)
   }

@@ -131,7 +131,7 @@ export async function retire(
   }
   // From here on, appends leave no marks.
   await leave()
-  // Marks first: whoever is at work on one has then written, and nobody else begins.
+  // Marks first: a node that works on one has written by then, and no other begins.
   for (const statement of [RETIRE.marks, RETIRE.cursors]) await eraseAll(statement, consumer.name)
   for (const statement of consumer.erase) await eraseAll(statement)
   // Those of appends that were under way.

@@ -167,7 +167,7 @@ export class FairSemaphore {
     })
   }
 
-  /** Takes places even if none are free: for what is held already and must be counted. */
+  /** Takes places even if none are free: for those that are held already and must be counted. */
   take(owner: string, places: number): void {
     this.held.set(owner, (this.held.get(owner) ?? 0) + places)
     this.free -= places
@@ -179,7 +179,7 @@ export class FairSemaphore {
     else this.held.delete(owner)
     this.free += places
     if (this.queue.size === 0) return
-    // Its turn has only now ended: whoever came meanwhile would otherwise wait for another one of it.
+    // Its turn has only now ended: a caller that came meanwhile would otherwise wait for another one of it.
     this.queue.moveToEnd(owner)
     this.admitWaiters()
   }

@@ -116,7 +116,7 @@ type Handler<C extends Call, Query extends TSchema, Headers extends TSchema> = (
 
 export type Operation = (app: AppServer) => void
 
-/** Describes operations that the API's description lists under a tag, with what else is the same of all of them. */
+/** Describes operations that the API's description lists under a tag, with everything else that they share. */
 export function operationsOf(tag: string, same: { security?: Record<string, string[]>[] } = {}) {
   return <
     C extends Call,

@@ -8,7 +8,7 @@ import { describeError } from '../postgres/database_errors.js'
 /** Shared by background work. `database` has connections of its own, so that it takes none from requests. */
 export interface Background {
   database: Database
-  /** Ends everything; what is under way is done again by whoever comes next. */
+  /** Ends everything; the next node does unfinished work again. */
   signal: AbortSignal
   logger: Logger
 }

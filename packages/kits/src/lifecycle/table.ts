@@ -3,7 +3,7 @@ import type { Database, Tenant } from '../postgres/database.js'
 import type { Statement } from '../postgres/statement.js'
 import type { StoredFunction } from '../postgres/stored_function.js'
 
-/** How many rows of what, by the names under which a receipt, an export or a verification shows them. */
+/** Counts of rows, by the names under which a receipt, an export or a verification shows them. */
 export type Counts = Record<string, number>
 
 /**
@@ -26,7 +26,7 @@ export interface Table {
    * foreign key to it: who writes them locks the session's head FOR KEY SHARE first.
    */
   readonly erased_with: string
-  /** The column that holds the id of what the rows are erased with; by default `session_id` and the like. */
+  /** The column with the id of the owner that the rows are erased with; by default `session_id` and the like. */
   readonly owner_column?: string
   /**
    * A second kind that takes the rows with it, by the column with its id. Exports and imports go by the first.
@@ -94,9 +94,9 @@ export interface Dependents {
 /** The result of one transaction of an erasure. */
 export interface ErasedStep {
   counts: Counts
-  /** Ids of what is gone for everybody and of which rows are left, for `eraseRemains`. */
+  /** Ids of owners that are gone for everybody but still have rows, for `eraseRemains`. */
   remains: string[]
-  /** Ids of what had no room in this transaction. */
+  /** Ids of owners that had no room in this transaction. */
   left: string[]
 }
 
@@ -149,7 +149,7 @@ export function isHandled(table: Table | HandledTable): table is HandledTable {
   return 'handled' in table
 }
 
-/** The column that holds the id of what a table's rows are erased with. */
+/** The column with the id of the owner that a table's rows are erased with. */
 export function ownerColumn(table: Table): string {
   return table.owner_column ?? `${table.erased_with}_id`
 }
@@ -159,7 +159,7 @@ export function orderOf(table: Table): readonly string[] {
   return table.order ?? table.key.filter((name) => name !== ownerColumn(table))
 }
 
-/** Whether the rows go one by one, each with what belongs to it. */
+/** Whether the rows go one by one, each with everything that belongs to it. */
 export function isOwner({ kind, key, erased_with }: Table): boolean {
   return key.length === 1 && key[0] === 'id' && kind !== 'user' && ['user', 'project'].includes(erased_with)
 }

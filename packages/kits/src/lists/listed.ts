@@ -101,7 +101,7 @@ async function readRows(
   return id!.map((id, at) => ({ id: id!, created_at: listed_at![at]!, json: json(values, at, project_id) }))
 }
 
-/** The items of pages, of which each begins after the one before. One with fewer rows than `full` is the last. */
+/** The items of pages. Each page begins after the one before; one with fewer rows than `full` is the last. */
 export async function* pagesOf(
   find: (after: Omit<Listed, 'json'> | undefined) => Promise<Listed[]>,
   full: number,

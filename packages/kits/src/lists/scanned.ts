@@ -5,7 +5,7 @@ import { timestampText } from './resource_json.js'
 /** Rows that one page looks at: with a rare filter it may be shorter than asked for, but none takes long. */
 export const SCANNED_MAX = 1_000
 
-/** A list of which any row may be left out, in the order of an index. SQL about a row calls it `t`. */
+/** A list in the order of an index that may leave out any row. SQL about a row calls it `t`. */
 export interface ScannedList {
   table: string
   /** Which rows are looked at, with parameters from $5 on. */

@@ -7,7 +7,7 @@ const ANSWER_MS_MAX = 10_000
 /** Bytes read of an answer's body, which is then ignored. */
 const ANSWER_BYTES_MAX = 16 * 1024
 
-/** The message may be shown to whoever chose the URL. */
+/** The message may be shown to the person who chose the URL. */
 export class PostFailed extends Error {
   override readonly name = 'PostFailed'
 }

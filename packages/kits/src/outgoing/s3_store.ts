@@ -24,7 +24,7 @@ const MEDIA_TYPE = 'application/octet-stream'
 const TOO_MANY =
   'This project has too many attachments on their way to their store, or from there. Nothing was done; retry shortly.'
 
-/** Packages that only those need who have a bucket: a sixth of what an installation by name would download. */
+/** Packages that only deployments with a bucket need: a sixth of the download of an installation by name. */
 const PACKAGES = ['@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner']
 
 /**
@@ -224,7 +224,7 @@ function isRange(header: string, from: number, to: number, bytes: number): boole
   return [bytes, '*'].some((all) => header === `bytes ${from}-${to - 1}/${all}`)
 }
 
-/** A body, of which somebody reads piece by piece: a store that does not go on with it when one is wanted is away. */
+/** A body that is read piece by piece: a store that does not send the next piece when it is wanted is away. */
 async function* steadily(body: Readable): AsyncGenerator<Buffer> {
   const watched = () => setTimeout(() => body.destroy(new Error('the store went silent')), ANSWER_MS_MAX)
   let timer = watched()

@@ -45,7 +45,7 @@ export function isUnstorable(error: unknown): boolean {
   return state !== undefined && (state.startsWith('22') || state.startsWith('54'))
 }
 
-/** Data that a file brings and the schema does not take: the same, or a constraint (class 23), or a column that there is not. */
+/** Data of a file that the schema refuses: the same, or a constraint (class 23), or an unknown column. */
 export function isRefusedData(error: unknown): boolean {
   return isUnstorable(error) || isUniqueViolation(error) || /^(23|42)/.test(sqlStateOf(error) ?? '')
 }

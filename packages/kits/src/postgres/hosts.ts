@@ -93,7 +93,7 @@ function readAuthority(authority: string) {
 }
 
 /**
- * Hosts of which one is used.
+ * Alternative hosts: one is used.
  *
  *   unknown ── choose ──▶ chosen ── it is away, or can only be read ──▶ unknown
  */

@@ -2,7 +2,7 @@ import type { ConnectionTarget } from './single_connection.js'
 
 /** Connections of a process for looking up keys and for checking whether the database answers, one each. */
 export const RESERVED_CONNECTIONS = 2
-/** Connections of a process for what looks at changes in the background. */
+/** Connections of a process for background work on changes. */
 export const CHANGES_CONNECTIONS = 2
 
 /**

@@ -51,7 +51,7 @@ export async function onSingleConnection<T>(
   }
 }
 
-/** Protection of a connection. `unverified`: readable for whoever stands between the two machines. */
+/** Protection of a connection. `unverified`: readable by a machine in between. */
 export type Transport = 'local' | 'encrypted' | 'unverified' | 'clear text'
 
 export function transportOf(client: pg.Client): Transport {

@@ -95,7 +95,7 @@ export class WorkThread<Work extends object = ThreadWork> {
   private readonly places: FairSemaphore
 
   /**
-   * @param here the same work on this thread, for what is little
+   * @param here the same work on this thread, for small inputs
    * @param costly a thread of its own for jobs that a project can make costly: they delay no others
    */
   constructor(

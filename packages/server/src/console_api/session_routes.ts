@@ -129,7 +129,7 @@ function signOutRoute(app: AppServer, parts: SignInParts): void {
   )
 }
 
-/** Signs in to what a code or a key opens, always with a new session: none that was there before is taken over. */
+/** Signs in with a code or a key, always with a new session: no earlier one is taken over. */
 async function begin(
   { tokens, database }: SignInParts,
   request: FastifyRequest,

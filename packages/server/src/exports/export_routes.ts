@@ -12,7 +12,7 @@ import { LogReader, UNLIMITED } from '../log/read/read_log.js'
 import { readSession } from '../sessions/sessions.js'
 import { IDENTIFIER_OF } from './export_queries.js'
 
-/** Memory for what a document holds back until it can be written. */
+/** Memory for the parts of a document that wait until they can be written. */
 const HELD_BACK_BYTES = 2 * 1024 * 1024
 
 const FORMAT = Object.assign(OneOf(EXPORT_FORMATS, 'What to write.'), { examples: ['atif'] })

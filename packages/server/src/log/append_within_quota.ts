@@ -82,13 +82,13 @@ function store(parts: AppendParts, request: FastifyRequest, append: AppendReques
   return appendWithin(parts, append, request.grant!.quotas.max_bytes)
 }
 
-/** The same for what the service itself appends. `max_bytes`: the project's quota, if it has one. */
+/** The same for appends of the service itself. `max_bytes`: the project's quota, if it has one. */
 export function appendWithin(parts: AppendParts, append: AppendRequest, max_bytes: number | undefined) {
   return max_bytes === undefined ? parts.appender.append(append) : appendReserved(parts, append, max_bytes)
 }
 
 /**
- * Appends if there is room. At the limit, a retry of what was stored is still answered.
+ * Appends if there is room. At the limit, a retry of a stored append is still answered.
  * @throws AnnalsError quota_exceeded, and as Appender.append
  */
 async function appendReserved(

@@ -205,7 +205,7 @@ const ownRoutes = (parts: ProjectParts) =>
     }),
   )
 
-/** Whom the audit names for what a key or a person did. */
+/** The actor that the audit names for an act of a key or a person. */
 export function keyActorOf({ grant, address }: Pick<FastifyRequest, 'grant' | 'address'>): string {
   const { key_id, person } = grant!
   return `${person ? `${person.email}, ` : ''}key ${key_id}, from ${address}`

@@ -38,7 +38,7 @@ const ListUsersQuery = Strict({
 
 const Count = Type.Integer({ minimum: 0 })
 
-/** How much a user has of what has these names. Existing clients know of disks as well, of which there are none. */
+/** How many of each resource a user has. Existing clients know of disks as well: there are none. */
 function ResourceCounts(names: readonly string[]) {
   const counts = Object.fromEntries(names.map((name) => [`${name}_count`, Count]))
   return Type.Object({ counts: Type.Object({ ...counts, disks_count: Type.Literal(0) }) })

@@ -9,7 +9,7 @@ export function findUsers(tenant: Tenant, position: ListPosition): Promise<Liste
   return readList(tenant, listUsers(tenant.project_id, position))
 }
 
-/** The tables of which a user's resources are counted, those that refer to others first. */
+/** The tables that count as a user's resources, those that refer to others first. */
 export function countedOfUser(tables: readonly Table[]): Table[] {
   return tables.filter(({ counted, erased_with }) => counted && erased_with === 'user').toReversed()
 }

@@ -129,7 +129,7 @@ export interface Admission {
   memory: MemoryBudget
   /** Whom a request is from, as far as that is known without asking the database. */
   callerOf(request: IncomingMessage): string | undefined
-  /** Whether the service is behind with what a request asks for, so that it need not be read. */
+  /** Whether the service is too late with work of this kind: then the request need not be read. */
   isLate(request: IncomingMessage, callerOf: () => string | undefined): boolean
   enter(request: IncomingMessage): void
   addressOf: AddressOf
@@ -186,7 +186,7 @@ export function admitRequests(app: AppServer, admission: Admission): void {
   })
   app.server.removeAllListeners('request')
   app.server.on('request', (request, response) => {
-    // The parser continues with what arrived on a connection that was closed meanwhile.
+    // The parser continues with bytes of a connection that was closed meanwhile.
     if (request.socket.destroyed) return
     admission.enter(request)
     if (!isTurn) setImmediate(endTurn)

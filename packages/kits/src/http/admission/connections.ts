@@ -117,7 +117,7 @@ function beginTurn(): void {
   turn = { chunks: 0 }
 }
 
-/** The platform's functions that its parser calls for what it finds, by their names. */
+/** The platform's functions that its parser calls, by their names. */
 const CALLBACKS = new Set(['parserOnHeadersComplete', 'parserOnBody', 'parserOnMessageComplete'])
 
 /**

@@ -231,7 +231,7 @@ export async function sendChunks(reply: FastifyReply, chunks: AsyncGenerator<str
   }
   if (isWhole && !holdAnswer(request, length)) throw outOfMemory()
   reply.code(200).header('content-type', 'application/json; charset=utf-8')
-  // The rest may show that there is no tag for it.
+  // The rest may show that it has no tag.
   if (!isWhole) reply.removeHeader('etag')
   if (!isWhole) return reply.send(piecesStream(request, followedBy([...(bytes?.parts ?? []), text], chunks)))
   if (!bytes) return reply.send(text)
@@ -305,7 +305,7 @@ export function releaseMemory({ memoryShare, raw }: FastifyRequest): void {
 
 function countConnections(server: Server, budget: MemoryBudget): void {
   server.on('connection', (socket: Socket) => {
-    // Not by the rule for owners: otherwise whoever holds much of the budget could keep others from connecting at
+    // Not by the rule for owners: otherwise one that holds much of the budget could keep others from connecting at
     // all.
     if (budget.heldBy(CONNECTIONS) >= budget.places_max / 2) return void socket.destroy()
     budget.take(CONNECTIONS, CONNECTION_BYTES)

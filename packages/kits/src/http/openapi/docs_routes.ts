@@ -94,7 +94,7 @@ function zippedOnce(file: string): () => Promise<Buffer> {
   }
 }
 
-/** Sends it compressed to whoever takes that, as every browser does. */
+/** Sends it compressed if the client accepts that, as every browser does. */
 async function sendZipped(
   reply: FastifyReply,
   { 'accept-encoding': accepted = '' }: IncomingHttpHeaders,

@@ -82,7 +82,7 @@ function refuseHeaders({ headers, httpVersion, rawHeaders }: IncomingMessage): A
     return invalidRequest('Header host is required in HTTP/1.1.')
   if (rawHeaders.length >= RAW_HEADERS_MAX)
     return new AnnalsError('headers_too_large', 'The request has 1,000 headers or more. Send fewer.')
-  // Somebody on the way may decode what is encoded besides, and nobody else would.
+  // A proxy may decode other encodings, and the service does not.
   const encoding = headers['transfer-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'chunked')
     return invalidRequest('Header transfer-encoding must be chunked, and nothing else.')

@@ -37,7 +37,7 @@ declare module 'fastify' {
     rewritesBodies: RewritesBodies | undefined
   }
   interface FastifyContextConfig {
-    /** The fields of its body in which attachments may be, as base64, and text whose tokens are counted. */
+    /** The fields of its body that may have attachments as base64, and text whose tokens are counted. */
     attaches_in?: string
   }
   interface FastifyRequest {

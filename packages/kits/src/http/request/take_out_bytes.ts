@@ -144,7 +144,7 @@ function encodingOf(base64: Buffer): FoundBase64['encoding'] {
   return base64.length % 4 === 0 ? 'base64url' : 'base64url-unpadded'
 }
 
-/** Bytes as base64, in the alphabet in which they were sent. */
+/** Bytes as base64, in the alphabet of the sender. */
 export function encoded(bytes: Buffer, encoding: FoundBase64['encoding']): string {
   const base64 = bytes.toString(encoding === undefined ? 'base64' : 'base64url')
   return encoding === 'base64url' ? base64.padEnd(Math.ceil(base64.length / 4) * 4, '=') : base64

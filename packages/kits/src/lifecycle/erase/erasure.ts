@@ -136,7 +136,7 @@ export class Erasure {
     return left
   }
 
-  /** Erases what killed processes left of what they erased in a project. */
+  /** Finishes erasures that crashed processes began in a project. */
   async eraseAllRemains(tenant: Tenant<Database>, signal?: AbortSignal): Promise<void> {
     for (const { table, dependents } of this.owners.values())
       await table.own?.eraseAllRemains?.(tenant, dependents, signal)

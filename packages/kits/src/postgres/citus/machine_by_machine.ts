@@ -73,7 +73,7 @@ class Machines {
     private readonly ms_max: number,
   ) {}
 
-  /** The rows of every machine that answers, by turns, since each may have more than there is room for. */
+  /** The rows of every machine that answers, by turns, since each may have more than fit. */
   async ask(statement: Statement, parameters: readonly Parameter[]): Promise<Row[]> {
     const machines = await this.list()
     // The extension is there, and the tables are not distributed.

@@ -23,7 +23,7 @@ export interface AppendedEntry {
   role: string | null
   /** Length of the entry's JSON text, in bytes. */
   bytes: number
-  /** The caller's name for what the entry says; null if it has none. */
+  /** The caller's key of the entry; null if it has none. */
   key: string | null
   /** Tokens of a message; 0 for an event. */
   tokens: number
