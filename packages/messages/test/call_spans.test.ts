@@ -58,6 +58,22 @@ describe('the places at which a log may be divided', () => {
     )
   })
 
+  it('part no result from its call that was stored after it, unless the user spoke in between', () => {
+    const spans = new CallSpans()
+    for (const one of [
+      message(1, 'user', [], []),
+      message(2, 'tool', [], ['a', 'b']),
+      message(3, 'assistant', ['a'], []),
+      message(4, 'user', [], []),
+      message(5, 'assistant', ['b'], []),
+    ])
+      spans.add(one)
+    expect(spans.partedAt(2)).toEqual({ before: 1, after: 3 })
+    expect([1, 3, 4].map((seq) => spans.partedAt(seq))).toEqual([undefined, undefined, undefined])
+    expect(spans.partedFrom(new Set([3]))).toEqual({ seq: 3, other: 2 })
+    expect(spans.partedAt(5)).toEqual({ before: 4, after: undefined })
+  })
+
   it('are found in linear time, also where every call waits for the next one', () => {
     const spans = new CallSpans()
     const count = 100_000

@@ -118,6 +118,24 @@ describe('the plan of a context', () => {
     )
   })
 
+  it('does not begin between a result and its call that was stored after it', () => {
+    const one = (seq: number, speaker: ContextMessage['speaker'], calls: string[], results: string[]) => ({
+      ...{ seq, tokens: 30, length: 100, speaker },
+      calls: calls.map((id) => ({ id, name: 'look', length: 2 })),
+      results: results.map((id) => ({ id, name: null, length: 2 })),
+    })
+    const log = [
+      one(1, 'user', [], []),
+      one(2, 'assistant', [], []),
+      one(3, 'tool', [], ['a']),
+      one(4, 'assistant', ['a'], []),
+    ]
+    const rules = { ...RULES, tokens_max: 80, tokens_target: 70 }
+    expect(planOf(log, rules)).toMatchObject({ from_seq: 1 })
+    const answered = [...log.slice(0, 2), one(3, 'tool', [], ['b']), log[3]!]
+    expect(planOf(answered, rules)).toMatchObject({ from_seq: 4 })
+  })
+
   it('begins with a user, instructions aside', () => {
     fc.assert(
       fc.property(arbitraryLog, arbitraryRules, (log, rules) => {

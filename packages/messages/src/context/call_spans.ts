@@ -1,6 +1,6 @@
 import type { ContextMessage } from './context_message.js'
 
-/** A call, from its message to that of its last result. */
+/** A call, from its message to that of its last result; or a result that was stored before it, up to the call. */
 interface CallSpan {
   call: number
   /** Infinity while a result is awaited. */
@@ -20,6 +20,8 @@ export interface NearestPlaces {
 export class CallSpans {
   private readonly calls = new Map<string, number>()
   private readonly unanswered = new Map<string, number>()
+  /** Results whose calls have not come. */
+  private readonly early = new Map<string, number>()
   private readonly spans: CallSpan[] = []
   private user_seq = 0
 
@@ -32,11 +34,17 @@ export class CallSpans {
     for (const { id } of calls) {
       if (id === '') continue
       this.calls.set(id, seq)
-      this.unanswered.set(id, seq)
+      const result = this.early.get(id)
+      if (result !== undefined && result > this.user_seq) this.spans.push({ call: result, end: seq })
+      else this.unanswered.set(id, seq)
+      this.early.delete(id)
     }
     for (const { id } of results) {
       const call = this.calls.get(id)
-      if (call === undefined) continue
+      if (call === undefined) {
+        this.early.set(id, seq)
+        continue
+      }
       this.unanswered.delete(id)
       if (call !== seq) this.spans.push({ call, end: seq })
     }

@@ -10,22 +10,33 @@ export interface ResultLink {
   name: string | null
 }
 
-/** Joins the results of a window to their calls: each to the last call of its id ahead of it. Oldest result first. */
+/**
+ * Joins the results of a window to their calls: each to the last call of its id ahead of it, or, of one that was stored
+ * before its call, to that, unless the user spoke since. Oldest result first.
+ */
 export function linkResults(messages: readonly ContextMessage[]): ResultLink[] {
   const links: ResultLink[] = []
   const calls = new Map<string, { call: number; nthCall: number; name: string }>()
+  const early = new Map<string, ResultLink>()
   for (const [index, message] of messages.entries()) {
-    for (const [nthCall, { id, name }] of message.calls.entries())
+    if (message.speaker === 'user') early.clear()
+    for (const [nthCall, { id, name }] of message.calls.entries()) {
       calls.set(id, { call: index, nthCall, name })
+      const link = early.get(id)
+      if (link) Object.assign(link, { call: index, nthCall, name })
+      early.delete(id)
+    }
     for (const [nth, { id, name }] of message.results.entries()) {
       const called = calls.get(id) ?? { call: -1, nthCall: -1, name: null }
-      links.push({
+      const link: ResultLink = {
         result: index,
         nth,
         call: called.call,
         nthCall: called.nthCall,
         name: called.name ?? name,
-      })
+      }
+      links.push(link)
+      if (link.call < 0) early.set(id, link)
     }
   }
   return links

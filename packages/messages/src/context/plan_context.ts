@@ -187,8 +187,8 @@ function wholeFrom(length: number, links: ResultLink[], may_grow: boolean): bool
   const changes = Array<number>(length + 1).fill(0)
   for (const { call, result } of links) {
     if (call === result || (call < 0 && !may_grow)) continue
-    changes[call + 1]!++
-    changes[result + 1]!--
+    changes[Math.min(call, result) + 1]!++
+    changes[Math.max(call, result) + 1]!--
   }
   let crossing = 0
   return changes.slice(0, length).map((change) => {
