@@ -85,6 +85,11 @@ describe('what the console reads beside the API', () => {
     expectOk(await log.add({ role: 'tool', tool_call_id: 'a', content: 'Error: none' }), 201)
     expectOk(await log.add({ role: 'tool', tool_call_id: 'b', content: '12 C' }), 201)
     const { total_tokens } = expectOk(await log.tokens())
+    const imported = await newSessionLog(api)
+    const occurred_at = '2026-01-02T03:04:05Z'
+    expectOk(await imported.add({ role: 'user', content: 'Hi' }, { occurred_at }), 201)
+    const [past] = await wholeFigures(imported.id)
+    expect(past).toMatchObject({ began_at: '2026-01-02T03:04:05.000000Z', last_seq: 1 })
     const named = expectOk(await api.createSession({ configs: { title: 'Night run' } }), 201).id
     const untitled = expectOk(await api.createSession({ configs: { title: { not: 'text' } } }), 201).id
     const found = new Map(
@@ -92,9 +97,11 @@ describe('what the console reads beside the API', () => {
     )
     const counted = { last_seq: 6, total_tokens, calls: 2, failures: 1, is_whole: true }
     expect(found.get(id)).toMatchObject({ title: 'Which seats are free?', ...counted })
+    const [first] = expectOk(await log.timeline()).items
+    expect(found.get(id)!.began_at).toBe(first!.created_at)
     expect(found.get(id)!.duration_ms).toBeGreaterThan(0)
     const nothing = { calls: 0, failures: 0 }
-    const none = { last_seq: 0, total_tokens: 0, duration_ms: 0, is_whole: true, ...nothing }
+    const none = { last_seq: 0, total_tokens: 0, began_at: null, duration_ms: 0, is_whole: true, ...nothing }
     expect(found.get(named)).toEqual({ session_id: named, title: 'Night run', ...none })
     expect(found.get(untitled)).toEqual({ session_id: untitled, title: null, ...none })
     const query = { ids: user_id! }

@@ -14,6 +14,7 @@ export const COLUMNS = {
   tokens: { name: 'Tokens', width: '4.4rem' },
   calls: { name: 'Tool calls', width: '4.6rem' },
   failures: { name: 'Failures', width: '4.2rem' },
+  began: { name: 'Began', width: '5.9rem' },
   created: { name: 'Created', width: '5.9rem' },
   activity: { name: 'Last activity', width: '6.6rem' },
 } as const
@@ -21,9 +22,10 @@ export const COLUMNS = {
 export type Column = keyof typeof COLUMNS
 
 const ALL = Object.keys(COLUMNS) as Column[]
-const WIDE: Column[] = ALL.filter((column) => column !== 'activity')
+// A session that was imported began long before it was created.
+const WIDE: Column[] = ALL.filter((column) => column !== 'activity' && column !== 'created')
 const MEDIUM: Column[] = WIDE.filter((column) => column !== 'tokens' && column !== 'calls')
-const NARROW: Column[] = ['outcome', 'title', 'user', 'entries', 'duration', 'failures', 'created']
+const NARROW: Column[] = ['outcome', 'title', 'user', 'entries', 'duration', 'failures', 'began']
 
 /** The columns in the address; those that fit the screen if it names none. */
 export function useColumns(text: string | null): Column[] {

@@ -9,6 +9,8 @@ export interface SessionFigures {
   title: string | null
   last_seq: number
   total_tokens: number
+  /** When its first entry happened; null without one. */
+  began_at: string | null
   duration_ms: number
   calls: number
   failures: number

@@ -88,23 +88,30 @@ const SessionCells = memo(function SessionCells({
         return <UserCell key={column} session={session} facts={facts} {...actions} />
       case 'configs':
         return <ConfigsCell key={column} {...{ session, configs_key }} {...actions} />
+      case 'began':
+        return <TimeCell key={column} column={column} at={beganAt(session, facts)} />
       case 'created':
-        return (
-          <div key={column} role="cell" className="cell-time is-created">
-            <Timestamp at={session.created_at} />
-          </div>
-        )
+        return <TimeCell key={column} column={column} at={session.created_at} />
       case 'activity':
-        return (
-          <div key={column} role="cell" className="cell-time is-activity">
-            <Timestamp at={session.updated_at} />
-          </div>
-        )
+        return <TimeCell key={column} column={column} at={session.updated_at} />
       default:
         return <FigureCell key={column} column={column} figures={facts.figures} />
     }
   })
 })
+
+function TimeCell({ column, at }: { column: Column; at: string | undefined }) {
+  return (
+    <div role="cell" className={`cell-time is-${column}`}>
+      {at === undefined ? <span className="faint">…</span> : <Timestamp at={at} />}
+    </div>
+  )
+}
+
+/** A session without entries begins when it is created. */
+function beganAt(session: Session, { figures }: SessionFacts): string | undefined {
+  return figures && (figures.began_at ?? session.created_at)
+}
 
 function OutcomeCell({ session, onCondition }: Pick<CellsParts, 'session' | 'onCondition'>) {
   const outcome = shownOutcome(session.configs, useProject().outcomes)

@@ -56,6 +56,8 @@ interface SessionFigures {
   title: string | null
   last_seq: number
   total_tokens: number
+  /** When its first entry happened; null without one. */
+  began_at: string | null
   /** From the first entry to the last. */
   duration_ms: number
   calls: number
@@ -78,6 +80,7 @@ export async function readFigures(
         .slice(0, TITLE_LENGTH_MAX) ?? null,
     last_seq: Number(row.last_seq),
     total_tokens: Number(row.total_tokens),
+    began_at: row.began_at ?? null,
     duration_ms: Number(row.duration_ms),
     calls: Number(row.calls),
     failures: Number(row.failures),

@@ -147,13 +147,15 @@ export const READ_FIGURES = prepared(
   `SELECT h.session_id, h.last_seq, h.total_tokens,
   CASE WHEN jsonb_typeof(s.configs -> 'title') = 'string' THEN nullif(left(s.configs ->> 'title', 640), '') END AS title,
   (SELECT r.question FROM session_readings r WHERE r.project_id = $1 AND r.session_id = h.session_id) AS question,
+  ${timestampText('f.began_at')} AS began_at,
   greatest(coalesce(floor(extract(epoch FROM
     (SELECT coalesce(l.occurred_at, l.created_at) FROM entries l WHERE l.project_id = $1 AND l.session_id = h.session_id AND l.seq = h.last_seq)
-    - (SELECT coalesce(f.occurred_at, f.created_at) FROM entries f WHERE f.project_id = $1 AND f.session_id = h.session_id AND f.seq = 1)
-  ) * 1000), 0), 0)::bigint AS duration_ms, c.calls, c.failures,
+    - f.began_at) * 1000), 0), 0)::bigint AS duration_ms, c.calls, c.failures,
   h.last_seq <= coalesce((SELECT u.seq FROM change_cursors u
     WHERE u.project_id = $1 AND u.consumer = '${CALLS_CONSUMER}' AND u.session_id = h.session_id), 0) AS is_whole
 FROM session_heads h JOIN sessions s ON s.project_id = h.project_id AND s.id = h.session_id
+CROSS JOIN LATERAL (SELECT (SELECT coalesce(e.occurred_at, e.created_at) FROM entries e
+  WHERE e.project_id = $1 AND e.session_id = h.session_id AND e.seq = 1) AS began_at OFFSET 0) f
 CROSS JOIN LATERAL (SELECT count(*) AS calls, count(*) FILTER (WHERE t.failed) AS failures
   FROM tool_calls t WHERE t.project_id = $1 AND t.session_id = h.session_id AND NOT t.is_retracted) c
 WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])`,
