@@ -11,6 +11,7 @@ import {
   type Run,
   type Shape,
   type SourcePiece,
+  withoutNulls,
 } from './pieces.js'
 
 /** Fields that only answers have. Others stay: services that speak this format have fields of their own. */
@@ -151,7 +152,8 @@ function runOf(item: JsonObject, { calls, results }: PieceIds, omit: OmitBlock):
 function resultRuns(item: JsonObject, { id, name }: PieceIds['results'][number]): Run[] {
   const { role, tool_call_id: _, name: own, content, ...rest } = item
   const block: JsonObject = { role: 'tool' }
-  for (const [key, value] of Object.entries(rest)) if (!ANSWER_FIELDS.has(key)) block[key] = value
+  for (const [key, value] of Object.entries(rest))
+    if (value !== null && !ANSWER_FIELDS.has(key)) block[key] = value
   const pieces = Array.isArray(content) ? contentPieces(content) : []
   const texts = pieces.flatMap(({ block }) => (block.type === 'text' ? [block] : []))
   block.content = Array.isArray(content) ? (texts.length > 0 ? texts : '') : (content ?? '')
@@ -166,7 +168,7 @@ function resultRuns(item: JsonObject, { id, name }: PieceIds['results'][number])
 
 /** A call with its type, its id and the text of an object as arguments. */
 function callBlock(call: JsonObject, id: string): JsonObject {
-  const { index: _, type, ...rest } = call
+  const { index: _, type, ...rest } = withoutNulls(call)
   if (isObject(rest.custom)) return { ...rest, id, type: 'custom' }
   const called = isObject(rest.function) ? rest.function : {}
   const { parsed_arguments: _parsed, ...asked } = called
@@ -182,7 +184,21 @@ function contentPieces(content: unknown): Piece[] {
   return (Array.isArray(content) ? content : [])
     .filter(isObject)
     .filter(({ type, text }) => type !== 'text' || !isBlank(text))
-    .map((block) => ({ kind: 'content', block: withFileName(block) }))
+    .map((block) => ({
+      kind: 'content',
+      block: withFileName(OF_OPENAI.has(String(block.type)) ? said(block) : block),
+    }))
+}
+
+/** Blocks that are OpenAI's own, and have null for nothing. */
+const OF_OPENAI = new Set(['text', 'image_url', 'input_audio', 'file'])
+
+function said(block: JsonObject): JsonObject {
+  const inner = Object.entries(withoutNulls(block)).map(([key, value]) => [
+    key,
+    isObject(value) ? withoutNulls(value) : value,
+  ])
+  return Object.fromEntries(inner)
 }
 
 /** A file of bytes has to have a name. */

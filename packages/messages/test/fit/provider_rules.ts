@@ -57,8 +57,15 @@ const NAME = /^[a-zA-Z0-9_-]{1,64}$/
 const ANSWERS_ONLY = ['id', 'model', 'usage', 'stop_reason', 'annotations']
 const isText = ({ type, text }: Json): boolean => type === 'text' && text !== ''
 
+/** Fields that are null, but for the content of a reply and what other services have beside it. */
+function nullsIn(item: Json): string[] {
+  const { reasoning_details: _, content, ...rest } = item
+  const told = JSON.stringify({ ...rest, content: content ?? undefined })
+  return /:null[,}]/.test(told) ? [`got null: ${told}`] : []
+}
+
 function openaiRules(items: readonly Json[]): string[] {
-  const broken: string[] = []
+  const broken: string[] = items.flatMap(nullsIn)
   const known = new Set<string>()
   let open: string[] = []
   for (const [at, item] of items.entries()) {

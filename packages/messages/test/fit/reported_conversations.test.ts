@@ -109,6 +109,22 @@ const REPORTED: Record<string, [MessageFormat, object[]]> = {
       },
     ],
   ],
+  'nulls of frameworks in OpenAI’s format': [
+    'openai',
+    [
+      user([
+        { type: 'image_url', image_url: { url: 'https://x.test/a.png', detail: null } },
+        { type: 'text', text: 'x', annotations: null },
+        { type: 'file', file: { file_id: 'file-1', file_data: null, filename: null } },
+      ]),
+      assistant(null, {
+        refusal: null,
+        audio: null,
+        tool_calls: [call('a', { index: null, extra_content: null })],
+      }),
+      { ...done('a'), name: null, artifact: null },
+    ],
+  ],
   'nulls of Google’s SDK for Python': [
     'gemini',
     [
