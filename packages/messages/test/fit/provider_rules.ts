@@ -58,10 +58,13 @@ const ANSWERS_ONLY = ['id', 'model', 'usage', 'stop_reason', 'annotations']
 const isText = ({ type, text }: Json): boolean => type === 'text' && text !== ''
 
 /** Fields that are null, but for the content of a reply and what other services have beside it. */
-function nullsIn(item: Json): string[] {
-  const { reasoning_details: _, content, ...rest } = item
-  const told = JSON.stringify({ ...rest, content: content ?? undefined })
-  return /:null[,}]/.test(told) ? [`got null: ${told}`] : []
+function nullsIn({ reasoning_details: _, content, ...rest }: Json): string[] {
+  const broken: string[] = []
+  JSON.stringify({ ...rest, content: content ?? undefined }, (key, value: unknown) => {
+    if (value === null) broken.push(`${key}: got null`)
+    return value
+  })
+  return broken
 }
 
 function openaiRules(items: readonly Json[]): string[] {

@@ -125,6 +125,14 @@ const REPORTED: Record<string, [MessageFormat, object[]]> = {
       { ...done('a'), name: null, artifact: null },
     ],
   ],
+  'nulls that a model and its tool mean': [
+    'openai',
+    [
+      user('x'),
+      assistant(null, { tool_calls: [call('a', { function: { name: 'f', arguments: '{"a":null}' } })] }),
+      { ...done('a'), content: '{"a":null}' },
+    ],
+  ],
   'nulls of Google’s SDK for Python': [
     'gemini',
     [
