@@ -7,6 +7,18 @@ import { useLog } from './log_fixture.ts'
 
 const log = useLog()
 
+interface Head {
+  runs: [session_id: string, seq: number, at: number][]
+  complete: boolean
+  weights: number[]
+  counts: number[]
+}
+
+/** What an answer says of the runs, before their words. */
+function headOf(answer: string): Head {
+  return JSON.parse(answer.split('\x1e')[0]!)
+}
+
 it('finds the rarest words by the index, though nobody has analyzed the table and the time is over', async () => {
   const project = await log.newProject()
   const session = await log.newSession(project)
@@ -26,17 +38,17 @@ it('finds the rarest words by the index, though nobody has analyzed the table an
     )
     const words = ["'usual'", "'rare'", "'nowhere'"]
     const { rows } = await connection.query(FIND_RUNS_TO_RECALL.statement.text, [
-      ...[project, words, words.join(' & '), [], null, null, '-infinity', 'infinity', 100, 10, -1],
+      ...[project, words, null, [], null, null, '-infinity', 'infinity', 100, 10, -1],
     ])
-    const { runs, complete } = JSON.parse(rows[0].answer)
-    expect(runs.map(([, seq]: [string, number]) => seq)).toEqual([300, 200, 100])
+    const { runs, complete } = headOf(rows[0].answer)
+    expect(runs.map(([, seq]) => seq)).toEqual([300, 200, 100])
     expect(complete).toBe(false)
     const strange = ["'usual'", "'nowhere'", "'never'", "'nothing'"]
     const found = await connection.query(FIND_RUNS_TO_RECALL.statement.text, [
-      ...[project, strange, strange.join(' & '), [], null, null, '-infinity', 'infinity', 100, 10, -1],
+      ...[project, strange, null, [], null, null, '-infinity', 'infinity', 100, 10, -1],
     ])
     // However many words of a question nobody has said.
-    expect(JSON.parse(found.rows[0].answer).runs).toHaveLength(10)
+    expect(headOf(found.rows[0].answer).runs).toHaveLength(10)
     await connection.query('SELECT pg_stat_force_next_flush()')
     const scans = await connection.query(
       `SELECT idx_scan::int FROM pg_stat_user_indexes WHERE indexrelname = 'search_entries_words'`,
@@ -72,9 +84,53 @@ it('reads no more of the primary key than there are runs to show, however many a
     const before = await keysRead()
     const words = ["'common'", "'usual'"]
     const { rows } = await connection.query(FIND_RUNS_TO_RECALL.statement.text, [
-      ...[project, words, words.join(' & '), null, null, null, '-infinity', 'infinity', 2_000, 10, 60_000],
+      ...[project, words, null, null, null, null, '-infinity', 'infinity', 2_000, 10, 60_000],
     ])
-    expect(JSON.parse(rows[0].answer).runs).toHaveLength(10)
+    expect(headOf(rows[0].answer).runs).toHaveLength(10)
     expect((await keysRead()) - before).toBeLessThan(1_000)
+  })
+})
+
+it('finds the runs that tell most, as if each word were looked up for itself, and with counts of a moment ago', async () => {
+  const project = await log.newProject()
+  const shares: Record<string, number> = { usual: 2, common: 3, often: 4, seldom: 7, scarce: 90 }
+  const words = Object.keys(shares)
+  await withConnection(log.url, async (connection) => {
+    // Each run has its own part of the words, and none has all of them.
+    await connection.query(
+      `INSERT INTO search_entries (project_id, session_id, seq, last_seq, segment, first_at, last_at, words)
+       SELECT $1, $2, n, n, 0, now(), now(), '@user w' || n || (
+         SELECT coalesce(string_agg(' ' || word, ''), '') FROM json_each_text($3) AS w (word, share)
+         WHERE hashtext(word || n) % share::int = 0)
+       FROM generate_series(1, 999) n`,
+      [project, await log.newSession(project), JSON.stringify(shares)],
+    )
+    await connection.query(
+      `INSERT INTO search_segments (project_id, segment, begins_at, entries, last_at)
+       VALUES ($1, 0, '-infinity', 16000, now())`,
+      [project],
+    )
+    const stored = await connection.query(
+      'SELECT seq::int, words FROM search_entries WHERE project_id = $1',
+      [project],
+    )
+    for (const asked of [words, words.slice(0, 4), words.slice(0, 2), words.slice(2)]) {
+      const find = async (counts: number[] | null) => {
+        const { rows } = await connection.query(FIND_RUNS_TO_RECALL.statement.text, [
+          ...[project, asked.map((word) => `'${word}'`), counts, null, null, null],
+          ...['-infinity', 'infinity', 10_000, 20, 60_000],
+        ])
+        return headOf(rows[0].answer)
+      }
+      const found = await find(null)
+      const tells = (text: string) =>
+        asked.reduce((sum, word, at) => sum + (`${text} `.includes(` ${word} `) ? found.weights[at]! : 0), 0)
+      const told = new Map<number, number>(stored.rows.map((row) => [row.seq, tells(row.words)]))
+      const best = [...told.values()].sort((a, b) => b - a)
+      const least = Math.min(...found.runs.map(([, seq]) => told.get(seq)!))
+      expect(found.runs).toHaveLength(20)
+      expect(least, asked.join(' ')).toBeCloseTo(best[19]!, 6)
+      expect(await find(found.counts)).toEqual(found)
+    }
   })
 })

@@ -50,13 +50,10 @@ export function labelsOf({ kind, type, role }: EntryKind): string[] {
 }
 
 /**
- * What runs must have, as texts of tsquery: `any` by word of the question, of which one is enough, and `all` of its words.
- * Each includes the labels, and what is in quotes.
+ * What runs must have, as texts of tsquery: by word of the question, of which one is enough. Each includes the labels,
+ * and what is in quotes.
  */
-export function questionCondition(
-  question: Question,
-  labels: readonly string[],
-): { any: string[]; all: string } {
+export function questionCondition(question: Question, labels: readonly string[]): string[] {
   const words = question.words.map(
     (word) =>
       `(${formsOf(word)
@@ -69,7 +66,7 @@ export function questionCondition(
       words.map((word, index) => quoted(word, is_prefix && index === words.length - 1)),
     ),
   ]
-  return { any: words.map((one) => [one, ...every].join('&')), all: [...words, ...every].join('&') }
+  return words.map((one) => [one, ...every].join('&'))
 }
 
 /** Words have no quotes and no backslashes. */
@@ -84,7 +81,12 @@ export interface ScoredRuns {
   /** Best first. */
   entries: ScoredEntry[]
   sessions: { session_id: string; score: number; entries: ScoredEntry[] }[]
+  /** Runs of the sample, and those of them that have each word. */
+  counts: number[]
 }
+
+/** Before the words of each run, which are no JSON: to write and to read hundreds of KB of it would cost more than the search. */
+const WORDS_SIGN = '\x1e'
 
 /** What is kept: the rest is not shown, whatever is retracted meanwhile. */
 const ENTRIES_OF_SESSION_KEPT = 4
@@ -94,15 +96,23 @@ const ENTRIES_OF_SESSION_KEPT = 4
  * with. `most`: entries, and sessions, that are returned.
  */
 export function scoreRuns(answer: string, question: Question, labels: string[], most: number): ScoredRuns {
-  const found = JSON.parse(answer) as {
+  const [head, ...words] = answer.split(WORDS_SIGN)
+  const found = JSON.parse(head!) as {
     complete: boolean
     weights: number[]
-    runs: Array<[session_id: string, seq: number, words: string, at: number]>
+    counts: number[]
+    runs: Array<[session_id: string, seq: number, at: number]>
   }
-  const runs = found.runs.map(([session_id, seq, words, at]) => ({ session_id, seq, words, at }))
+  const runs = found.runs.map(([session_id, seq, at], index) => ({
+    session_id,
+    seq,
+    at,
+    words: words[index]!,
+  }))
   const { entries, sessions } = scoreLines(runs, question, found.weights, labels)
   return {
     complete: found.complete,
+    counts: found.counts,
     entries: entries.slice(0, most),
     sessions: sessions.slice(0, most).map(({ session_id, score, entries }) => ({
       session_id,
@@ -115,7 +125,7 @@ export function scoreRuns(answer: string, question: Question, labels: string[], 
 const ENTRIES_OF_SESSION = 3
 
 /** The best of each session first, then the second best of each: so many that each session has one. */
-export function entriesOfSessions({ sessions }: ScoredRuns, most: number): ScoredEntry[] {
+export function entriesOfSessions({ sessions }: Pick<ScoredRuns, 'sessions'>, most: number): ScoredEntry[] {
   const places: ScoredEntry[] = []
   for (let rank = 0; rank < ENTRIES_OF_SESSION; rank++)
     for (const { entries } of sessions) {
@@ -158,7 +168,10 @@ function phrasesFirst<One extends { score: number }>(all: One[], isPhrase: (one:
 }
 
 /** Sessions with what was read of them; each gains what its best entry gained when it was read. */
-export function sessionsOf({ sessions }: ScoredRuns, entries: readonly RecalledEntry[]): RecalledSession[] {
+export function sessionsOf(
+  { sessions }: Pick<ScoredRuns, 'sessions'>,
+  entries: readonly RecalledEntry[],
+): RecalledSession[] {
   const ofSession = new Map<string, RecalledEntry[]>()
   for (const entry of entries)
     ofSession.set(entry.session_id, [...(ofSession.get(entry.session_id) ?? []), entry])

@@ -17,13 +17,14 @@ import type { Finding, FoundPlace, Search } from './find_entries.js'
 import { recall } from './recall/recall.js'
 import { READ_TITLES, REFILL } from './recall/recall_queries.js'
 import { FoundSession, RECALL_LIMIT } from './recall/recall_schema.js'
+import { WordCounts } from './recall/word_counts.js'
 import { findNewest, findRelevant, type FoundPage as Page, type RankedPlace } from './search.js'
 import { FoundEntry, FoundPage, FoundSessions, SearchQuery } from './search_schema.js'
 import { readSearchState } from './search_state.js'
 import { matchesOnThread, recalledTextsOnThread, scoresOnThread } from './search_work.js'
 
 /** Entries of all sessions, by their words. */
-const search = ({ thread, changes }: Pick<Kits, 'thread' | 'changes'>) =>
+const search = ({ thread, changes }: Pick<Kits, 'thread' | 'changes'>, counts = new WordCounts()) =>
   operationsOf('Search')({
     call: 'GET /search',
     id: 'search',
@@ -38,7 +39,7 @@ const search = ({ thread, changes }: Pick<Kits, 'thread' | 'changes'>) =>
     json: async (request) => {
       const { narrow } = request.grant!
       const query = narrow ? await narrowedSearch(request) : request.query
-      if (query.mode === 'recall') return answerQuestion(request, thread)
+      if (query.mode === 'recall') return answerQuestion(request, thread, counts)
       const search = searchOf(request.project_id, query)
       const { order = 'newest', group = 'entry', limit = PAGE_LIMIT_DEFAULT, cursor } = query
       const { terms: _read, ...filters } = search
@@ -166,7 +167,11 @@ function uncutFor<Items>({ mask }: FastifyRequest, items: Items): Items {
 
 type SearchRequest = Parameters<typeof logReadBytes>[0] & FastifyRequest<{ Querystring: SearchQuery }>
 
-async function answerQuestion(request: SearchRequest, thread: WorkThread): Promise<string> {
+async function answerQuestion(
+  request: SearchRequest,
+  thread: WorkThread,
+  counts: WordCounts,
+): Promise<string> {
   const { project_id, database, query } = request
   const { group = 'session', limit = RECALL_LIMIT.default } = query
   for (const name of ['order', 'cursor'] as const)
@@ -188,6 +193,7 @@ async function answerQuestion(request: SearchRequest, thread: WorkThread): Promi
     limit,
     question,
     group,
+    counts,
     textsOf,
     scoreRuns: scoresOnThread(thread),
   }

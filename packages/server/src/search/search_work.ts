@@ -35,13 +35,20 @@ export function matchesOnThread(thread: WorkThread) {
     workInOrders(thread, project_id, 'searchMatches', entries, lengthOf, terms)
 }
 
+/** Sessions often begin with the same instructions: each text is looked at once. */
 export function recalledTextsOnThread(thread: WorkThread) {
-  return (
+  return async (
     project_id: string,
     question: Question,
     entries: SearchedEntry[],
-  ): Promise<Array<(TextOfEntry & Told) | null>> =>
-    workInOrders(thread, project_id, 'recalledTexts', entries, lengthOf, question)
+  ): Promise<Array<(TextOfEntry & Told) | null>> => {
+    const keys = entries.map(({ type, format, data }) => `${type} ${format} ${data}`)
+    const different = new Map(keys.map((key, index) => [key, entries[index]!]))
+    const values = [...different.values()]
+    const texts = await workInOrders(thread, project_id, 'recalledTexts', values, lengthOf, question)
+    const found = new Map([...different.keys()].map((key, index) => [key, texts[index]!]))
+    return keys.map((key) => found.get(key)!)
+  }
 }
 
 export function scoresOnThread(thread: WorkThread) {

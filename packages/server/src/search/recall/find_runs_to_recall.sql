@@ -1,13 +1,16 @@
 -- Finds runs of entries that have some of the words, those with the rarest ones first. A sample says how frequent each
 -- is; a rare word is looked up in all segments, a frequent one in as many of the newest as leave p_hits runs in all.
--- After about p_ms, only the rarest words are looked up, and a few more where these find nothing. Answer, as JSON: `complete`, whether all runs that have any of
--- the words are in `runs`; `weights`, how much each word tells; `runs`, [session_id, seq, words, when the first
--- happened, in ms] of p_runs at most.  p_words: by word of the question, what a run must have of it; p_all: all of them.
--- p_scopes: what a run must have all of; p_sessions: ids, of one of which it must be.
+-- Where p_runs were found that tell at least as much as all words that are left, these are only looked up in runs that
+-- have one of the words before: no other run can be among the best. After about p_ms, only the rarest words are looked
+-- up, and a few more where these find nothing. Answer: a line of JSON, and the words of each run after a U+001E each.
+-- `complete`, whether all runs that have any of the words are in `runs`; `weights`, how much each word tells; `counts`,
+-- runs of the sample, and those of each word; `runs`, [session_id, seq, when the first happened, in ms] of p_runs at most.
+-- p_words: by word of the question, what a run must have of it; p_counts: what an answer of a moment ago had as `counts`,
+-- null where it had none. p_scopes: what a run must have all of; p_sessions: ids, of one of which it must be.
 CREATE OR REPLACE FUNCTION {name}(
   p_project uuid,
   p_words tsquery[],
-  p_all tsquery,
+  p_counts float8[],
   p_scopes text[],
   p_sessions uuid[],
   p_configs jsonb,
@@ -37,19 +40,31 @@ DECLARE
   segments text[];
   sample text[];
   searched text[];
-  sampled_runs float8;
   all_runs float8;
   scale float8 := 1;
+  sampled float8[] := p_counts;
   counts float8[] := '{}';
   counted bigint;
-  weights float8[] := array_fill(0::float8, ARRAY[cardinality(p_words)]);
+  weights float8[] := '{}';
+  by_count int[];
+  seen tsquery;
+  together tsquery;
+  together_to int := 0;
+  enough int;
+  among tsquery;
+  left_weight float8;
+  lowest float8;
   weight float8;
+  is_narrowed boolean := false;
+  is_together boolean := false;
+  widest int := 1;
   of_one uuid[];
   of_seqs bigint[];
   found_sessions uuid[] := '{}';
   found_seqs bigint[] := '{}';
   found_weights float8[] := '{}';
   hits_left int := p_hits;
+  wanted int;
   is_whole boolean;
   complete boolean := true;
   place int;
@@ -70,75 +85,145 @@ BEGIN
     sample := segments[1:{sampled_segments}];
   END IF;
   IF segments IS NULL THEN
-    RETURN '{"complete":true,"weights":[],"runs":[]}';
+    RETURN '{"complete":true,"weights":[],"counts":[],"runs":[]}';
   END IF;
   PERFORM set_config('enable_indexscan', 'off', true);
   IF sample IS NOT NULL THEN
-    EXECUTE $query${count_runs}$query$ INTO counted USING p_project, sample, p_scopes, NULL::tsquery;
-    sampled_runs := greatest(counted, 1);
+    IF sampled[1] IS NULL THEN
+      EXECUTE $query${count_runs}$query$ INTO counted USING p_project, sample, p_scopes, NULL::tsquery;
+      sampled[1] := counted;
+    END IF;
     SELECT greatest(sum(s.entries), 1) INTO scale FROM (
       SELECT s.entries FROM search_segments s
       WHERE s.project_id = p_project AND s.entries > 0 AND (s.begins_at <= p_to OR s.first_at <= p_to) ORDER BY s.segment DESC LIMIT {sampled_segments}) s;
     scale := greatest(all_runs * {run_entries} / scale, 1);
-    all_runs := greatest(sampled_runs * scale, 1);
+    all_runs := greatest(greatest(sampled[1], 1) * scale, 1);
   END IF;
   FOR place IN 1..cardinality(p_words) LOOP
     IF sample IS NULL THEN
-      counted := 0;
-    ELSE
+      sampled[place + 1] := 0;
+    ELSIF sampled[place + 1] IS NULL THEN
       EXECUTE $query${count_runs}$query$ INTO counted USING p_project, sample, p_scopes, p_words[place];
+      sampled[place + 1] := counted;
     END IF;
-    counts := counts || counted * scale;
+    counts := counts || sampled[place + 1] * scale;
+    weights := weights || ln(1 + (greatest(all_runs - counts[place], 0) + 0.5) / (counts[place] + 0.5));
   END LOOP;
-  -- Where every word is frequent, the newest runs of each would hide those that have them all.
-  IF cardinality(p_words) > 1 AND p_all IS NOT NULL AND (SELECT min(x.n) FROM unnest(counts) AS x (n)) > p_hits THEN
-    EXECUTE $query${find_runs}$query$ INTO of_one, of_seqs, counted
-      USING p_project, segments[1:{frequent_segments}], p_scopes, p_all, p_from, p_to, p_runs;
-    IF counted > 0 THEN
-      found_sessions := of_one;
-      found_seqs := of_seqs;
-      found_weights := array_fill((SELECT sum(ln(1 + (greatest(all_runs - x.n, 0) + 0.5) / (x.n + 0.5))) FROM unnest(counts) AS x (n)),
-        ARRAY[counted::int]);
+  SELECT array_agg(x.place ORDER BY x.n, x.place) INTO by_count FROM unnest(counts) WITH ORDINALITY AS x (n, place);
+  FOR rank IN 1..cardinality(by_count) LOOP
+    place := by_count[rank];
+    IF NOT is_narrowed THEN
+      SELECT sum(weights[x.place]) INTO left_weight FROM unnest(by_count[rank:]) AS x (place);
+      -- The newest runs of each frequent word would hide those that have several. So many of the rarest that a run
+      -- which lacks one of them tells less than those that have them.
+      IF NOT is_together AND p_configs IS NULL AND counts[place] > p_runs AND rank < cardinality(by_count) THEN
+        is_together := true;
+        weight := 0;
+        FOR other IN rank..cardinality(by_count) LOOP
+          weight := weight + weights[by_count[other]];
+          together := coalesce(together && p_words[by_count[other]], p_words[by_count[other]]);
+          together_to := other;
+          EXIT WHEN other > rank AND weight >= left_weight - weights[by_count[other]];
+        END LOOP;
+        -- Among those that have only some of the words, so many may have others as well.
+        enough := CASE WHEN together_to = cardinality(by_count) THEN p_runs ELSE greatest(p_hits / 4, p_runs) END;
+        searched := segments[1:1];
+        LOOP
+          EXECUTE $query${find_runs}$query$ INTO of_one, of_seqs, counted
+            USING p_project, searched, p_scopes, together, p_from, p_to, p_hits;
+          EXIT WHEN counted >= enough OR cardinality(searched) >= least({together_segments}, cardinality(segments)) OR clock_timestamp() > until;
+          searched := segments[1:cardinality(searched) * least(greatest(2 * enough / greatest(counted, 1), 2), {more_segments})::int];
+        END LOOP;
+        is_narrowed := counted >= p_runs;
+        -- Below zero: at least so much. If these are not enough, their words are looked up one by one as well.
+        IF counted > 0 THEN
+          found_sessions := found_sessions || of_one;
+          found_seqs := found_seqs || of_seqs;
+          found_weights := found_weights || array_fill(CASE WHEN is_narrowed THEN weight ELSE -weight END, ARRAY[counted::int]);
+        END IF;
+        IF is_narrowed THEN
+          widest := greatest(widest, cardinality(searched));
+          -- Often so many have the others as well that no word needs to be looked up by itself.
+          IF together_to < cardinality(by_count) THEN
+            among := together;
+            FOR other IN together_to + 1..cardinality(by_count) LOOP
+              among := among && p_words[by_count[other]];
+            END LOOP;
+            EXECUTE $query${find_runs}$query$ INTO of_one, of_seqs, counted
+              USING p_project, searched, p_scopes, among, p_from, p_to, p_runs;
+            IF counted >= p_runs THEN
+              together_to := cardinality(by_count);
+              found_sessions := found_sessions || of_one;
+              found_seqs := found_seqs || of_seqs;
+              found_weights := found_weights || array_fill(-left_weight, ARRAY[counted::int]);
+            END IF;
+          END IF;
+        ELSE
+          together := NULL;
+        END IF;
+      END IF;
+      -- Where sessions are looked at after this, others may take the place of those that are left out.
+      IF NOT is_narrowed AND p_configs IS NULL AND cardinality(found_sessions) >= p_runs THEN
+        SELECT greatest(sum(f.weight) FILTER (WHERE f.weight > 0), -min(f.weight)) INTO lowest
+        FROM unnest(found_sessions, found_seqs, found_weights) AS f (session_id, seq, weight)
+        GROUP BY f.session_id, f.seq ORDER BY 1 DESC OFFSET p_runs - 1 LIMIT 1;
+        is_narrowed := coalesce(lowest >= left_weight, false);
+      END IF;
+      is_narrowed := is_narrowed OR hits_left <= 0;
     END IF;
-  END IF;
-  FOR place, rank IN
-    SELECT x.place, row_number() OVER (ORDER BY x.n) FROM unnest(counts) WITH ORDINALITY AS x (n, place) ORDER BY x.n
-  LOOP
     searched := segments;
-    IF sample IS NOT NULL AND counts[place] > hits_left THEN
-      searched := segments[1:greatest(floor(cardinality(segments) * hits_left / counts[place])::int, 1)];
+    -- Half of what is left, or a word would hide the next one, which may tell nearly as much.
+    wanted := greatest(hits_left / 2, p_runs);
+    IF is_narrowed THEN
+      searched := segments[1:widest];
+      wanted := p_hits;
+    ELSIF sample IS NOT NULL AND counts[place] > wanted THEN
+      searched := segments[1:greatest(floor(cardinality(segments) * wanted / counts[place])::int, 1)];
     END IF;
-    is_whole := cardinality(searched) = cardinality(segments);
+    is_whole := cardinality(searched) = cardinality(segments) AND NOT is_narrowed;
     counted := 0;
-    IF hits_left > 0 AND (rank <= {always_words} OR cardinality(found_sessions) = 0 AND rank <= {late_words} OR clock_timestamp() < until) THEN
+    IF is_narrowed THEN
+      among := CASE WHEN together IS NULL OR rank <= together_to THEN seen ELSE coalesce(seen || together, together) END;
+    END IF;
+    IF is_narrowed AND among IS NULL THEN
+      complete := false;
+    ELSIF rank <= {always_words} OR cardinality(found_sessions) = 0 AND rank <= {late_words} OR clock_timestamp() < until THEN
       EXECUTE $query${find_runs}$query$ INTO of_one, of_seqs, counted
-        USING p_project, searched, p_scopes, p_words[place], p_from, p_to, hits_left;
+        USING p_project, searched, p_scopes, CASE WHEN is_narrowed THEN among && p_words[place] ELSE p_words[place] END,
+          p_from, p_to, wanted;
     ELSE
       is_whole := false;
     END IF;
-    is_whole := is_whole AND counted < hits_left;
+    is_whole := is_whole AND counted < wanted;
     complete := complete AND is_whole;
-    weight := CASE WHEN is_whole THEN counted ELSE greatest(counts[place], counted) END;
-    weight := ln(1 + (greatest(all_runs - weight, 0) + 0.5) / (weight + 0.5));
-    weights[place] := weight;
+    IF NOT is_narrowed THEN
+      counts[place] := CASE WHEN is_whole THEN counted ELSE greatest(counts[place], counted) END;
+      weights[place] := ln(1 + (greatest(all_runs - counts[place], 0) + 0.5) / (counts[place] + 0.5));
+      IF counted > 0 THEN
+        seen := coalesce(seen || p_words[place], p_words[place]);
+        widest := greatest(widest, cardinality(searched));
+        hits_left := hits_left - counted;
+      END IF;
+    END IF;
     IF counted > 0 THEN
       found_sessions := found_sessions || of_one;
       found_seqs := found_seqs || of_seqs;
-      found_weights := found_weights || array_fill(weight, ARRAY[counted::int]);
-      hits_left := hits_left - counted;
+      found_weights := found_weights || array_fill(weights[place], ARRAY[counted::int]);
     END IF;
   END LOOP;
   PERFORM set_config('enable_indexscan', 'on', true);
   RETURN (
     SELECT json_build_object('complete', complete AND p_runs >= (
         SELECT count(*) FROM (SELECT DISTINCT f.session_id, f.seq FROM unnest(found_sessions, found_seqs) AS f (session_id, seq)) f),
-      'weights', weights,
-      'runs', coalesce(json_agg(json_build_array(r.session_id, r.seq, r.words, floor(extract(epoch FROM r.first_at) * 1000))), '[]'))
+      'weights', weights, 'counts', sampled,
+      'runs', coalesce(json_agg(json_build_array(r.session_id, r.seq, floor(extract(epoch FROM r.first_at) * 1000))), '[]'))::text
+      || coalesce(E'\x1e' || string_agg(r.words, E'\x1e'), '')
     FROM (
       SELECT g.session_id, g.seq, w.words, w.first_at
       FROM (
         SELECT f.session_id, f.seq FROM unnest(found_sessions, found_seqs, found_weights) AS f (session_id, seq, weight)
-        GROUP BY f.session_id, f.seq ORDER BY sum(f.weight) DESC, f.session_id DESC, f.seq DESC
+        GROUP BY f.session_id, f.seq
+        ORDER BY greatest(sum(f.weight) FILTER (WHERE f.weight > 0), -min(f.weight)) DESC, f.session_id DESC, f.seq DESC
       ) g
       CROSS JOIN LATERAL (
         SELECT FROM sessions s WHERE s.project_id = p_project AND s.id = g.session_id

@@ -17,12 +17,13 @@ import {
 } from '@annals/recall'
 import { type Finding, type Search, scopesOf } from '../find_entries.js'
 import { FIND_RUNS_TO_RECALL, READ_RECALLED } from './recall_queries.js'
+import type { WordCounts } from './word_counts.js'
 
 /**
  * Limits of a search in the index: runs that have some of the words, and those whose lines are scored, which are most of
  * a question's work; more for a caller that wants much.
  */
-const RUNS = { hits: 2_000, scored: 64, scored_max: 128 }
+const RUNS = { hits: 1_000, scored: 64, scored_max: 128 }
 /** How long the database may look for them, about. */
 const FIND_MS = 150
 /** Entries whose text is read: more where it decides whether they are found. */
@@ -34,6 +35,7 @@ export interface Asking extends Omit<Finding, 'search' | 'matchesOf'> {
   search: Omit<Search, 'terms'>
   question: Question
   group: 'entry' | 'session'
+  counts: WordCounts
   scoreRuns(
     project_id: string,
     answer: string,
@@ -56,17 +58,19 @@ export interface Recalled {
 
 /** The entries, or sessions, that answer a question best. */
 export async function recall(asking: Asking): Promise<Recalled> {
-  const { database, search, question, state, group, limit } = asking
+  const { database, search, question, state, group, limit, counts } = asking
   const { project_id, kind, type, role } = search
   const nothing = { complete: true, entries: [], sessions: [] }
   const narrowed = await scopesOf(database, search, state)
   if (!narrowed) return nothing
   const labels = labelsOf(search)
-  const { any, all } = questionCondition(question, labels)
+  const words = questionCondition(question, labels)
+  // The newest segments of the project, or of a user: what they have in them changes slowly.
+  const among = narrowed.sessions || search.to ? undefined : `${project_id} ${narrowed.scopes}`
   const [row] = await database.query(FIND_RUNS_TO_RECALL.statement, [
     project_id,
-    textArray(any),
-    all,
+    textArray(words),
+    among === undefined ? null : plainArray(counts.read(among, words)),
     narrowed.scopes,
     narrowed.sessions,
     narrowed.configs,
@@ -79,6 +83,7 @@ export async function recall(asking: Asking): Promise<Recalled> {
   const is_exact = question.required.length + question.excluded.length > 0
   const most = is_exact ? READ_ENTRIES.exact : Math.max(READ_ENTRIES.usual, limit + READ_ENTRIES.least)
   const scored = await asking.scoreRuns(project_id, row!.answer!, question, labels, most)
+  if (among) counts.add(among, words, scored.counts)
   const chosen = group === 'entry' ? scored.entries : entriesOfSessions(scored, most)
   const read = await readEntries(asking, chosen, { kind, type, role, from: search.from, to: search.to })
   const entries = await withTexts(asking, chosen, read)

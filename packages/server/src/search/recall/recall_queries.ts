@@ -8,8 +8,10 @@ import { SCOPES } from '../find_entries_queries.js'
 const SEGMENTS_MAX = 512
 /** Segments that tell how frequent a word is: the newest ones. */
 const SAMPLED_SEGMENTS = 2
-/** Segments that are searched for entries with all words where each of these is frequent. */
-const FREQUENT_SEGMENTS = 8
+/** So many times as many segments are searched for runs that have several frequent words, where too few have them. */
+const MORE_SEGMENTS = 8
+/** None after so many. */
+const TOGETHER_SEGMENTS = 64
 const RUN_ENTRIES = 16
 /** Words that are looked up whatever the time: the rarest ones. On a busy machine, a question would find nothing. */
 const ALWAYS_WORDS = 2
@@ -33,7 +35,8 @@ export const FIND_RUNS_TO_RECALL = storedFunctionIn('search/recall/find_runs_to_
   sampled_segments: SAMPLED_SEGMENTS,
   count_runs: COUNT_RUNS,
   find_runs: FIND_RUNS,
-  frequent_segments: FREQUENT_SEGMENTS,
+  more_segments: MORE_SEGMENTS,
+  together_segments: TOGETHER_SEGMENTS,
   always_words: ALWAYS_WORDS,
   late_words: LATE_WORDS,
 })
