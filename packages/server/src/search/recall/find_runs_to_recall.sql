@@ -116,7 +116,9 @@ BEGIN
       SELECT sum(weights[x.place]) INTO left_weight FROM unnest(by_count[rank:]) AS x (place);
       -- The newest runs of each frequent word would hide those that have several. So many of the rarest that a run
       -- which lacks one of them tells less than those that have them.
-      IF NOT is_together AND p_configs IS NULL AND counts[place] > p_runs AND rank < cardinality(by_count) THEN
+      IF NOT is_together AND p_configs IS NULL AND counts[place] > p_runs AND rank < cardinality(by_count)
+        AND cardinality(by_count) - rank < {together_words} AND clock_timestamp() < until
+      THEN
         is_together := true;
         weight := 0;
         FOR other IN rank..cardinality(by_count) LOOP

@@ -10,8 +10,9 @@ const SEGMENTS_MAX = 512
 const SAMPLED_SEGMENTS = 2
 /** So many times as many segments are searched for runs that have several frequent words, where too few have them. */
 const MORE_SEGMENTS = 8
-/** None after so many. */
+/** None after so many, and not for more words than these: each runs through the index by itself. */
 const TOGETHER_SEGMENTS = 64
+const TOGETHER_WORDS = 12
 const RUN_ENTRIES = 16
 /** Words that are looked up whatever the time: the rarest ones. On a busy machine, a question would find nothing. */
 const ALWAYS_WORDS = 2
@@ -37,6 +38,7 @@ export const FIND_RUNS_TO_RECALL = storedFunctionIn('search/recall/find_runs_to_
   find_runs: FIND_RUNS,
   more_segments: MORE_SEGMENTS,
   together_segments: TOGETHER_SEGMENTS,
+  together_words: TOGETHER_WORDS,
   always_words: ALWAYS_WORDS,
   late_words: LATE_WORDS,
 })
