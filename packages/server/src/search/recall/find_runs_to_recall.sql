@@ -171,11 +171,11 @@ BEGIN
         GROUP BY f.session_id, f.seq ORDER BY 1 DESC OFFSET p_runs - 1 LIMIT 1;
         is_narrowed := coalesce(lowest >= left_weight, false);
       END IF;
-      is_narrowed := is_narrowed OR hits_left <= 0;
+      is_narrowed := is_narrowed OR hits_left < p_hits / 4;
     END IF;
     searched := segments;
-    -- Half of what is left, or a word would hide the next one, which may tell nearly as much.
-    wanted := greatest(hits_left / 2, p_runs);
+    -- Half of what is left where it has more, or a word would hide the next one, which may tell nearly as much.
+    wanted := CASE WHEN counts[place] <= hits_left THEN hits_left ELSE greatest(hits_left / 2, p_runs) END;
     IF is_narrowed THEN
       searched := segments[1:widest];
       wanted := p_hits;
