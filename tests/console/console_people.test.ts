@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
 import { expectOk } from '../harness/expectations.ts'
@@ -61,8 +61,13 @@ describe.skipIf(!CHROMIUM)(`users and spaces (${CHROMIUM ? 'in Chromium' : NO_BR
   it('changes the meta of a space, and leaves what somebody else changed meanwhile', async () => {
     const { page } = tab
     await open(`/spaces/${space}`)
-    await page.getByRole('button', { name: 'Edit', exact: true }).click()
     const field = page.getByLabel('Meta (a JSON object)')
+    // What is above it comes bit by bit, and a click misses a button that moves while it is pressed.
+    await vi.waitFor(async () => {
+      const edit = page.getByRole('button', { name: 'Edit', exact: true })
+      if (!(await field.isVisible())) await edit.click({ timeout: 5_000 })
+      await field.waitFor({ timeout: 2_000 })
+    }, 30_000)
     const form = page.locator('form').filter({ has: field })
     await field.fill('[1]')
     await form.getByRole('button', { name: 'Save' }).click()
