@@ -295,6 +295,21 @@ describe('a request', () => {
     expectError(await all({ resolutions }), 409, 'resolved', '/resolutions/0')
   })
 
+  it('counts as an entry in the usage of the day, and so does each answer of several', async () => {
+    const own = await service.newClient()
+    const { id } = expectOk(await own.createSession({}), 201)
+    const ask = () =>
+      own.request<{ id: string }>('POST', `/api/v1/session/${id}/requests`, { body: { kind: 'approval' } })
+    const ids = [expectOk(await ask(), 201).id, expectOk(await ask(), 201).id]
+    const resolutions = ids.map((request_id) => ({ request_id, decision: 'deny' }))
+    expectOk(await own.request('POST', '/api/v1/requests/resolve', { body: { resolutions } }))
+    const counted = async () => {
+      const usage = await own.request<{ days: Array<{ entries: number }> }>('GET', '/api/v1/usage')
+      return expectOk(usage).days.reduce((sum, { entries }) => sum + entries, 0)
+    }
+    await expect.poll(counted).toBe(4)
+  })
+
   it('is listed across sessions by cursor, and expires', async () => {
     const ids: string[] = []
     for (const _three of [1, 2, 3])

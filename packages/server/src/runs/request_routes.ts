@@ -54,7 +54,7 @@ export const requestRoutes = (parts: RunParts) =>
       json: async (request, _reply, { json, bytes }) => {
         const { project_id, params } = request
         const store = () => changeUnderFence(request, OPEN_REQUEST, json)
-        const opened = await withinQuota(parts, request, bytes, store, isNew)
+        const opened = await withinQuota(parts, request, bytes, store, (answer) => (isNew(answer) ? 1 : 0))
         if (isNew(opened)) told(parts, project_id, [params.session_id], { isLog: true })
         const [, asked] = linesOf(opened)
         return mayRead(request) ? asked : withFields(asked, HIDDEN_ANSWER)
@@ -201,7 +201,7 @@ async function resolve(
     return answer
   }
   const most = bytes + RESOLUTION_BYTES * resolutions.length
-  const answered = await withinQuota(parts, request, most, store, () => true)
+  const answered = await withinQuota(parts, request, most, store, () => resolutions.length)
   const { sessions, items } = JSON.parse(answered) as Record<'sessions' | 'items', string[]>
   told(parts, project_id, sessions, { isLog: true })
   return mayRead(request) ? items : items.map((item) => withFields(item, HIDDEN_QUESTION))

@@ -115,17 +115,18 @@ export async function changeUnderFence(
   return accepted(await callFor(request, change, fence ?? null, ...parameters), fence)
 }
 
-/** Stores so many bytes within the project's quota, and counts them if they are a new entry. */
+/** Stores so many bytes within the project's quota, and counts them if they are new entries. */
 export async function withinQuota(
   { usage }: RunParts,
   request: FastifyRequest,
   bytes: number,
   store: () => Promise<string>,
-  isEntry: (answer: string) => boolean = () => false,
+  newEntries: (answer: string) => number = () => 0,
 ): Promise<string> {
   const room = roomFor(usage, request)
   const stored = (await withinRoom(room, { bytes }, store))!
-  if (isEntry(stored)) room.made?.({ entries: 1, bytes })
+  const entries = newEntries(stored)
+  if (entries > 0) room.made?.({ entries, bytes })
   return stored
 }
 
