@@ -59,7 +59,8 @@ class S3Store implements ObjectStore {
 
   async load(): Promise<void> {
     await Promise.all([this.connect(), import('@aws-sdk/s3-request-presigner')])
-    // The SDK works for 25 ms at its first request, which should be nobody's. A store that is away is found when needed.
+    // The SDK's first request holds the event loop for up to 25 ms, so it is made before anybody waits. If the store is
+    // away, the first caller that needs it is told.
     this.check().catch(() => {})
   }
 

@@ -1,33 +1,34 @@
+import { LRUCache } from 'lru-cache'
+
 /** How long a count is good for: only the weights of words, and where they are looked up first, depend on it. */
 const KNOWN_MS = 10_000
-const KNOWN_MAX = 10_000
+/** Memory of all projects: a word has a kilobyte or two where a question has much in quotes. */
+const BYTES_MAX = 4 * 1024 * 1024
+const ENTRY_BYTES = 128
 
 /**
- * How frequent words are in the newest segments of a project, as questions of a moment ago found out: to count the runs
- * that have a frequent word takes as long as to find those that answer.
+ * How frequent words are in the newest segments of a project, as recent questions found out: counting the runs that have a
+ * frequent word takes as long as finding those that answer.
  */
 export class WordCounts {
-  private readonly known = new Map<string, { count: number; until: number }>()
+  private readonly known = new LRUCache<string, number>({
+    ttl: KNOWN_MS,
+    maxSize: BYTES_MAX,
+    sizeCalculation: (_count, key) => 2 * key.length + ENTRY_BYTES,
+  })
 
-  /** Counts of runs: of all, and of those that have each word. Null where it is not known. `among`: which runs. */
+  /** Counts of all runs, then of those that have each word; null where it is not known. `among`: which runs. */
   read(among: string, words: readonly string[]): (number | null)[] {
-    const now = performance.now()
-    return ['', ...words].map((word) => {
-      const known = this.known.get(`${among} ${word}`)
-      return known && known.until > now ? known.count : null
-    })
+    return keysOf(among, words).map((key) => this.known.get(key) ?? null)
   }
 
-  /** Adds what was found out. `counts`: as `read` returns them. */
+  /** Adds counts, as `read` returns them. A known one does not become younger. */
   add(among: string, words: readonly string[], counts: readonly number[]): void {
-    if (this.known.size > KNOWN_MAX) this.known.clear()
-    const until = performance.now() + KNOWN_MS
-    for (const [index, word] of ['', ...words].entries()) {
-      const key = `${among} ${word}`
-      const known = this.known.get(key)
-      const count = counts[index]
-      if (count !== undefined && !(known && known.until > performance.now()))
-        this.known.set(key, { count, until })
-    }
+    for (const [index, key] of keysOf(among, words).entries())
+      if (counts[index] !== undefined && !this.known.has(key)) this.known.set(key, counts[index])
   }
+}
+
+function keysOf(among: string, words: readonly string[]): string[] {
+  return ['', ...words].map((word) => `${among} ${word}`)
 }
