@@ -13,7 +13,7 @@ import { sendEntries } from '../blobs/blob_bytes.js'
 import { versionOfLog } from './answer_log.js'
 import { Context, ContextQuery } from './context_schema.js'
 import { ContextReader, type PinnedCut } from './render/context_reader.js'
-import { fitMessages, leftAndAdded } from './render/message_walk.js'
+import { fitMessages } from './render/message_walk.js'
 
 const TOKENS_MAX_DEFAULT = 100_000
 const TARGET_SHARE = 0.6
@@ -59,11 +59,10 @@ export const getContext = ({ thread }: { thread: WorkThread }) =>
         cleared_through_seq,
         compaction_seq,
         pin,
-        ...leftAndAdded(list),
       }
       return await sendEntries(
         reply,
-        jsonList('{"items":[', [list.items], `],${JSON.stringify(rest).slice(1)}`),
+        jsonList('{"items":[', [list.items], `],${JSON.stringify(rest).slice(1, -1)},${list.notes}}`),
       )
     },
   })

@@ -8,7 +8,7 @@ import {
 import { type ContextMessage, contextMessage, joinedMessage, type StoredSeq } from '@annals/messages/context'
 import { type FitMessage, type FitOptions, FitToSend } from '@annals/messages/fit'
 import { storedPartsJson, storedTokens } from './append_bodies.js'
-import { type FittedList, inStep } from './render/message_walk.js'
+import { type FittedList, fittedList } from './render/message_walk.js'
 
 const lists = new Map<number, FitToSend>()
 const renderers = new Map<number, StoredRenderer>()
@@ -50,7 +50,7 @@ export const LOG_WORK = {
   },
 
   finishList(list: number): FittedList {
-    return inStep(lists.get(list)!)
+    return fittedList(lists.get(list)!)
   },
 
   endList(list: number): void {

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import type { MemoryShare } from '@annals/kits/fairness/fair_queue.js'
 import { TEXT_FACTOR } from '@annals/kits/http/answer/answer.js'
 import { parseId } from '@annals/kits/ids.js'
@@ -28,6 +29,8 @@ const MESSAGES_MAX = 10_000
 const BYTES_MAX = 32 * 1024 * 1024
 /** Calls and results. One message of a megabyte may have thousands, and the plan looks at each on the event loop. */
 const TOOL_USES_MAX = 10_000
+/** Reading more of them takes a turn of the event loop, and planning with them another. */
+const TURN_USES_MAX = 1_000
 /** Where results are cleared, so many messages are read at least: that tells which ones, also before a short context. */
 const CLEARED_MESSAGES_MIN = 32
 /** As many are read as seem to be missing, and some more. */
@@ -107,6 +110,7 @@ export class ContextReader {
     )
     const ahead = await this.instructionsAhead(messages[0]?.seq ?? UNLIMITED)
     const all = [...ahead, ...shown].sort((a, b) => a.seq - b.seq)
+    if (this.uses > TURN_USES_MAX) await turn()
     const cut_now = { ...plan, compaction_seq: this.compaction?.seq ?? 0 }
     return {
       plan: cut_now,
@@ -265,6 +269,7 @@ export class ContextReader {
     }
     const known = await contextMessages(thread, this.session.project_id, stored)
     for (const { calls, results } of known) this.uses += calls.length + results.length
+    if (this.uses > TURN_USES_MAX) await turn()
     return known.map((message, i) =>
       Object.assign(message, { stored: stored[i]!, created_at: entries[i]!.created_at }),
     )

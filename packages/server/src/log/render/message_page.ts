@@ -4,7 +4,7 @@ import { jsonList } from '@annals/kits/lists/resource_json.js'
 import type { WorkThread } from '@annals/kits/threads/work_thread.js'
 import type { PublicUrls } from '../../blobs/public_urls.js'
 import type { LogReader } from '../read/read_log.js'
-import { joined, leftAndAdded, type MessagePageRequest, MessageWalk } from './message_walk.js'
+import { joined, type MessagePageRequest, MessageWalk } from './message_walk.js'
 import { PageRenderer } from './page_renderer.js'
 
 /**
@@ -44,7 +44,7 @@ export async function* messagePage(
   const known = request.time_desc || request.with_events ? undefined : page.last
   const next_cursor = seen_seq ? cursors.write(writePosition(known ?? (await log.positionOf(seen_seq)))) : ''
   yield `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}","edit_at_message_id":"${edit_at}","this_time_tokens":${tokens}`
-  if (list) yield `,${JSON.stringify(leftAndAdded(list)).slice(1, -1)}`
+  if (list) yield `,${list.notes}`
   // The consumer of the chunks has noted the blobs of all items by now.
   if (urls) {
     yield ',"public_urls":'

@@ -4,48 +4,34 @@ import type { LogPosition } from '@annals/kits/lists/log_position.js'
 import { inOrders, type WorkThread } from '@annals/kits/threads/work_thread.js'
 import { type MessageFormat, mayReferToBlobs } from '@annals/messages'
 import { MessageTurns, storedSeq, storedTurn } from '@annals/messages/context'
-import {
-  type Added,
-  type FitMessage,
-  type FitOptions,
-  FitToSend,
-  type Omitted,
-  type Reasoning,
-} from '@annals/messages/fit'
+import { type FitMessage, type FitOptions, FitToSend, type Reasoning } from '@annals/messages/fit'
 import type { ReadEntry } from '../read/entry_columns.js'
 import { type LogReader, type ReadPage, UNLIMITED } from '../read/read_log.js'
 import type { EntryView } from '../read/read_queries.js'
 import { type Editing, editsOf, type PageEdits } from './message_edits.js'
 import { blobLength, type PageRenderer, requireKnown } from './page_renderer.js'
 
-/** A list that can be sent. `ids`, `seqs` and `items` run in step. */
+/** A list that can be sent. `ids` and `items` run in step. */
 export interface FittedList {
   items: string[]
   ids: string[]
-  seqs: number[]
-  omitted: Omitted[]
-  added: Added[]
+  /** The answer's fields beside them, as JSON: a message may have thousands of calls, and a note for each. */
+  notes: string
   tokens_left_out: number
-  names: Record<string, string>
   sent_seqs: number[]
 }
 
-export function inStep(list: FitToSend): FittedList {
-  const { items, ...rest } = list.finish()
+export function fittedList(list: FitToSend): FittedList {
+  const { items, omitted, added, names, tokens_left_out, sent_seqs } = list.finish()
+  // An omission of a kind is named once for each message.
+  const left = new Set(omitted.map((one) => JSON.stringify(one)))
   return {
     items: items.map(({ json }) => json),
     ids: items.map(({ id }) => id),
-    seqs: items.map(({ seq }) => seq),
-    ...rest,
+    notes: `"omitted":[${[...left].join(',')}],${JSON.stringify({ added, names }).slice(1, -1)}`,
+    tokens_left_out,
+    sent_seqs,
   }
-}
-
-/** The answer's fields beside the items. An omission of a kind is named once for each message. */
-export function leftAndAdded(list: FittedList): Pick<FittedList, 'omitted' | 'added' | 'names'> {
-  const { omitted, added, names } = list
-  const known = new Set<string>()
-  const isNew = (one: Omitted) => !known.has(JSON.stringify(one)) && known.add(JSON.stringify(one))
-  return { omitted: omitted.filter(isNew), added, names }
 }
 
 /** Characters of blobs that are made fit on the event loop, in pieces of that length; more goes to the work thread. */
@@ -73,7 +59,7 @@ export async function fitMessages(
     if (index > 0) await turn()
     for (const message of piece) list.add(message)
   }
-  return inStep(list)
+  return fittedList(list)
 }
 
 async function fitOnThread(
