@@ -23,7 +23,7 @@ const SMALL_LIMITS = {
   // The attackers' receivers are on this machine.
   ANNALS_WEBHOOKS_TO_PRIVATE: 'true',
 }
-const HEAP_MB_MAX = 256
+const HEAP_MB_MAX = 192
 const RSS_SAMPLE_MS = 100
 const COLLECTED_MS_MAX = 15_000
 /** Time for requests in flight, then for disconnecting from the database and for PostgreSQL's own shutdown. */
