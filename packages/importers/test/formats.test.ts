@@ -17,7 +17,7 @@ describe('claude-code', () => {
     expect(outline(records)).toMatchInlineSnapshot(`
       [
         "s1 {"agent":"claude-code"}",
-        "s1 source.claude-code.file-history-snapshot (noise)",
+        "s1 source.claude-code.file-history-snapshot (noise) at 10:00:01",
         "s1 {"cwd":"/home/mia/shop","git_branch":"main","version":"2.1.0"}",
         "s1 anthropic user at 10:00:01",
         "s1 {"model":"claude-sonnet-5"}",
@@ -35,9 +35,9 @@ describe('claude-code', () => {
         "s2 anthropic assistant at 10:00:21",
         "s1 anthropic user at 10:00:22",
         "s1 source.claude-code.system.turn_duration at 10:00:23",
-        "s1 source.claude-code.hologram",
+        "s1 source.claude-code.hologram at 10:00:23",
         "s1 {"title":"Failing tests"}",
-        "s1 source.claude-code.summary",
+        "s1 source.claude-code.summary at 10:00:23",
       ]
     `)
   })
@@ -52,6 +52,7 @@ describe('codex', () => {
         "s1 {"model":"gpt-5-codex"}",
         "s1 source.codex.turn_context (noise) at 11:00:01",
         "s1 responses user at 11:00:02",
+        "s1 {"title":"List the files"}",
         "s1 source.codex.user_message (noise) at 11:00:02",
         "s1 responses reasoning at 11:00:03",
         "s1 responses function_call at 11:00:04",

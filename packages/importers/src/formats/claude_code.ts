@@ -60,12 +60,15 @@ class ClaudeCodeParser implements Parser {
   /** Sessions of which it is known in which folder they were. */
   private readonly placed = new Set<string>()
   private readonly models = new Map<string, string>()
+  /** The time of the latest line that has one: titles, snapshots and settings have none. At first, that of the first. */
+  private at: unknown
 
   constructor(
     private readonly out: Output,
     file: FileFacts,
   ) {
-    this.fallback = sessionInHead(file.head) ?? stemOf(file.name)
+    this.fallback = inHead(file.head, 'sessionId') ?? stemOf(file.name)
+    this.at = inHead(file.head, 'timestamp')
   }
 
   read(line: unknown): void {
@@ -76,7 +79,8 @@ class ClaudeCodeParser implements Parser {
     const title = TITLES[type] === undefined ? undefined : line[TITLES[type]]
     if (typeof title === 'string') this.out.session(key, { configs: { title } })
     const native = typeof line.uuid === 'string' ? line.uuid : undefined
-    const facts = { native, at: line.timestamp }
+    this.at = line.timestamp ?? this.at
+    const facts = { native, at: this.at }
     const is_of_tree = native !== undefined && line.parentUuid !== undefined
     if (is_of_tree) this.rewind(key, line)
     const { message, ...rest } = line
@@ -186,6 +190,6 @@ function kindOf(type: string, { subtype }: JsonObject): string {
   return typeof subtype === 'string' ? `${type}.${subtype}` : type
 }
 
-function sessionInHead({ samples }: Head): string | undefined {
-  return samples.map(({ sessionId }) => sessionId).find((id) => typeof id === 'string') as string | undefined
+function inHead({ samples }: Head, name: 'sessionId' | 'timestamp'): string | undefined {
+  return samples.map((line) => line[name]).find((value) => typeof value === 'string') as string | undefined
 }

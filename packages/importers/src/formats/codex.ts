@@ -26,6 +26,8 @@ const NOISE = new Set([
 /** Items that are about the files of the user, and not said to anybody. */
 const NOT_SAID = new Set(['ghost_snapshot', 'other'])
 
+const TITLE_LENGTH_MAX = 120
+
 export const CODEX: Format = {
   name: 'codex',
   title: "Codex's rollouts",
@@ -40,6 +42,7 @@ export const CODEX: Format = {
 class CodexParser implements Parser {
   private key: string
   private model: unknown
+  private is_titled = false
 
   constructor(
     private readonly out: Output,
@@ -72,9 +75,21 @@ class CodexParser implements Parser {
       this.out.event(this.key, 'mcp_tool_call_end', { ...others, ...payload }, facts)
     else {
       const kind = line.type === 'event_msg' ? String(payload.type) : String(line.type)
+      if (kind === 'user_message') this.nameAfter(payload.message)
       const id = this.out.raw(this.key, kind, line, { ...facts, noise: NOISE.has(kind) })
       if (line.type === 'compacted') this.out.compact(this.key, id, summaryOf(payload))
     }
+  }
+
+  /** The first items of the role user are instructions and an environment. This is what somebody typed. */
+  private nameAfter(message: unknown): void {
+    if (this.is_titled || typeof message !== 'string' || message.trim() === '') return
+    this.is_titled = true
+    const title = message
+      .slice(0, 4 * TITLE_LENGTH_MAX)
+      .replaceAll(/\s+/g, ' ')
+      .trim()
+    this.out.session(this.key, { configs: { title: title.slice(0, TITLE_LENGTH_MAX) } })
   }
 
   private readMeta(line: JsonObject, meta: JsonObject): void {
