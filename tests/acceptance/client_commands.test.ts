@@ -83,7 +83,7 @@ describe('annals sessions', () => {
     const args = ['sessions', 'list', '--user', 'tables', '--no-json']
     const { stdout } = await annals(args, { COLUMNS: '80' })
     const [title, ...rows] = stdout.split('\n')
-    expect(title).toMatch(/^session +user +created +outcome +entries +tokens +title$/)
+    expect(title).toMatch(/^session +user +began +outcome +entries +tokens +title$/)
     expect(rows).toHaveLength(3)
     const [id] = /^[0-9a-f-]+/.exec(rows[0]!)!
     expect(id.length).toBeLessThan(36)
@@ -94,6 +94,22 @@ describe('annals sessions', () => {
     const wide = (line: string) => [...line].reduce((sum, c) => sum + (c > '\u2e80' ? 2 : 1), 0)
     expect(rows.map(wide).every((width) => width <= 80)).toBe(true)
     expect((await annals([...args, '--limit', '1'])).stderr).toContain('There are more')
+  })
+
+  it('shows when a session began and ended, not when it was imported', async () => {
+    const log = sessionLog(commands.api, await newSession({ user: 'past' }))
+    for (const occurred_at of ['2020-01-02T03:04:05Z', '2020-01-02T04:00:00Z'])
+      expectOk(await log.add({ role: 'user', content: 'hello' }, { occurred_at }), 201)
+    const [session] = await values('sessions', 'list', '--user', 'past')
+    expect(session).toMatchObject({
+      began_at: '2020-01-02T03:04:05.000000Z',
+      ended_at: '2020-01-02T04:00:00.000000Z',
+    })
+    const wide = { COLUMNS: '140', TZ: 'UTC' }
+    const { stdout } = await annals(['sessions', 'list', '--user', 'past', '--no-json'], wide)
+    expect(stdout).toMatch(/ past +\d+ d ago +2020-01-02 03:04:05 +\d+ d ago +2 /)
+    const shown = await annals(['show', log.id, '--no-json'], wide)
+    expect(shown.stdout).toMatch(/^began {4}2020-01-02 03:04:05 \(\d+ d ago\), last entry \d+ d ago$/m)
   })
 
   it('shows outcomes in the words of the project, and names a session by what its user said first', async () => {

@@ -71,11 +71,14 @@ async function headLines(
   right: Session,
   { width, paint }: Output,
 ): Promise<string[]> {
-  const [{ readTitle }, { cutTo }] = await Promise.all([
+  const [{ readBounds }, { cutTo }] = await Promise.all([
     import('./session_columns.js'),
     import('../terminal/text.js'),
   ])
-  const [left_title, right_title] = await Promise.all([readTitle(annals, left), readTitle(annals, right)])
+  const [{ title: left_title }, { title: right_title }] = await Promise.all([
+    readBounds(annals, left),
+    readBounds(annals, right),
+  ])
   const line = (side: string, { id }: Session, title = '') => {
     const said = cutTo(visibleLine(title.slice(0, BRIEF_CHARACTERS)), width - side.length - id.length - 2)
     return `${side}${paint('cyan', id)}  ${said}`.trimEnd()

@@ -20,6 +20,9 @@ interface Figures {
   tokens: number
   /** What it is called by its configs, or else what its user said first. */
   title: string | undefined
+  /** When its first and its last entry happened; null without any. */
+  began_at: string | null
+  ended_at: string | null
 }
 
 /** How sessions are shown: their project's words, and whether their logs are read, with up to three requests each. */
@@ -42,18 +45,24 @@ export async function sessionColumns(
     text: ({ id }: Session) => String(figures!.get(id)?.[name] ?? '-'),
   })
   const outcome = ({ configs }: Session) => outcomeText(configs, words)
+  const began = figures ? 'began' : 'created'
+  const beganAt = ({ id, created_at }: Session) => figures?.get(id)?.began_at ?? created_at
   const id_length = width < WIDE ? distinctLength(sessions.map(({ id }) => id)) : undefined
   return [
     { title: 'session', text: ({ id }) => id.slice(0, id_length), style: 'cyan' },
     { title: 'user', text: ({ user_id }) => nameOf(user_id), shrinks: true },
-    { title: 'created', text: ({ created_at }) => agoOf(created_at) },
+    { title: began, text: (session) => agoOf(beganAt(session)) },
     {
-      title: 'at',
-      text: ({ created_at }) => `${dayOf(created_at)} ${clockOf(created_at)}`,
+      title: `${began} at`,
+      text: (session) => `${dayOf(beganAt(session))} ${clockOf(beganAt(session))}`,
       style: 'dim',
       from_width: WIDE,
     },
-    { title: 'last entry', text: ({ updated_at }) => agoOf(updated_at), from_width: 110 },
+    {
+      title: 'last entry',
+      text: ({ id, updated_at }) => agoOf(figures?.get(id)?.ended_at ?? updated_at),
+      from_width: 110,
+    },
     ...(sessions.some(outcome) ? [{ title: 'outcome', text: outcome, shrinks: true }] : []),
     ...(figures ? [figure('entries'), figure('tokens')] : []),
     {
@@ -101,12 +110,11 @@ async function readFigures(annals: Annals, sessions: Session[]): Promise<Map<str
     await Promise.all(
       sessions.slice(from, from + READ_AT_ONCE).map(async ({ id, configs }) => {
         try {
-          const [newest, { total_tokens }, title] = await Promise.all([
-            annals.sessions.timeline(id, { limit: 1, time_desc: true }).page(),
+          const [bounds, { total_tokens }] = await Promise.all([
+            readBounds(annals, { id, configs }),
             annals.sessions.tokenCounts(id),
-            readTitle(annals, { id, configs }),
           ])
-          figures.set(id, { entries: newest.items[0]?.seq ?? 0, tokens: total_tokens, title })
+          figures.set(id, { ...bounds, tokens: total_tokens })
         } catch (error) {
           if (!(error instanceof AnnalsError)) throw error
         }
@@ -115,19 +123,26 @@ async function readFigures(annals: Annals, sessions: Session[]): Promise<Map<str
   return figures
 }
 
-/** A session's title; undefined if it has none. */
-export async function readTitle(
+/** What the first and the last entries of a session tell of it. */
+export async function readBounds(
   annals: Annals,
   { id, configs }: Pick<Session, 'id' | 'configs'>,
-): Promise<string | undefined> {
-  const given = sessionTitle(configs, [])
-  if (given !== undefined) return given
+): Promise<Omit<Figures, 'tokens'>> {
+  const [{ items }, { items: newest }] = await Promise.all([
+    annals.sessions.timeline(id, { limit: TITLE_WITHIN }).page(),
+    annals.sessions.timeline(id, { limit: 1, time_desc: true }).page(),
+  ])
+  const [first, last] = [items[0], newest[0]]
   const reader = new SessionReader()
-  const { items } = await annals.sessions.timeline(id, { limit: TITLE_WITHIN }).page()
-  return sessionTitle(
-    {},
-    items.map((item) => reader.read(item)),
-  )
+  return {
+    entries: last?.seq ?? 0,
+    title: sessionTitle(
+      configs,
+      items.map((item) => reader.read(item)),
+    ),
+    began_at: first?.occurred_at ?? first?.created_at ?? null,
+    ended_at: last?.occurred_at ?? last?.created_at ?? null,
+  }
 }
 
 /** How many characters tell these ids apart. */

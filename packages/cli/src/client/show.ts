@@ -122,16 +122,21 @@ async function printHead(
 ): Promise<void> {
   const { id, user_id, configs, created_at, updated_at } = session
   const name = user ?? (user_id === null ? '-' : (await userNames(annals))(user_id))
-  const when = `${dayOf(created_at)} ${clockOf(created_at)} (${agoOf(created_at)}), last entry ${agoOf(updated_at)}`
   const cost = prices && (await costOf(annals, id, prices))
-  const { outcomeText, readTitle } = await import('./session_columns.js')
-  const [title, { outcomes = {} }] = await Promise.all([readTitle(annals, session), annals.key()])
+  const { outcomeText, readBounds } = await import('./session_columns.js')
+  const [{ title, ...bounds }, { outcomes = {} }] = await Promise.all([
+    readBounds(annals, session),
+    annals.key(),
+  ])
+  const { began_at, ended_at } = bounds
+  const at = began_at ?? created_at
+  const when = `${dayOf(at)} ${clockOf(at)} (${agoOf(at)}), last entry ${agoOf(ended_at ?? updated_at)}`
   const outcome = outcomeText(configs, outcomes)
   lines([
     `${paint('dim', 'session')}  ${paint('cyan', id)}`,
     ...(title === undefined ? [] : [`${paint('dim', 'title  ')}  ${visibleLine(title)}`]),
     `${paint('dim', 'user   ')}  ${visible(name)}`,
-    `${paint('dim', 'created')}  ${when}`,
+    `${paint('dim', began_at ? 'began  ' : 'created')}  ${when}`,
     ...(outcome === '' ? [] : [`${paint('dim', 'outcome')}  ${visibleLine(outcome)}`]),
     `${paint('dim', 'configs')}  ${visible(pairsOf(configs))}`,
     ...(cost === undefined ? [] : [`${paint('dim', 'cost   ')}  ${cost}`]),
