@@ -201,6 +201,23 @@ describe('what the console reads beside the API', () => {
     expect((await count({ to: '2999-01-01T00:00:00Z', from: '2000-01-01T00:00:00Z' })).sessions).toBe(3)
   })
 
+  it('counts a session over time where it began, not where it was imported', async () => {
+    const fresh = await service.newClient()
+    const imported = await newSessionLog(fresh)
+    const occurred_at = '2020-05-06T07:08:09Z'
+    expectOk(await imported.add({ role: 'user', content: 'Hi' }, { occurred_at }), 201)
+    const { seconds, columns } = expectOk(
+      await fresh.request<{ seconds: number; columns: Array<{ start: string; sessions: number }> }>(
+        'GET',
+        '/console/data/over_time',
+      ),
+    )
+    expect([seconds, columns]).toEqual([
+      1,
+      [{ start: '2020-05-06T07:08:09.000000Z', sessions: 1, by: { '': 1 } }],
+    ])
+  })
+
   it.each([
     ['figures', { ids: 'no-id' }],
     ['figures', { ids: Array(51).fill('01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d').join(',') }],

@@ -10,7 +10,7 @@ import { ConfirmDialog } from '../parts/confirm_dialog.tsx'
 import { CopyButton } from '../parts/copy_button.tsx'
 import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
 import { type Filter, pathText, tellingConditions } from '../sessions/conditions.ts'
-import { useIdentifier } from '../sessions/facts_query.ts'
+import { type SessionFigures, useIdentifier } from '../sessions/facts_query.ts'
 import { pathOf } from '../sessions/sessions_page.tsx'
 import type { Log } from './log_query.ts'
 import { useCost } from './session_cost.ts'
@@ -20,8 +20,14 @@ const VALUE_CHARACTERS_MAX = 60
 const CONFIGS_MAX = 24
 
 /** The session's user, configs, length and size. */
-export function SessionHead(props: { session: Session; log: Log; title: string | undefined }) {
-  const { session, log, title } = props
+export function SessionHead(props: {
+  session: Session
+  log: Log
+  title: string | undefined
+  /** Figures of the whole session, where it is not loaded. */
+  counted: SessionFigures | undefined
+}) {
+  const { session, log, title, counted } = props
   const { annals, project_id, may_write, outcomes } = useProject()
   const [erases, setErases] = useState(false)
   const queries = useQueryClient()
@@ -34,11 +40,12 @@ export function SessionHead(props: { session: Session; log: Log; title: string |
   })
   const cost = useCost(log)
   const outcome = shownOutcome(configs, outcomes)
-  const [began, ended] = [log.entry(1) ?? log.entry(log.last_seq), log.entry(log.last_seq)].map((item) =>
-    Date.parse(item?.occurred_at ?? item?.created_at ?? ''),
+  const [began, ended] = [log.entry(1), log.entry(log.last_seq)].map(
+    (item) => item?.occurred_at ?? item?.created_at,
   )
   // Entries may be stored in another order than they happened.
-  const took_ms = Math.max(ended! - began! || 0, 0)
+  const loaded_ms = Math.max(Date.parse(ended ?? '') - Date.parse(began ?? '') || 0, 0)
+  const took_ms = counted?.duration_ms ?? loaded_ms
   return (
     <header className="session-head">
       <p className="crumbs">
@@ -86,8 +93,8 @@ export function SessionHead(props: { session: Session; log: Log; title: string |
         <Fact name="tokens">{tokens.data ? countText(tokens.data.total_tokens) : '…'}</Fact>
         {cost !== undefined && <Fact name="cost">{cost}</Fact>}
         {took_ms > 0 && <Fact name="took">{durationText(took_ms)}</Fact>}
-        <Fact name="created">
-          <Timestamp at={session.created_at} />
+        <Fact name={began ? 'began' : 'created'}>
+          <Timestamp at={began ?? session.created_at} />
         </Fact>
         {tellingConditions(configs as Filter)
           .slice(0, CONFIGS_MAX)

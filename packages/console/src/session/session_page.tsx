@@ -107,10 +107,10 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   })
   return (
     <div className="page is-session" ref={page}>
-      <SessionHead session={session} log={log} title={title} />
+      <SessionHead {...{ session, log, title, counted }} />
       <SessionRun session={session} />
       <SessionToolbar
-        {...{ session, log, calls, search, text, format, current, shown }}
+        {...{ session, log, calls, counted, search, text, format, current, shown }}
         is_converting={converted.isFetching}
         onJump={jump}
         onSearch={(q) => show({ q })}
@@ -163,7 +163,7 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   )
 }
 
-/** The calls of the whole session, where more is stored than is loaded. */
+/** Figures of the whole session, where more is stored than is loaded. */
 function useCounted(id: string, opened_at: number, { read, last_seq }: Log): SessionFigures | undefined {
   const is_part = last_seq === opened_at && read.length < last_seq
   const listed = useMemo(() => ({ id, updated_at: String(opened_at) }), [id, opened_at])

@@ -14,6 +14,8 @@ export function SessionToolbar(props: {
   session: Session
   log: Log
   calls: readonly ToolCall[]
+  /** How many calls the whole session has, where it is not loaded. */
+  counted: { calls: number } | undefined
   search: LogSearch
   text: string
   format: Format | undefined
@@ -26,7 +28,7 @@ export function SessionToolbar(props: {
   onFormat: (format: Format | undefined) => void
   onShow: (shown: Shown) => void
 }) {
-  const { session, log, calls, search, text, format, current, shown, is_converting } = props
+  const { session, log, calls, counted, search, text, format, current, shown, is_converting } = props
   const { onJump, onSearch, onStep, onFormat, onShow } = props
   return (
     <div className="toolbar" role="toolbar" aria-label="Session navigation">
@@ -89,8 +91,8 @@ export function SessionToolbar(props: {
               onChange={(event) => onJump(calls[Number(event.target.value) - 1]!.seq)}
             >
               <option value="" disabled>
-                of {log.read.length < log.last_seq && '≥ '}
-                {calls.length}
+                of {log.read.length < log.last_seq && !counted && '≥ '}
+                {countText(counted?.calls ?? calls.length)}
               </option>
               {calls.slice(0, 500).map(({ number, name, verdict }, index) => (
                 <option key={index} value={index + 1}>

@@ -14,8 +14,8 @@ export const COLUMNS = {
   tokens: { name: 'Tokens', width: '4.4rem' },
   calls: { name: 'Tool calls', width: '4.6rem' },
   failures: { name: 'Failures', width: '4.2rem' },
-  began: { name: 'Began', width: '5.9rem' },
-  created: { name: 'Created', width: '5.9rem' },
+  began: { name: 'Began', width: '6.6rem' },
+  created: { name: 'Created', width: '6.6rem' },
   activity: { name: 'Last activity', width: '6.6rem' },
 } as const
 

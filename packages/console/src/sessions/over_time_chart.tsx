@@ -14,7 +14,7 @@ const SERIES: Series[] = [
   { label: 'failed', color: '--ink-failed', shape: 'columns' },
 ]
 
-/** When the sessions of the view were created, and how they ended. `path`: the member of configs that tells. */
+/** When the sessions of the view began, and how they ended. `path`: the member of configs that tells. */
 export function OverTimeChart({ view, path }: { view: SessionsView; path: string[] | undefined }) {
   const { outcomes } = useProject()
   const { data } = useOverTime(view, path)

@@ -129,7 +129,7 @@ function listOf(
   )
 }
 
-/** Sessions counted by creation time. */
+/** Sessions counted by when they began. */
 export interface OverTime {
   /** Width of a column. */
   seconds: number

@@ -52,7 +52,7 @@ export interface CountedSessions {
 }
 
 /**
- * Counts the newest sessions of a project, or of one user, by creation time, in columns of equal width, and by a value
+ * Counts the newest sessions of a project, or of one user, by when they began, in columns of equal width, and by a value
  * of configs. Only these are compared with `configs`, so a filter that matches nothing costs no more than one that
  * matches all. One row: json.
  */
@@ -67,12 +67,15 @@ export function countSessionsOverTime(filter: CountedSessions): Composed {
     'count_sessions_over_time',
     sql`
 WITH counted AS MATERIALIZED (
-  SELECT n.created_at, ${value} AS value FROM (
-    SELECT s.created_at, s.configs FROM sessions s WHERE s.project_id = ${filter.project_id} ${user} ${after} ${before}
+  SELECT coalesce((
+    SELECT coalesce(e.occurred_at, e.created_at) FROM entries e
+    WHERE e.project_id = ${filter.project_id} AND e.session_id = n.id AND e.seq = 1
+  ), n.created_at) AS began_at, ${value} AS value FROM (
+    SELECT s.id, s.created_at, s.configs FROM sessions s WHERE s.project_id = ${filter.project_id} ${user} ${after} ${before}
     ORDER BY s.created_at DESC, s.id DESC LIMIT ${SESSIONS_COUNTED_MAX}
   ) n ${matches}
 ), extent AS (
-  SELECT min(c.created_at) AS oldest, max(c.created_at) AS newest, count(*) AS sessions FROM counted c
+  SELECT min(c.began_at) AS oldest, max(c.began_at) AS newest, count(*) AS sessions FROM counted c
 ), width AS (
   SELECT coalesce(min(w), ${raw(String(WIDTHS.at(-1)))}) AS seconds
   FROM extent e, unnest(${raw(`'{${WIDTHS.join(',')}}'`)}::bigint[]) AS w
@@ -81,7 +84,7 @@ WITH counted AS MATERIALIZED (
   SELECT c.value FROM counted c WHERE c.value IS NOT NULL
   GROUP BY c.value ORDER BY count(*) DESC, c.value LIMIT ${raw(String(VALUES_MAX))}
 ), parts AS (
-  SELECT date_bin(make_interval(secs => w.seconds), c.created_at, '2001-01-01 00:00:00+00') AS start,
+  SELECT date_bin(make_interval(secs => w.seconds), c.began_at, '2001-01-01 00:00:00+00') AS start,
     coalesce(m.value, '') AS value, count(*) AS sessions
   FROM counted c CROSS JOIN width w LEFT JOIN common m ON m.value = c.value GROUP BY 1, 2
 ), columns AS (
