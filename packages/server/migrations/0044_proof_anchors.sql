@@ -3,7 +3,8 @@
 -- proof_destinations: where anchors go. One process at a time holds a destination, until held_until. nth and previous:
 --   the last anchor that was numbered, and the hash of its statement; line: its text while it is not known to have
 --   arrived, so that what is sent again is the same. chain: which rows of the other tables belong to it; another one
---   when the destination turns out to have anchors that this database did not make.
+--   when the destination turns out to have anchors that this database did not make. On a cluster, the coordinator alone
+--   has this table: writing a reference table would take every machine.
 -- proof_heads: of each session, what was anchored last; it outlives the session until that is anchored as erased.
 -- proof_anchors, proof_leaves: what has arrived, without and with what a proof of one entry needs.
 
@@ -56,7 +57,6 @@ BEGIN
   IF EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
     -- Where the other tables are on one machine still, `annals distribute` moves these with them.
     IF EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = 'users'::regclass) THEN
-      PERFORM create_reference_table('proof_destinations');
       PERFORM create_distributed_table('proof_heads', 'project_id', colocate_with => 'users');
       PERFORM create_distributed_table('proof_anchors', 'project_id', colocate_with => 'users');
       PERFORM create_distributed_table('proof_leaves', 'project_id', colocate_with => 'users');

@@ -49,6 +49,10 @@ Examples:
               ? 'Nothing has changed since the last anchor.\n'
               : `Anchored ${done.heads} heads of ${done.projects} projects, signed with ${publicKeyOf(parts.key)}.\n`,
           )
+          if (done.left)
+            throw new StartError(
+              `Heads of other projects are left, since a machine of the cluster is away (${done.left.message}). Run the command again.`,
+            )
         },
         {
           interrupted: 'What was sent stays; the next run goes on.',

@@ -31,6 +31,11 @@ export const HOLD = {
     `UPDATE proof_destinations AS d SET held_until = now() + make_interval(secs => $3), nth = $4, previous = $5, line = $6
 WHERE ${HELD} AND d.nth = $4 - 1 AND d.line IS NULL RETURNING d.nth`,
   ),
+  /** Goes on. $3 seconds. */
+  renew: prepared(
+    'renew_proof_destination',
+    `UPDATE proof_destinations AS d SET held_until = now() + make_interval(secs => $3) WHERE ${HELD} RETURNING d.nth`,
+  ),
   /** It has arrived. $3 nth. */
   arrived: prepared(
     'note_anchor',

@@ -1,7 +1,7 @@
 import { type KeyObject, randomUUID } from 'node:crypto'
 import { StartError } from '@annals/kits/errors.js'
 import type { Database, Parameter, Queryable, Row } from '@annals/kits/postgres/database.js'
-import { isForeignKeyViolation } from '@annals/kits/postgres/database_errors.js'
+import { isForeignKeyViolation, isUnavailable } from '@annals/kits/postgres/database_errors.js'
 import { type Anchor, after, type Before, FIRST, type Leaf, pathsOf, signAnchor } from './anchor.js'
 import {
   ADD_ANCHOR,
@@ -40,6 +40,8 @@ export interface Anchored {
   anchors: number
   heads: number
   projects: number
+  /** Why heads of some projects are left for the next pass: their machine of the cluster is away. */
+  left?: Error
 }
 
 /**
@@ -57,15 +59,16 @@ export async function anchorHeads(parts: AnchorParts): Promise<Anchored | undefi
     const [held] = await connection.query(HOLD[step], [destination.name, holder, ...values])
     if (!held) throw new StartError('Another process has taken over anchoring there and continues from here.')
   }
+  const fail = ({ cause, message }: Error) => {
+    const reason = cause instanceof Error ? cause.message : message
+    return hold(database, 'fail', reason.slice(0, FAILURE_LENGTH_MAX))
+  }
   try {
     const anchored = await new Pass(parts, hold, row).run()
-    await hold(database, 'leave')
+    await (anchored.left ? fail(anchored.left) : hold(database, 'leave'))
     return anchored
   } catch (error) {
-    const reason = parts.signal.aborted ? 'it was stopped' : (error as Error).message
-    await database
-      .query(HOLD.fail, [destination.name, holder, reason.slice(0, FAILURE_LENGTH_MAX)])
-      .catch(() => {})
+    await fail(parts.signal.aborted ? new Error('it was stopped') : (error as Error)).catch(() => {})
     throw error
   }
 }
@@ -116,19 +119,33 @@ class Pass {
     this.before = { nth, previous }
     await this.hold(database, 'adopt', nth, previous, this.chain)
     for (const { id } of await database.query(LIST_CHAINED_PROJECTS, []))
-      await database.query(FORGET_CHAIN, [id!, old])
+      await this.unlessAway(() => database.query(FORGET_CHAIN, [id!, old]))
+  }
+
+  /** Work on one project's machine. Where that is away, other projects go on as long as the destination's row answers. */
+  private async unlessAway(work: () => Promise<Row[]>): Promise<Row[]> {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+      await this.hold(this.parts.database, 'renew', HELD_S)
+      this.done.left ??= error as Error
+      return []
+    }
   }
 
   private async anchorProject(project: string): Promise<void> {
     const { database } = this.parts
     let from: string | null = null
     do {
-      const rows: Row[] = await database.query(FIND_CHANGED_HEADS, [project, this.chain, from, LEAVES_MAX])
+      const place = [project, this.chain, from, LEAVES_MAX]
+      const rows: Row[] = await this.unlessAway(() => database.query(FIND_CHANGED_HEADS, place))
       await this.anchor(project, leavesOf(rows, 'live'))
       from = rows.length < LEAVES_MAX ? null : rows.at(-1)!.session_id!
     } while (from !== null)
     for (;;) {
-      const rows = await database.query(FIND_GONE_HEADS, [project, this.chain, LEAVES_MAX])
+      const place = [project, this.chain, LEAVES_MAX]
+      const rows = await this.unlessAway(() => database.query(FIND_GONE_HEADS, place))
       await this.anchor(project, leavesOf(rows, 'erased'))
       if (rows.length < LEAVES_MAX) break
     }
@@ -150,8 +167,10 @@ class Pass {
   private async send(line: string, anchor: Anchor): Promise<void> {
     await this.parts.destination.send(line, anchor, this.parts.signal)
     await this.keep(anchor, true).catch((error) => {
-      if (!isForeignKeyViolation(error)) throw error
-      // The project was erased meanwhile, with all that it had.
+      // Without the rows of its project, whose machine went away, the same heads are anchored once more later.
+      if (isUnavailable(error)) this.done.left ??= error
+      // Or the project was erased meanwhile, with all that it had.
+      else if (!isForeignKeyViolation(error)) throw error
       return this.keep(anchor, false)
     })
     this.done.anchors += 1

@@ -37,7 +37,7 @@ export const PROOF_MODULE: Module = {
       name: 'proof_destinations',
       is_reference: true,
       handled:
-        'Belongs to the installation: what was sent to a destination is not what another database would send.',
+        'Belongs to the installation: what was sent to a destination is not what another database would send. On a cluster, only the coordinator has it.',
     },
     {
       ...kept,
@@ -97,6 +97,7 @@ function anchorsHeads(config: Config, { database, signal, logger }: Background, 
         pause: (worked_ms) => sleep(pauseFor(worked_ms), undefined, { signal, ref: false }),
       })
       anchored.inc(done?.anchors ?? 0)
+      if (done?.left) throw done.left
       if (done) passed.setToCurrentTime()
     } catch (error) {
       failures.inc()

@@ -21,9 +21,14 @@ LEFT JOIN entries b ON b.project_id = $1 AND b.session_id = h.session_id AND b.s
 WHERE h.project_id = $1 AND h.session_id = $2`,
 )
 
+export const FIND_CHAIN = prepared(
+  'find_chain_of_destination',
+  'SELECT d.chain FROM proof_destinations d WHERE d.destination = $1',
+)
+
 /**
- * The first anchored head at or after an entry that its log has; of several anchors of it, the one at a destination.
- * Parameters: $1 project, $2 session, $3 seq, $4 destination, or null.
+ * The first anchored head at or after an entry that its log has; of several anchors of it, the one of a chain.
+ * Parameters: $1 project, $2 session, $3 seq, $4 chain, or null.
  */
 export const FIND_ANCHOR = prepared(
   'find_anchor',
@@ -31,9 +36,8 @@ export const FIND_ANCHOR = prepared(
 FROM proof_leaves l
 JOIN entries e ON e.project_id = $1 AND e.session_id = $2 AND e.seq = l.seq AND e.proof = l.head
 JOIN proof_anchors a ON a.project_id = $1 AND a.chain = l.chain AND a.nth = l.nth
-LEFT JOIN proof_destinations d ON d.chain = l.chain
 WHERE l.project_id = $1 AND l.session_id = $2 AND l.seq >= $3
-ORDER BY l.seq, d.destination IS DISTINCT FROM $4 LIMIT 1`,
+ORDER BY l.seq, l.chain IS DISTINCT FROM $4::uuid LIMIT 1`,
 )
 
 /** The bytes of entries between two seqs, the second one included. Parameters: $1 project, $2 session, $3 and $4 seqs. */

@@ -6,7 +6,7 @@ import type { ModuleRoutes } from '@annals/kits/module.js'
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { type Anchor, hashOf, pathSteps } from './anchor.js'
-import { COUNT_BETWEEN, FIND_ANCHOR, FIND_LINK, READ_BETWEEN } from './proof_queries.js'
+import { COUNT_BETWEEN, FIND_ANCHOR, FIND_CHAIN, FIND_LINK, READ_BETWEEN } from './proof_queries.js'
 import { Proof } from './proof_schema.js'
 
 /** Between an entry and the head that was anchored after it: what one answer shows at most. */
@@ -74,7 +74,8 @@ async function anchorOf(
   destination: string | null,
 ): Promise<string> {
   const { database, project_id } = request
-  const [row] = await database.query(FIND_ANCHOR, [project_id, session_id, seq, destination])
+  const [own] = destination === null ? [] : await database.query(FIND_CHAIN, [destination])
+  const [row] = await database.query(FIND_ANCHOR, [project_id, session_id, seq, own?.chain ?? null])
   if (!row) return 'null'
   const statement = JSON.parse(row.statement!) as Omit<Anchor, 'leaves'>
   const leaf = { session_id, seq: Number(row.seq), head: row.head, state: 'live' }
