@@ -23,6 +23,12 @@ export function openContext(part: string, options: Options, server: PostgresServ
       steps.push(() => service.stop())
       return service
     },
+    some: (count) => (options.quick ? Math.ceil(count / 20) : count),
+    warmUp: async (work) => {
+      if (options.quick) return
+      ctx.say('warming up')
+      await work()
+    },
     atEnd: (step) => steps.push(step),
     say: (sentence) => process.stderr.write(`${part}: ${sentence}\n`),
     detail: (name, value) => {

@@ -142,7 +142,7 @@ async function measure(parts: Part[], values: ReturnType<typeof readArguments>['
     quick,
     full,
     rounds: Math.round(positive(values.rounds, 'rounds', quick ? 1 : 3)),
-    seconds: positive(values.seconds, 'seconds', quick ? 0.2 : 10),
+    seconds: positive(values.seconds, 'seconds', quick ? 0.1 : 10),
   }
   const directory = await mkdtemp(join(tmpdir(), 'annals-bench-'))
   const options: Options = { ...lengths, directory }

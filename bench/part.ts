@@ -43,6 +43,10 @@ export interface BenchContext {
   createDatabase(): Promise<BenchDatabase>
   /** A process of the service on a database, with its default settings and `env`. Several may share one. */
   startService(database: BenchDatabase, env?: Record<string, string>): Promise<Service>
+  /** How many to make where figures are wanted of this many: a twentieth of them if it only has to work. */
+  some(count: number): number
+  /** What the first rounds would otherwise measure. Nothing where figures mean nothing. */
+  warmUp(work: () => Promise<unknown>): Promise<void>
   /** Registers what must happen when the part ends; last one first. */
   atEnd(step: () => unknown): void
   /** Says on stderr what is going on. */

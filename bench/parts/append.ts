@@ -25,7 +25,7 @@ export const append: Part = {
     // Patient, since one by one 64 can take longer than it would have them wait.
     const alone = { ANNALS_GROUP_COMMIT: 'off', ANNALS_QUEUE_WAIT_MS_MAX: '60000' }
     const ungrouped = await ctx.startService(database, alone)
-    const sessions = await createSessions(one, SESSIONS)
+    const sessions = await createSessions(one, ctx.some(SESSIONS))
     const many = appendsTo(sessions)
     const single = appendsTo(sessions.slice(0, 1))
     const { seconds } = ctx
@@ -40,9 +40,10 @@ export const append: Part = {
       'two processes, not gathering': load([one, other], many),
       'without group commit': load([ungrouped], many),
     }
-    ctx.say('warming up')
     // What the first rounds measure has been compiled for some seconds by then.
-    for (const services of [[one], [one, other], two, two, [ungrouped]]) await load(services, many)()
+    await ctx.warmUp(async () => {
+      for (const services of [[one], [one, other], two, two, [ungrouped]]) await load(services, many)()
+    })
     const runs = await interleave(ctx.rounds, subjects, ctx.say)
     ctx.detail('runs', runs)
     return figures(runs)

@@ -14,14 +14,14 @@ export const atomic: Part = {
   run: async (ctx) => {
     const database = await ctx.createDatabase()
     const service = await ctx.startService(database)
-    const sessions = await createSessions(service, SESSIONS)
+    const sessions = await createSessions(service, ctx.some(SESSIONS))
     const event = (n: number) => ({ kind: 'event', ...toolCall(n) })
     const apart = sessions.map((_, index) => ({
       method: 'POST',
       path: '/api/v1/entries',
       body: JSON.stringify({
         appends: Array.from({ length: TOGETHER }, (_, n) => ({
-          session_id: sessions[(index * TOGETHER + n) % SESSIONS],
+          session_id: sessions[(index * TOGETHER + n) % sessions.length],
           entries: [event(index + n)],
         })),
       }),
@@ -36,8 +36,9 @@ export const atomic: Part = {
         ...{ services: [service], connections: CONNECTIONS, seconds, requests, status: 201 },
         cpu_of: { database },
       })
-    ctx.say('warming up')
-    for (const requests of [apart, inOne]) await load(requests, Math.min(ctx.seconds, 3))()
+    await ctx.warmUp(async () => {
+      for (const requests of [apart, inOne]) await load(requests, Math.min(ctx.seconds, 3))()
+    })
     const runs = await interleave(
       ctx.rounds,
       { apart: load(apart, ctx.seconds), inOne: load(inOne, ctx.seconds) },

@@ -18,7 +18,7 @@ export const batch: Part = {
     const database = await ctx.createDatabase()
     const yardstick = await prepareYardstick(ctx, database)
     const service = await ctx.startService(database)
-    const requests = (await createSessions(service, SESSIONS)).map((session, index) => {
+    const requests = (await createSessions(service, ctx.some(SESSIONS))).map((session, index) => {
       const entries = Array.from({ length: ENTRIES }, (_, position) => ({
         kind: 'event',
         ...toolCall(index * ENTRIES + position),
@@ -30,8 +30,7 @@ export const batch: Part = {
         ...{ services: [service], connections: CONNECTIONS, seconds, requests, status: 201 },
         cpu_of: { database },
       })
-    ctx.say('warming up')
-    await load(Math.min(ctx.seconds, 3))
+    await ctx.warmUp(() => load(Math.min(ctx.seconds, 3)))
     const runs = await interleave<{ per_second: number }>(
       ctx.rounds,
       {

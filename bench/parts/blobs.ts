@@ -6,14 +6,13 @@ import type { Service } from '../service.ts'
 
 const MEGABYTE = 1_000_000
 const CHUNK_BYTES = 256 * 1024
-const UPLOADS = 50
 
 /** A blob in and out, against the driver's own bytea of the same chunks, and what many uploads take. */
 export const blobs: Part = {
   name: 'blobs',
   describe: 'a blob of 20 MB in and out against the same chunks with `pg` alone; the memory of 50 uploads',
   run: async (ctx) => {
-    const megabytes = ctx.quick ? 2 : 20
+    const [megabytes, senders] = ctx.quick ? [1, 10] : [20, 50]
     const database = await ctx.createDatabase()
     const service = await ctx.startService(database)
     const newBytes = () => randomBytes(megabytes * MEGABYTE)
@@ -29,9 +28,9 @@ export const blobs: Part = {
       rounds.push({ ours_ms, pg_ms: await timeOf(() => withPgAlone(database, String(round), bytes)) })
     }
     ctx.detail('in and out', rounds)
-    ctx.say(`${UPLOADS} uploads at once`)
+    ctx.say(`${senders} uploads at once`)
     const one = newBytes()
-    const uploads = Array.from({ length: UPLOADS }, (_, n) => Buffer.concat([Buffer.from([n]), one]))
+    const uploads = Array.from({ length: senders }, (_, n) => Buffer.concat([Buffer.from([n]), one]))
     // One that has done nothing yet.
     const fresh = await ctx.startService(database)
     const seen = await watchMemory(fresh.pid, () => Promise.all(uploads.map((bytes) => send(fresh, bytes))))
@@ -47,7 +46,7 @@ export const blobs: Part = {
         aim: 0.9,
       },
       {
-        name: `memory during ${UPLOADS} uploads of ${megabytes} MB, above idle`,
+        name: `memory during ${senders} uploads of ${megabytes} MB, above idle`,
         unit: 'MB',
         better: 'lower',
         at_least: 100,

@@ -55,11 +55,12 @@ export const byHand: Part = {
       subjects[name] = () => run(annals, loads.annals[name]!)
       subjects[`${name}, by hand`] = () => run(hand, loads.hand[name]!)
     }
-    ctx.say('warming up')
-    for (const name of Object.keys(ROWS)) {
-      await run(annals, loads.annals[name]!, Math.min(seconds, 1))
-      await run(hand, loads.hand[name]!, Math.min(seconds, 1))
-    }
+    await ctx.warmUp(async () => {
+      for (const name of Object.keys(ROWS)) {
+        await run(annals, loads.annals[name]!, Math.min(seconds, 1))
+        await run(hand, loads.hand[name]!, Math.min(seconds, 1))
+      }
+    })
     const runs = await interleave(ctx.rounds, subjects, ctx.say)
     ctx.detail('runs', runs)
     const rates = (name: string) => runs[name]!.map(({ per_second }) => per_second)

@@ -47,7 +47,9 @@ async function rates(
 ): Promise<number[][]> {
   const load = (requests: LoadRequest[], seconds: number) => () =>
     runLoad({ services: [service], connections, seconds, requests, status: 200 })
-  for (const requests of Object.values(loads)) await load(requests, Math.min(ctx.seconds, 2))()
+  await ctx.warmUp(async () => {
+    for (const requests of Object.values(loads)) await load(requests, Math.min(ctx.seconds, 2))()
+  })
   const subjects = Object.entries(loads).map(
     ([name, requests]) => [name, load(requests, ctx.seconds)] as const,
   )
@@ -57,7 +59,7 @@ async function rates(
 }
 
 async function keyed(ctx: BenchContext, service: Service): Promise<Figure> {
-  const plain = appendsTo(await createSessions(service, SESSIONS))
+  const plain = appendsTo(await createSessions(service, ctx.some(SESSIONS)))
   const withKey = plain.map((request, index) => ({
     ...request,
     body: JSON.stringify({ ...toolCall(index), key: `state/${index % KEYS}` }),
@@ -68,7 +70,7 @@ async function keyed(ctx: BenchContext, service: Service): Promise<Figure> {
 }
 
 async function latest(ctx: BenchContext, service: Service, database: BenchDatabase): Promise<Figure> {
-  const entries = ctx.quick ? 10_000 : 1_000_000
+  const entries = ctx.quick ? 2_000 : 1_000_000
   ctx.say(`loading ${entries} entries with ${KEYS} keys`)
   const [session = ''] = await createSessions(service, 1)
   for (let from = 0; from < entries; from += BATCH) await append(service, session, from, BATCH)
@@ -118,7 +120,7 @@ async function pops(ctx: BenchContext, service: Service): Promise<Figure> {
 
 /** Before and after a summary stands for all but the newest entries. */
 async function contexts(ctx: BenchContext, service: Service): Promise<Figure[]> {
-  const entries = ctx.quick ? 5_000 : 100_000
+  const entries = ctx.quick ? 2_000 : 100_000
   const [session = ''] = await createSessions(service, 1)
   ctx.say(`loading ${entries} entries`)
   await loadLongSession(service, session, entries)
@@ -146,7 +148,7 @@ function compact(service: Service, session: string, to_seq: number, content: str
 
 /** Of what was sent to the model, how much the next call of the run begins with, in characters. */
 async function prefixes(ctx: BenchContext, service: Service): Promise<Figure> {
-  const runs = recordedRuns().slice(0, ctx.quick ? 5 : undefined)
+  const runs = recordedRuns().slice(0, ctx.quick ? 2 : undefined)
   const share = new PrefixShare(service, MAX_TOKENS)
   ctx.say(`reading a context before each call of ${runs.length} recorded runs`)
   for (const { messages } of runs) {
@@ -160,7 +162,7 @@ async function prefixes(ctx: BenchContext, service: Service): Promise<Figure> {
 /** The same of one session that goes on and on, and is compacted when it has become long. */
 async function compactedPrefixes(ctx: BenchContext, service: Service): Promise<Figure> {
   const messages = recordedRuns()
-    .slice(0, ctx.quick ? 5 : undefined)
+    .slice(0, ctx.quick ? 2 : undefined)
     .flatMap((run) => run.messages)
     // Each run brings its instructions, and those stay.
     .filter(({ role }, index) => index === 0 || role !== 'system')

@@ -43,7 +43,7 @@ export const growth: Part = {
   name: 'growth',
   describe: 'the cost of an append with millions of entries, against an empty database',
   run: async (ctx) => {
-    const sizes = ctx.quick ? [20_000] : ctx.full ? [1_000_000, 10_000_000] : [1_000_000]
+    const sizes = ctx.quick ? [2_000] : ctx.full ? [1_000_000, 10_000_000] : [1_000_000]
     const figures: Figure[] = []
     for (const entries of sizes) {
       for (const shape of ctx.quick ? SHAPES.slice(0, 1) : SHAPES)
@@ -62,7 +62,7 @@ async function measureShape(ctx: BenchContext, shape: Shape, entries: number): P
   const onGrown = await ctx.startService(grown)
   const sessions = await shape.createSessions(onGrown, entries)
   await fill(grown, entries)
-  const seconds = Math.max(ctx.seconds / 2, 1)
+  const seconds = ctx.quick ? ctx.seconds : Math.max(ctx.seconds / 2, 1)
   const load = async (service: Service, database: BenchDatabase, ids: string[]) => {
     const requests = appendsTo(ids)
     const shared = {
@@ -72,7 +72,7 @@ async function measureShape(ctx: BenchContext, shape: Shape, entries: number): P
       status: 200,
       cpu_of: { database },
     }
-    await runLoad({ ...shared, seconds: Math.min(seconds, 2) })
+    await ctx.warmUp(() => runLoad({ ...shared, seconds: Math.min(seconds, 2) }))
     return runLoad({ ...shared, seconds })
   }
   const runs = await interleave(

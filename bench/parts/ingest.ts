@@ -27,9 +27,8 @@ export const ingest: Part = {
     const appends = await appendsOf(service, spans[0]!)
     const load = (requests: LoadRequest[], status: number, connections = CONNECTIONS) =>
       runLoad({ services: [service], connections, seconds: ctx.seconds, requests, status })
-    ctx.say('warming up')
-    await load(spans, 200)
-    await load(appends, 201)
+    await ctx.warmUp(() => load(spans, 200))
+    await ctx.warmUp(() => load(appends, 201))
     const runs = await interleave(
       ctx.rounds,
       { spans: () => load(spans, 200), appends: () => load(appends, 201) },
@@ -154,7 +153,10 @@ async function underAttack(ctx: BenchContext, service: Service): Promise<Figure[
       body: bodyOf([span({ stringValue: '\\"'.repeat((BODY_BYTES_MAX - 1_000) / 4) })]),
       status: 200,
     },
-    'gzip bombs': { body: new Uint8Array(gzipSync(Buffer.alloc(256 * 1024 * 1024))), status: 413 },
+    'gzip bombs': {
+      body: new Uint8Array(gzipSync(Buffer.alloc((ctx.quick ? 64 : 256) * 1024 * 1024))),
+      status: 413,
+    },
   }
   const figures: Figure[] = []
   for (const [name, { body, status }] of Object.entries(shapes)) {

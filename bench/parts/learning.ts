@@ -46,7 +46,10 @@ export const learning: Part = {
     const kills = ctx.quick ? 1 : 20
     ctx.say(`killing ${kills} times`)
     const again = await killWhileLearning(ctx, model, env, kills)
-    ctx.detail('procedures with evidence in 1,000 shuffles, of all tools', survivorsOf(runs, 1_000))
+    ctx.detail(
+      `procedures with evidence in ${ctx.some(1_000)} shuffles, of all tools`,
+      survivorsOf(runs, ctx.some(1_000)),
+    )
     return [
       ...learnt,
       ...sameTask(runs),
@@ -185,7 +188,7 @@ async function appends(ctx: BenchContext): Promise<Figure> {
     [true, false].map(async (is_attached) => {
       const database = await ctx.createDatabase()
       const service = await ctx.startService(database)
-      const sessions = await createSessions(service, 200)
+      const sessions = await createSessions(service, ctx.some(200))
       if (is_attached) {
         const { id } = await callApi<{ id: string }>(service, {
           method: 'POST',
@@ -208,11 +211,11 @@ async function appends(ctx: BenchContext): Promise<Figure> {
           status: 200,
           cpu_of: { database },
         })
-      await load(Math.min(ctx.seconds, 2))()
+      await ctx.warmUp(load(Math.min(ctx.seconds, 2)))
       return load(ctx.seconds)
     }),
   )
-  await sleep(7_000)
+  if (!ctx.quick) await sleep(7_000)
   const runs = await interleave(ctx.rounds, { attached: sides[0]!, plain: sides[1]! }, ctx.say)
   const rate = (name: 'attached' | 'plain') => runs[name]!.map(({ per_second }) => per_second)
   return {

@@ -96,10 +96,10 @@ function measurerOf(ctx: BenchContext, service: Service, database: { url: string
     return runLoad({ services: [service], connections: 1, seconds, requests, status: 200, cpu_of })
   }
   return async (name, ...queries) => {
-    await load(ctx.quick ? 0.05 : 0.5, queries)
+    if (!ctx.quick) await load(0.5, queries)
     const runs = []
     for (let round = 0; round < ctx.rounds; round++)
-      runs.push(await load(ctx.quick ? 0.1 : Math.min(ctx.seconds, 2), queries))
+      runs.push(await load(ctx.quick ? 0.02 : Math.min(ctx.seconds, 2), queries))
     ctx.detail(name, runs)
     ctx.say(
       `${name}: ${runs.map(({ p50_ms, p99_ms }) => `${p50_ms.toFixed(2)} / ${p99_ms.toFixed(2)} ms`).join(', ')}`,

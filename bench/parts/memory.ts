@@ -21,10 +21,10 @@ export const memory: Part = {
     const idle_mb = await measureIdle(ctx)
     const database = await ctx.createDatabase()
     const service = await ctx.startService(database)
-    const requests = appendsTo(await createSessions(service, 1_000))
+    const requests = appendsTo(await createSessions(service, ctx.some(1_000)))
     const rates: number[] = []
     const appends = async () => {
-      const [minutes, seconds] = ctx.quick ? [2, 0.5] : [MINUTES, 60]
+      const [minutes, seconds] = ctx.quick ? [2, 0.1] : [MINUTES, 60]
       for (let minute = 1; minute <= minutes; minute++) {
         ctx.say(`appends at full speed: minute ${minute} of ${minutes}`)
         const load = { services: [service], connections: 64, seconds, requests, status: 200 }

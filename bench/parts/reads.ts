@@ -9,9 +9,9 @@ export const reads: Part = {
   name: 'reads',
   describe: 'the memory that long reads take: large pages, long sessions, copies, many tails',
   run: async (ctx) => {
-    const count = ctx.quick ? 2_000 : 100_000
-    const large_messages = ctx.quick ? 20 : 200
-    const tails = ctx.quick ? 100 : 1_000
+    const count = ctx.quick ? 500 : 100_000
+    const large_messages = ctx.quick ? 5 : 200
+    const tails = ctx.quick ? 20 : 1_000
     const service = await ctx.startService(await ctx.createDatabase())
     const [long = '', large = ''] = await createSessions(service, 2)
     ctx.say(`loading ${count} entries and ${large_messages} messages of 1 MB`)

@@ -52,7 +52,7 @@ export const recall: Part = {
   describe:
     'questions in plain words about conversations whose answers are known (LOCOMO: their file) and recorded runs',
   run: async (ctx) => {
-    const { sittings, asked } = conversations()
+    const { sittings, asked } = conversations(ctx.quick ? 2 : undefined)
     const questions = ctx.quick ? asked.slice(0, 20) : asked
     ctx.say(`${questions.length} questions about ${sittings.length} sessions, in memory`)
     const model = inMemory(sittings)
@@ -72,13 +72,14 @@ export const recall: Part = {
   },
 }
 
-function conversations(): { sittings: Sitting[]; asked: Asked[] } {
+function conversations(count?: number): { sittings: Sitting[]; asked: Asked[] } {
   const path = process.env.LOCOMO ?? `${ROOT}../shared/data/locomo/conversations.json`
   if (!existsSync(path))
     throw new BenchFailure(`There are no conversations at ${path}: LOCOMO names their file.`)
   const sittings: Sitting[] = []
   const asked: Asked[] = []
-  for (const { sample_id, conversation, qa } of JSON.parse(readFileSync(path, 'utf8')) as Conversation[]) {
+  const all = JSON.parse(readFileSync(path, 'utf8')) as Conversation[]
+  for (const { sample_id, conversation, qa } of all.slice(0, count)) {
     const places = new Map<string, { session: string; seq: number }>()
     for (const [name, turns] of Object.entries(conversation)) {
       if (!/^session_\d+$/.test(name) || !Array.isArray(turns)) continue
@@ -190,14 +191,15 @@ async function aboutRecordedRuns(ctx: BenchContext): Promise<Figure> {
   const project = await newProject(await ctx.startService(await ctx.createDatabase()), 'recorded runs')
   await switchSearchOn(project)
   const runs = new Map<string, { task: number; text: string }>()
-  for (const { user, group, messages } of recordedRuns()) {
+  for (const { user, group, messages } of recordedRuns().slice(0, ctx.quick ? 20 : undefined)) {
     const blobs = messages.map((message) => ({ content: null, ...message }))
     const id = await storeSession(project.service, user, blobs)
     runs.set(id, { task: Number(group), text: JSON.stringify(messages) })
   }
   await untilIndexed(project)
   const path = `${ROOT}bench/recorded_questions.json`
-  const questions = JSON.parse(readFileSync(path, 'utf8')) as RecordedQuestion[]
+  const recorded = JSON.parse(readFileSync(path, 'utf8')) as RecordedQuestion[]
+  const questions = recorded.slice(0, ctx.quick ? 10 : undefined)
   let found = 0
   for (const { question, tasks, says } of questions) {
     const query = new URLSearchParams({ mode: 'recall', q: question, limit: String(SESSIONS) })

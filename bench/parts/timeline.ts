@@ -13,7 +13,7 @@ export const timeline: Part = {
   name: 'timeline',
   describe: '100 entries from anywhere in a session of 100,000, and the last 50 again and again',
   run: async (ctx) => {
-    const count = ctx.quick ? 5_000 : 100_000
+    const count = ctx.quick ? 2_000 : 100_000
     const database = await ctx.createDatabase()
     const service = await ctx.startService(database)
     const [session = ''] = await createSessions(service, 1)
@@ -25,7 +25,7 @@ export const timeline: Part = {
     })
     const read = (seconds: number) =>
       runLoad({ services: [service], connections: 1, seconds, requests, status: 200, cpu_of: { database } })
-    await read(Math.min(ctx.seconds, 3))
+    await ctx.warmUp(() => read(Math.min(ctx.seconds, 3)))
     const runs = []
     for (let round = 1; round <= ctx.rounds; round++) {
       ctx.say(`round ${round} of ${ctx.rounds}`)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { useSharedService } from '../harness/service.ts'
-import { compile, readmeProgram, type UserProgram, userProgram } from '../harness/user_program.ts'
+import { compile, readmeProgram, type Said, type UserProgram, userProgram } from '../harness/user_program.ts'
 
 const service = useSharedService()
 const READMES = [
@@ -12,12 +12,12 @@ const READMES = [
   { path: 'packages/adapters/mcp/README.md', lines_min: 2 },
   { path: 'packages/adapters/openai-agents/README.md', lines_min: 2 },
 ]
-const programs: Array<{ program: UserProgram; printed: string[]; said: string[] }> = []
+const programs: Array<{ program: UserProgram; printed: string[]; said: Said[] }> = []
 
 beforeAll(async () => {
   const read = await Promise.all(READMES.map(({ path }) => readmeProgram(path)))
   const made = await Promise.all(read.map(({ code }) => userProgram(code)))
-  const said = compile(made)
+  const said = await compile(made)
   for (const [at, program] of made.entries())
     programs.push({ program, printed: read[at]!.printed, said: said[at]! })
 })

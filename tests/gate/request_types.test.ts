@@ -1,11 +1,10 @@
 import { MESSAGE_FORMATS, type MessageFormat } from '@annals/messages'
 import { FitToSend } from '@annals/messages/fit'
 import fc from 'fast-check'
-import ts from 'typescript'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { conversation, toldIn } from '../../packages/messages/test/fit/conversations.ts'
-import { compiled } from '../../packages/messages/test/sdk_samples.ts'
 import { messageId } from '../../packages/messages/test/stored_run.ts'
+import { compile, userProgram } from '../harness/user_program.ts'
 
 /** What the providers' SDKs take as one element of a request's list. */
 const TYPES: Partial<Record<MessageFormat, string>> = {
@@ -35,7 +34,7 @@ function shapeOf(item: object): string {
 
 it('the contexts of 300 conversations are what the SDKs of the providers take in a request', {
   timeout: 120_000,
-}, () => {
+}, async () => {
   const corpus = fc.sample(conversation, { numRuns: 300, seed: 32 })
   const lines = Object.entries(TYPES).flatMap(([to, type]) => {
     const items = corpus.flatMap((steps, nth) => {
@@ -48,11 +47,10 @@ it('the contexts of 300 conversations are what the SDKs of the providers take in
   expect(lines.length).toBeGreaterThan(100)
   // The last one shows that a field which no type has is found.
   const wrong = `{"role":"user","content":"x","usage":{}} satisfies ${TYPES.anthropic},`
-  const { program, file } = compiled(['export const items = [', ...lines, wrong, ']'].join('\n'))
-  const found = program.getSemanticDiagnostics(file).map(({ start, messageText }) => {
-    const { line } = file.getLineAndCharacterOfPosition(start!)
-    return { line: [...lines, wrong][line - 1], problem: ts.flattenDiagnosticMessageText(messageText, ' ') }
-  })
+  const program = await userProgram(['export const items = [', ...lines, wrong, ']'].join('\n'))
+  onTestFinished(() => program.remove())
+  const [said = []] = await compile([program])
+  const found = said.map(({ line, text }) => ({ line: [...lines, wrong][line - 2], problem: text }))
   expect(found.filter(({ line }) => line !== wrong)).toEqual([])
   expect(found).toHaveLength(1)
 })

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join, sep } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
@@ -52,33 +52,53 @@ export async function userProgram(code: string): Promise<UserProgram> {
   }
 }
 
-const OPTIONS: ts.CompilerOptions = {
-  target: ts.ScriptTarget.ES2022,
-  module: ts.ModuleKind.NodeNext,
-  moduleResolution: ts.ModuleResolutionKind.NodeNext,
-  strict: true,
-  noUncheckedIndexedAccess: true,
-  exactOptionalPropertyTypes: true,
-  skipLibCheck: true,
-  types: ['node'],
-}
 /** Without a look at package.json, which says what kind of module it is. */
-const TRANSLATION = { target: OPTIONS.target!, module: ts.ModuleKind.ESNext }
+const TRANSLATION = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext }
+
+const COMPILER = join(ROOT, 'node_modules/typescript-7/bin/tsc')
+const OPTIONS = {
+  ...{ target: 'es2022', module: 'nodenext', moduleResolution: 'nodenext' },
+  ...{ strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true, skipLibCheck: true },
+  ...{ types: ['node'], typeRoots: [join(ROOT, 'node_modules/@types')] },
+}
+const DIAGNOSTIC = /^(.+?)\((\d+),\d+\): (error .*)$/
+
+export interface Said {
+  line: number
+  text: string
+}
 
 /**
  * What the compiler has to say of each program, strictly. All are compiled at once: the declarations of packages, 100,000
- * lines, are read and checked once.
+ * lines, are read and checked once. The compiler that is a program of its own takes a fifth of the other's time.
  */
-export function compile(programs: readonly UserProgram[]): string[][] {
+export async function compile(programs: readonly UserProgram[]): Promise<Said[][]> {
+  const directory = await mkdtemp(join(tmpdir(), 'annals-compiled-'))
   const files = programs.map(({ file }) => file)
-  const compiled = ts.createProgram(files, OPTIONS)
-  const { diagnostics } = compiled.emit()
-  const said = [...ts.getPreEmitDiagnostics(compiled), ...diagnostics].map(({ file, messageText }) => ({
-    of: files.find((name) => name === file?.fileName),
-    text: ts.flattenDiagnosticMessageText(messageText, '\n'),
-  }))
+  await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions: OPTIONS, files }))
+  const child = spawn(process.execPath, [COMPILER, '--project', directory, '--pretty', 'false'], {
+    cwd: directory,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [stdout] = await Promise.all([text(child.stdout), once(child, 'close')])
+  await rm(directory, { recursive: true, force: true })
+  const found: Array<Said & { of: string | undefined }> = []
+  for (const line of stdout.split('\n').filter((one) => one !== '')) {
+    const [, of, at, said] = DIAGNOSTIC.exec(line) ?? []
+    const last = found.at(-1)
+    if (of)
+      found.push({
+        of: files.find((file) => file.endsWith(basename(dirname(of)) + sep + basename(of))),
+        line: Number(at),
+        text: said!,
+      })
+    else if (last && line.startsWith(' ')) last.text += `\n${line}`
+    else found.push({ of: undefined, line: 0, text: line })
+  }
   // What is said of no program holds for all.
-  return files.map((name) => said.filter(({ of }) => of === undefined || of === name).map(({ text }) => text))
+  return files.map((name) =>
+    found.filter(({ of }) => of === undefined || of === name).map(({ line, text }) => ({ line, text })),
+  )
 }
 
 async function run(node: string, cwd: string, more: Record<string, string>): Promise<Finished> {

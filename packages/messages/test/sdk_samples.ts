@@ -11,6 +11,10 @@ const FILE = fileURLToPath(new URL('types_of_sdks.ts', import.meta.url))
 /** No message nests deeper; types that name themselves end here. */
 const DEPTH_MAX = 14
 
+/** The declarations of the SDKs, which are read and bound once. */
+const DECLARATIONS = new Map<string, ts.SourceFile | undefined>()
+let previous: ts.Program | undefined
+
 /** A program of one source that is not on disk, beside this file. */
 export function compiled(source: string): { program: ts.Program; file: ts.SourceFile } {
   const options: ts.CompilerOptions = {
@@ -29,9 +33,15 @@ export function compiled(source: string): { program: ts.Program; file: ts.Source
   host.getSourceFile = (name, target, ...rest) =>
     name === FILE
       ? ts.createSourceFile(name, source, target)
-      : getSourceFile.call(host, name, target, ...rest)
-  const program = ts.createProgram([FILE], options, host)
+      : declarations(name, () => getSourceFile.call(host, name, target, ...rest))
+  const program = ts.createProgram([FILE], options, host, previous)
+  previous = program
   return { program, file: program.getSourceFile(FILE)! }
+}
+
+function declarations(name: string, read: () => ts.SourceFile | undefined): ts.SourceFile | undefined {
+  if (!DECLARATIONS.has(name)) DECLARATIONS.set(name, read())
+  return DECLARATIONS.get(name)
 }
 
 /** Values of the types, each named as `import('…').Name`, in which every member of every union in them occurs. */
