@@ -41,15 +41,7 @@ describe('what the migrations distribute', () => {
         (name) =>
           !['schema_migrations', 'admin_sessions', 'signing_keys', 'proof_destinations'].includes(name),
       )
-    const references = [
-      'projects',
-      'api_keys',
-      'audit',
-      'asset_url_secrets',
-      'members',
-      'people',
-      'proof_destinations',
-    ]
+    const references = ['projects', 'api_keys', 'audit', 'asset_url_secrets', 'members', 'people']
     expect(stepsOf('create_reference_table')).toEqual(references)
     expect(stepsOf('create_distributed_table').sort()).toEqual(
       names.filter((name) => !references.includes(name)).sort(),
