@@ -29,10 +29,7 @@ export function countedContent(
   factsOf?: FactsOf,
 ): CountedContent {
   const counted = new Counted(format, factsOf)
-  if (format === 'openai' && isObject(blob)) {
-    const thoughts = blob.reasoning_content ?? blob.reasoning
-    if (typeof thoughts === 'string' && thoughts !== '') counted.lines.push(thoughts)
-  }
+  if (format === 'openai' && isObject(blob)) counted.addThoughtsBeside(blob)
   for (const part of parts) counted.add(part)
   return { text: counted.lines.join('\n'), tokens: counted.tokens }
 }
@@ -80,6 +77,16 @@ class Counted {
       default:
         this.addMedium(part.type, part.meta, (part.meta as { detail?: string }).detail)
     }
+  }
+
+  /** A message has the same thoughts under several names where it passed a gateway: one text of them counts. */
+  addThoughtsBeside({ reasoning_content, reasoning, thinking_blocks, reasoning_details }: JsonObject): void {
+    const details = Array.isArray(thinking_blocks) ? thinking_blocks : reasoning_details
+    const blocks = (Array.isArray(details) ? details : []).filter(isObject)
+    const told = reasoning_content || reasoning
+    const texts = told ? [told] : blocks.map(({ thinking, text, summary }) => thinking ?? text ?? summary)
+    for (const text of texts) if (typeof text === 'string' && text !== '') this.lines.push(text)
+    for (const { data } of blocks) if (typeof data === 'string') this.addEncrypted(data)
   }
 
   private addEncrypted(text: string): void {

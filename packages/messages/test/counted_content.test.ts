@@ -47,6 +47,16 @@ describe('the tokens of a message', () => {
       },
     ],
     ['thoughts that other services add', 'openai', { role: 'assistant', reasoning_content: WORDS }],
+    [
+      'thoughts that a gateway adds with their signatures',
+      'openai',
+      { role: 'assistant', thinking_blocks: [{ type: 'thinking', thinking: WORDS, signature: 's' }] },
+    ],
+    [
+      'thoughts that a gateway adds as details',
+      'openai',
+      { role: 'assistant', reasoning_details: [{ type: 'reasoning.summary', summary: WORDS }] },
+    ],
     ['an MCP call', 'responses', { type: 'mcp_call', id: 'm', name: 'q', output: WORDS }],
     [
       "a shell's output",
@@ -61,6 +71,16 @@ describe('the tokens of a message', () => {
     ['code', 'gemini', { role: 'model', parts: [{ executableCode: { code: WORDS, language: 'PYTHON' } }] }],
   ])('are also those of %s', (_, format, blob) => {
     expect(counted(format, blob).text).toContain(WORDS)
+  })
+
+  it('are those of the same thoughts under several names once, and those of encrypted ones beside them', () => {
+    const reasoning_details = [
+      { type: 'reasoning.text', text: WORDS, signature: 's' },
+      { type: 'reasoning.encrypted', data: 'x'.repeat(1_600) },
+    ]
+    const beside = { role: 'assistant', content: 'ok', reasoning_content: WORDS, reasoning_details }
+    expect(counted('openai', beside).text.split(WORDS)).toHaveLength(2)
+    expect(counted('openai', beside).tokens).toBe(300)
   })
 
   it.each<[MessageFormat, number, number, number]>([
