@@ -1,3 +1,5 @@
+import { BRAINTRUST, CODING_AGENTS, GENKIT, HAYSTACK, MLFLOW, OTHERS, SPRING_AI } from './vendor_dialects.js'
+
 /**
  * The conventions by which instrumented programs say what a span is about: one table each, of the names of attributes.
  * Where several name the same, the first that a span has counts; tables apply in their order, since a span may
@@ -52,6 +54,8 @@ const GEN_AI: Dialect = {
   operation: {
     'gen_ai.operation.name': {
       chat: 'model',
+      'chat.completions': 'model',
+      'text.completions': 'model',
       text_completion: 'model',
       generate_content: 'model',
       call_llm: 'model',
@@ -60,6 +64,7 @@ const GEN_AI: Dialect = {
       create_agent: 'agent',
       invoke_workflow: 'agent',
       agent_step: 'step',
+      process_thread_run: 'agent',
       embeddings: 'embeddings',
       retrieval: 'retrieval',
     },
@@ -148,8 +153,16 @@ const OPENINFERENCE: Dialect = {
     arguments: ['input.value', 'tool.parameters'],
     result: ['output.value'],
   },
-  input: [{ flat: 'llm.input_messages', within: 'message' }],
-  output: [{ flat: 'llm.output_messages', within: 'message' }],
+  input: [
+    { flat: 'llm.input_messages', within: 'message' },
+    { flat: 'llm.prompts', within: 'prompt' },
+    { json: 'input.value' },
+  ],
+  output: [
+    { flat: 'llm.output_messages', within: 'message' },
+    { flat: 'llm.choices', within: 'completion' },
+    { json: 'output.value' },
+  ],
   repeats: ['input.value', 'output.value'],
 }
 
@@ -295,34 +308,6 @@ const LOGFIRE: Dialect = {
   repeats: ['request_data'],
 }
 
-/** Coding agents that report by logs, as Claude Code does: `event.name` says what happened. */
-const CODING_AGENTS: Dialect = {
-  name: 'Claude Code',
-  operation: {
-    'event.name': {
-      api_request: 'model',
-      api_error: 'model',
-      tool_result: 'tool',
-      'claude_code.api_request': 'model',
-      'claude_code.api_error': 'model',
-      'claude_code.tool_result': 'tool',
-    },
-  },
-  model: ['model'],
-  usage: {
-    input_tokens: ['input_tokens'],
-    output_tokens: ['output_tokens'],
-    cached_tokens: ['cache_read_tokens'],
-    cache_write_tokens: ['cache_creation_tokens'],
-  },
-  tool: {
-    name: ['tool_name'],
-    id: ['tool_use_id'],
-    arguments: ['tool_input', 'tool_parameters'],
-    result: ['tool_output', 'tool_result'],
-  },
-}
-
 export const DIALECTS: readonly Dialect[] = [
   GEN_AI,
   OPENINFERENCE,
@@ -333,6 +318,12 @@ export const DIALECTS: readonly Dialect[] = [
   LANGSMITH,
   LANGFUSE,
   LOGFIRE,
+  MLFLOW,
+  BRAINTRUST,
+  GENKIT,
+  HAYSTACK,
+  SPRING_AI,
+  OTHERS,
   GEN_AI_EVENTS,
   CODING_AGENTS,
 ]
@@ -353,6 +344,8 @@ export const SESSION_ATTRIBUTES = [
   'gcp.vertex.agent.session_id',
   // Codex.
   'conversation.id',
+  'gen_ai.thread.id',
+  'wandb.thread_id',
 ]
 
 export const USER_ATTRIBUTES = [

@@ -10,7 +10,7 @@ export {
   userNamed,
 } from './meaning.js'
 export { readLogRecords, readSpans } from './read_telemetry.js'
-export { openAiMessage, type Said, textIn } from './said.js'
+export { messagesIn, openAiMessage, type Said, textIn } from './said.js'
 export {
   type Group,
   type Link,

@@ -39,7 +39,7 @@ const SCRUBBED = '[Scrubbed due to '
 /** A text that names something: not empty, and of bounded length. */
 export function firstText(attributes: Attributes, names: readonly string[]): string | undefined {
   for (const name of names) {
-    const value = attributes[name]
+    const value = valueAt(attributes, name)
     const text = typeof value === 'number' ? String(value) : value
     if (typeof text === 'string' && text !== '' && !text.startsWith(SCRUBBED)) return text
   }
@@ -85,8 +85,10 @@ export function originOf(
 export function meaningOf(name: string, attributes: Attributes, events: Carrier['events'] = []): Meaning {
   const operation = first(attributes, ({ operation = {}, named = {} }) => {
     for (const [attribute, kinds] of Object.entries(operation)) {
-      const value = attributes[attribute]
-      if (typeof value === 'string' && Object.hasOwn(kinds, value)) return kinds[value]
+      const value = valueAt(attributes, attribute)
+      // MLflow writes texts as JSON.
+      const text = typeof value === 'string' ? value.replace(/^"(.*)"$/, '$1') : ''
+      if (Object.hasOwn(kinds, text)) return kinds[text]
     }
     return Object.entries(named).find(([start]) => name.startsWith(start))?.[1]
   })
@@ -124,7 +126,7 @@ function usageIn(attributes: Attributes): Meaning['usage'] {
       if (usage[field] !== undefined) continue
       // Claude Code has numbers as texts.
       const value = from
-        .map((name) => numberAt(attributes, name))
+        .map((name) => valueAt(attributes, name))
         .find((one) => one !== undefined && one !== '')
       const number = typeof value === 'string' ? Number(value) : value
       if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) usage[field] = number
@@ -132,12 +134,16 @@ function usageIn(attributes: Attributes): Meaning['usage'] {
   return usage
 }
 
-function numberAt(attributes: Attributes, name: string): unknown {
+function valueAt(attributes: Attributes, name: string): unknown {
   const [attribute = '', member] = name.split('#')
   const value = attributes[attribute]
   if (member === undefined || value === undefined) return value
   const read = typeof value === 'string' ? jsonOr(value) : value
-  return isJsonObject(read) ? read[member] : undefined
+  return member.split('.').reduce<unknown>((at, name) => objectOrList(at)[name], read)
+}
+
+function objectOrList(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
 function toolIn(span_name: string, carrier: Carrier): Meaning['tool'] {
@@ -145,7 +151,7 @@ function toolIn(span_name: string, carrier: Carrier): Meaning['tool'] {
   const tool: NonNullable<Meaning['tool']> = {}
   for (const { tool: names = {} } of dialectsOf(attributes))
     for (const [field, from] of Object.entries(names) as Array<[ToolField, readonly string[]]>) {
-      const value = from.map((name) => attributes[name]).find((one) => one != null && one !== '')
+      const value = from.map((name) => valueAt(attributes, name)).find((one) => one != null && one !== '')
       // A text may come as JSON.
       if (value !== undefined)
         tool[field] ??= typeof value === 'string' && value[0] === '"' ? jsonOr(value) : value
@@ -164,7 +170,8 @@ function givenTo(value: unknown): unknown {
   if (!isJsonObject(read)) return value
   const { args, kwargs, ...others } = read
   const is_named = Array.isArray(args) && args.length === 0 && isJsonObject(kwargs)
-  return is_named && Object.keys(others).length === 0 ? kwargs : value
+  // The last one is smolagents' own.
+  return is_named && Object.keys(others).every((name) => name === 'sanitize_inputs_outputs') ? kwargs : value
 }
 
 /** The text of a message of LangChain, which is what its tools return. */

@@ -10,6 +10,10 @@ export interface Said {
   calls: Array<{ id: string; name: string; arguments: string }>
   /** Of a result: the call that it answers. */
   call_id: string
+  /** Of a result: the call failed, as the convention says. */
+  is_error?: true
+  /** It is a whole answer: another one that follows it is one more to choose from. */
+  is_whole?: true
 }
 
 const ROLES: Readonly<Record<string, Said['role']>> = {
@@ -22,6 +26,14 @@ const ROLES: Readonly<Record<string, Said['role']>> = {
   model: 'assistant',
   tool: 'tool',
   function: 'tool',
+  toolresult: 'tool',
+  tool_result: 'tool',
+  gpt: 'assistant',
+  chatgpt: 'assistant',
+  bot: 'assistant',
+  agent: 'assistant',
+  observation: 'tool',
+  human_message: 'user',
 }
 
 const NOTHING: Omit<Said, 'role'> = { text: '', other: [], reasoning: '', calls: [], call_id: '' }
@@ -34,7 +46,7 @@ export function messagesIn(value: unknown, role: Said['role']): Said[] {
   const read = typeof value === 'string' ? jsonOr(value) : value
   if (typeof read === 'string') return read === '' ? [] : [{ ...NOTHING, role, text: read }]
   if (isJsonObject(read)) {
-    const list = read.messages ?? read.choices ?? read.generations
+    const list = read.messages ?? read.choices ?? read.generations ?? read.replies
     if (Array.isArray(list)) return messagesIn(list, role)
     return joined(messageIn(read, role))
   }
@@ -48,14 +60,23 @@ export function messagesIn(value: unknown, role: Said['role']): Said[] {
 
 function isBlock(one: unknown): boolean {
   if (!isJsonObject(one) || typeof one.type !== 'string' || one.role !== undefined) return false
-  // A choice of an answer, and a message of LangChain.
-  return !('message' in one) && !('kwargs' in one)
+  // A choice of an answer, and messages of LangChain.
+  if ('message' in one || 'kwargs' in one) return false
+  return !(Object.hasOwn(ROLES, one.type.toLowerCase()) && ('content' in one || 'data' in one))
 }
 
 /** The messages that one object says. */
 function messageIn(given: Record<string, unknown>, otherwise: Said['role']): Said[] {
   // A choice of an answer, and a message of LangChain.
-  if (isJsonObject(given.message)) return messageIn({ ...given.message }, otherwise)
+  if (isJsonObject(given.message)) {
+    const { finish_reason } = given
+    return messageIn(
+      { ...(typeof finish_reason === 'string' && { finish_reason }), ...given.message },
+      otherwise,
+    )
+  }
+  if (isJsonObject(given.data) && typeof given.type === 'string' && !('content' in given))
+    return messageIn({ role: given.type, ...given.data }, otherwise)
   if (isJsonObject(given.kwargs)) {
     const kind = [given.id].flat().at(-1)
     return messageIn(
@@ -68,20 +89,27 @@ function messageIn(given: Record<string, unknown>, otherwise: Said['role']): Sai
       otherwise,
     )
   }
-  const role = ROLES[String(given.role ?? given.type ?? '').toLowerCase()] ?? otherwise
+  const speaker = given.role ?? given.from ?? given.type
+  const role = ROLES[String(speaker ?? '').toLowerCase()] ?? otherwise
   const said: Said = { ...NOTHING, role, other: [], calls: [] }
   const results: Said[] = []
-  const { content, parts } = given
-  for (const block of [parts ?? content ?? []].flat() as unknown[]) addBlock(said, results, block)
+  // `value` is ShareGPT's.
+  const content = given.content ?? given.value ?? given.text
+  for (const block of [given.parts ?? content ?? []].flat() as unknown[]) addBlock(said, results, block)
+  if (typeof given.finish_reason === 'string' && given.finish_reason !== '') said.is_whole = true
   const reasoning = given.reasoning_content ?? given.reasoning
   if (typeof reasoning === 'string') said.reasoning ||= reasoning
-  const { tool_calls, function_call } = given
-  for (const call of [tool_calls ?? [], function_call ?? []].flat()) addCall(said, call)
-  const id = given.tool_call_id ?? (role === 'tool' ? given.id : undefined)
+  const { function_call, function_call_name: name, function_call_arguments_json: args } = given
+  const called = typeof name === 'string' ? { name, arguments: args } : function_call
+  for (const call of [given.tool_calls ?? given.toolCalls ?? [], called ?? []].flat()) addCall(said, call)
+  const id = given.tool_call_id ?? given.toolCallId ?? (role === 'tool' ? given.id : undefined)
   if (typeof id === 'string') said.call_id = id
+  if (role === 'tool' && hasFailed(given)) said.is_error = true
   const is_empty =
     said.text === '' && said.other.length === 0 && said.calls.length === 0 && said.reasoning === ''
-  return is_empty && (results.length > 0 || role !== 'tool') ? results : [...results, said]
+  if (is_empty && (results.length > 0 || role !== 'tool')) return results
+  // What an assistant has beside its calls answers these.
+  return role === 'assistant' ? [said, ...results] : [...results, said]
 }
 
 function addBlock(said: Said, results: Said[], given: unknown): void {
@@ -89,20 +117,59 @@ function addBlock(said: Said, results: Said[], given: unknown): void {
   if (!isJsonObject(block)) return
   const type = String(block.type ?? '').replaceAll('-', '_')
   const text = block.text ?? block.content
-  if (block.thought === true && typeof text === 'string') said.reasoning += text
+  // A part of the AI SDK's pages has a call and its result.
+  if (typeof block.toolCallId === 'string' && typeof block.state === 'string')
+    addUiTool(said, results, block, type)
+  else if (isJsonObject(block.toolInvocation))
+    addBlock(said, results, { ...block.toolInvocation, type: 'dynamic_tool' })
+  else if (block.thought === true && typeof text === 'string') said.reasoning += text
   else if (isJsonObject(block.functionCall ?? block.function_call)) addCall(said, block)
   else if (isJsonObject(block.functionResponse ?? block.function_response)) addResult(results, block)
   else if (isJsonObject(block.toolUse)) addCall(said, block.toolUse)
-  else if (isJsonObject(block.toolResult)) addResult(results, block.toolResult)
-  else if (type === 'tool_call' || type === 'tool_use' || type === 'function_call') addCall(said, block)
+  else if (isJsonObject(block.toolResult) && type !== 'toolResponse') addResult(results, block.toolResult)
+  else if (isJsonObject(block.toolRequest)) addCall(said, block.toolRequest)
+  else if (isJsonObject(block.toolResponse)) addResult(results, block.toolResponse)
+  else if (isJsonObject(block.tool_call_result)) addResult(results, block.tool_call_result)
+  else if (type === 'toolRequest' && isJsonObject(block.toolCall))
+    addCall(said, { id: block.id, ...objectOr(block.toolCall.value) })
+  else if (type === 'toolResponse' && isJsonObject(block.toolResult))
+    addResult(results, {
+      id: block.id,
+      result: block.toolResult.value ?? block.toolResult.error,
+      status: block.toolResult.status,
+    })
+  else if (
+    /^(tool_call|tool_use|function_call|toolCall)$/.test(type) ||
+    (type === '' && isJsonObject(block.tool_call))
+  )
+    addCall(said, block)
   else if (/^(tool_call_response|tool_result|function_call_output|tool_response)$/.test(type))
     addResult(results, block)
-  else if (type === 'reasoning' || type === 'thinking') {
-    const thought = block.content ?? block.text ?? block.thinking
+  else if (type === 'reasoning' || type === 'thinking' || type === 'think') {
+    const thought = block.content ?? block.text ?? block.thinking ?? block.think
     if (typeof thought === 'string') said.reasoning += thought
   } else if (typeof text === 'string' && ['', 'text', 'input_text', 'output_text'].includes(type))
     addText(said, text)
   else said.other.push(block)
+}
+
+/** `tool-weather` or `dynamic-tool`, with what it was called with, and what it returned. */
+function addUiTool(said: Said, results: Said[], part: Record<string, unknown>, type: string): void {
+  const { toolCallId: id, state, output, result, errorText } = part
+  const input = part.input ?? part.args ?? part.rawInput
+  addCall(said, { id, name: part.toolName ?? type.replace(/^tool_/, ''), arguments: input })
+  const found = errorText ?? output ?? result
+  if (found === undefined && !/^(output-|result)/.test(String(state))) return
+  addResult(results, { id, result: found ?? null, ...(state === 'output-error' && { status: 'error' }) })
+}
+
+/** By whatever flag conventions say that a call failed. */
+function hasFailed({ is_error, isError, error, status }: Record<string, unknown>): boolean {
+  return is_error === true || isError === true || error === true || status === 'error'
+}
+
+function objectOr(value: unknown): Record<string, unknown> {
+  return isJsonObject(value) ? value : {}
 }
 
 function addText(said: Said, text: string): void {
@@ -114,13 +181,19 @@ function addCall(said: Said, given: unknown): void {
   const inner = given.function ?? given.functionCall ?? given.function_call ?? given.tool_call ?? given
   if (!isJsonObject(inner)) return
   const deeper = isJsonObject(inner.function) ? inner.function : inner
-  const name = deeper.name ?? deeper.toolName ?? given.toolName
+  const name = deeper.name ?? deeper.toolName ?? deeper.tool_name ?? given.toolName
   if (typeof name !== 'string' || name === '') return
   const args = [deeper.arguments, deeper.args, deeper.input, given.args, given.input].find(
     (one) => one != null,
   )
   const id =
-    given.id ?? given.call_id ?? given.toolCallId ?? given.toolUseId ?? given.tool_call_id ?? inner.id
+    given.id ??
+    given.call_id ??
+    given.toolCallId ??
+    given.toolUseId ??
+    given.tool_call_id ??
+    given.ref ??
+    inner.id
   said.calls.push({ id: typeof id === 'string' ? id : '', name, arguments: textIn(args ?? {}) })
 }
 
@@ -133,6 +206,9 @@ function addResult(results: Said[], given: Record<string, unknown>): void {
     inner.toolUseId ??
     inner.tool_call_id ??
     inner.tool_use_id ??
+    inner.toolUseID ??
+    inner.ref ??
+    objectOr(inner.origin).id ??
     inner.name
   const found = [inner.response, inner.result, inner.output, inner.content].find((one) => one != null)
   // The AI SDK says of what type a result is.
@@ -143,6 +219,7 @@ function addResult(results: Said[], given: Record<string, unknown>): void {
     role: 'tool',
     call_id: typeof id === 'string' ? id : '',
     text: textOfResult(value),
+    ...(hasFailed(inner) && { is_error: true }),
   })
 }
 
@@ -157,7 +234,8 @@ function joined(list: Said[]): Said[] {
   const messages: Said[] = []
   for (const said of list) {
     const last = messages.at(-1)
-    if (said.role !== 'assistant' || last?.role !== 'assistant') {
+    // Of several whole answers, each is one to choose.
+    if (said.role !== 'assistant' || last?.role !== 'assistant' || areChoices(last, said)) {
       messages.push(said)
       continue
     }
@@ -165,8 +243,14 @@ function joined(list: Said[]): Said[] {
     last.reasoning ||= said.reasoning
     last.other.push(...said.other)
     last.calls.push(...said.calls)
+    if (said.is_whole) last.is_whole = true
   }
   return messages
+}
+
+/** Some conventions write the texts and calls of one answer as several, too. */
+function areChoices(one: Said, other: Said): boolean {
+  return one.is_whole === true && other.is_whole === true && one.text !== '' && other.text !== ''
 }
 
 /** Two lists that are one conversation. */
@@ -235,14 +319,47 @@ function flatText(text: string, other: unknown[]): string {
 
 function openAiBlock(block: unknown): object {
   if (!isJsonObject(block)) return { type: 'text', text: writeJson(block) }
-  const { type, image_url, image, uri, url } = block
+  const { type, image_url } = block
   if (type === 'image_url' && isJsonObject(image_url) && typeof image_url.url === 'string')
     return { type, image_url: { url: image_url.url } }
-  const inner = isJsonObject(image_url) ? image_url.url : isJsonObject(image) ? image.url : image
-  const where = [image_url, inner, uri, url].find(
-    (one) => typeof one === 'string' && /^(https?:|data:)/.test(one),
+  const url = imageIn(block)
+  return url === undefined
+    ? { type: 'text', text: writeJson(block) }
+    : { type: 'image_url', image_url: { url } }
+}
+
+/** Where the picture of a block is, or the picture itself as a data URL. */
+function imageIn(block: Record<string, unknown>): string | undefined {
+  const { type, image_url, uri, url } = block
+  const image = objectOr(block.image)
+  const from = {
+    ...objectOr(block.source),
+    ...objectOr(image.source),
+    ...objectOr(block.inlineData ?? block.inline_data),
+  }
+  const media = [block, from].flatMap((one) => [one.mime_type, one.mimeType, one.mediaType, one.media_type])
+  const format = typeof image.format === 'string' ? `image/${image.format}` : undefined
+  const media_type = [...media, format].find((one) => typeof one === 'string' && one.startsWith('image/'))
+  const is_image = media_type !== undefined || /image/.test(`${type} ${block.modality}`)
+  if (!is_image) return undefined
+  const places = [
+    image_url,
+    objectOr(image_url).url,
+    image.url,
+    objectOr(image.image).url,
+    block.image,
+    uri,
+    url,
+    from.url,
+    block.data,
+  ]
+  const where = places.find((one) => typeof one === 'string' && /^(https?:|data:)/.test(one))
+  if (where !== undefined) return where as string
+  const bytes = [block.content, block.data, block.image, from.data, from.bytes].find(
+    (one) => typeof one === 'string',
   )
-  if (where !== undefined && /image/.test(`${type} ${block.modality} ${block.mediaType} ${block.mime_type}`))
-    return { type: 'image_url', image_url: { url: where } }
-  return { type: 'text', text: writeJson(block) }
+  // A name of a file is none of its bytes.
+  const is_base64 =
+    typeof bytes === 'string' && bytes.length % 4 === 0 && /^[A-Za-z0-9+/]{8,}={0,2}$/.test(bytes)
+  return is_base64 ? `data:${media_type ?? 'image/png'};base64,${bytes}` : undefined
 }

@@ -140,7 +140,11 @@ function eventMessages(where: string, carrier: Carrier, side: 'input' | 'output'
   const messages: Said[][] = []
   for (const { name, attributes } of events) {
     const role = MESSAGE_EVENT.exec(name)?.[1] as Said['role'] | undefined
-    const body = { ...attributes, ...(isJsonObject(attributes.body) && attributes.body) }
+    const body = {
+      ...attributes,
+      ...contentOfEvent(attributes['gen_ai.event.content']),
+      ...(isJsonObject(attributes.body) && attributes.body),
+    }
     if (side === 'input') {
       if (role) messages.push(messagesIn([{ role, ...withCalls(body) }], role))
       else if (name === 'gen_ai.content.prompt')
@@ -158,6 +162,12 @@ function eventMessages(where: string, carrier: Carrier, side: 'input' | 'output'
       messages.push(messagesIn(attributes['gen_ai.output.messages'], 'assistant'))
   }
   return found(together(messages), [where === 'span' ? 'events' : where])
+}
+
+/** What Azure's clients say in an event, as JSON. */
+function contentOfEvent(value: unknown): Record<string, unknown> {
+  const read = typeof value === 'string' ? jsonOr(value) : value
+  return isJsonObject(read) ? read : {}
 }
 
 /** Attributes cannot nest everywhere: what they hold may be JSON. */

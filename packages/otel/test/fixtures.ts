@@ -14,7 +14,7 @@ export const ASKED = [
 export const ANSWERED = [{ role: 'assistant', content: 'Cold.' }]
 const json = JSON.stringify
 
-interface Fixture {
+export interface Fixture {
   name: string
   model: { span?: string; attributes: Record<string, unknown>; events?: Array<Partial<SpanEvent>> }
   tool?: { span?: string; attributes: Record<string, unknown>; events?: Array<Partial<SpanEvent>> }
