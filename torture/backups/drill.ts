@@ -13,29 +13,49 @@ import { Load, type Target } from './load.ts'
 
 /**
  * Tests the promise that a backup, and an export, is one consistent picture: 16 writers create and delete what refers to each
- * other (sessions with attachments, skills, parents, users), one tenant among them sends and deletes large blobs in loops,
- * and meanwhile each round takes a backup of everything and an export of a project, restores both and verifies them.
+ * other (sessions with attachments, skills, parents, users, forks, inputs, requests, statements, chains), one tenant among
+ * them sends and deletes large blobs in loops, and meanwhile each round takes a backup of everything and an export of a
+ * project, restores both and verifies them.
  */
 
 const USAGE = `npm run drill:backups -- [options]
 
   --rounds <n>   a backup and an export each; 10 by default
+  --minutes <n>  ends after the round that is under way then
   --seed <n>     the same choices of the writers as an earlier run
   --help
 `
 const WRITERS = 12
 const HOSTILE_WRITERS = 4
 const SHOWN_LENGTH = 1_500
+/** Nothing crashes here, so nothing has to wait for a disk. */
+const WITHOUT_DISK = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  autovacuum_naptime: '10s',
+}
+const ROUNDS_WITHOUT_VACUUM = 5
+/** Every so many rounds the links of chains are made anew, too. */
+const ROUNDS_WITHOUT_PROOF = 4
 
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '10' },
+    minutes: { type: 'string', default: '100000' },
     seed: { type: 'string', default: '1' },
     help: { type: 'boolean', default: false },
   },
 })
 if (values.help) process.stdout.write(USAGE)
-else process.exitCode = (await drill(Number(values.rounds), Number(values.seed))) ? 0 : 1
+else {
+  const [rounds, minutes, seed] = [values.rounds, values.minutes, values.seed].map(Number) as [
+    number,
+    number,
+    number,
+  ]
+  process.exitCode = (await drill(rounds, minutes * 60_000, seed)) ? 0 : 1
+}
 
 interface Tally {
   backups: number
@@ -44,7 +64,7 @@ interface Tally {
   findings: string[]
 }
 
-async function drill(rounds: number, seed: number): Promise<boolean> {
+async function drill(rounds: number, duration_ms: number, seed: number): Promise<boolean> {
   const begun = performance.now()
   const work = await mkdtemp(join(tmpdir(), 'annals-backup-drill-'))
   // The server runs as another user if we are root.
@@ -52,6 +72,7 @@ async function drill(rounds: number, seed: number): Promise<boolean> {
   const postgres = await Postgres.create(
     await makeDirectory(join(work, 'server')),
     await makeDirectory(join(work, 'data')),
+    WITHOUT_DISK,
   )
   const tally: Tally = { backups: 0, exports: 0, bytes: 0, findings: [] }
   const load = new Load(seededRandom(seed))
@@ -76,12 +97,15 @@ async function drill(rounds: number, seed: number): Promise<boolean> {
     ]
     load.start(ordinary, WRITERS, false)
     load.start(hostile, HOSTILE_WRITERS, true)
-    for (let round = 1; round <= rounds && !isInterrupted; round++) {
-      await backUp(postgres, join(work, 'drill.backup'), tally)
-      await exportProject(postgres, join(work, 'drill.ndjson'), tally)
+    const isOver = () => isInterrupted || performance.now() - begun > duration_ms
+    for (let round = 1; round <= rounds && !isOver(); round++) {
+      await Promise.all([
+        backUp(postgres, join(work, 'drill.backup'), tally, round % ROUNDS_WITHOUT_PROOF === 0),
+        exportProject(postgres, join(work, 'drill.ndjson'), tally),
+      ])
       say(`round ${round}: ${summaryOf(tally)}`)
       // Deleted blobs would fill the disk sooner than autovacuum comes by.
-      await postgres.ask('VACUUM', [], 'annals')
+      if (round % ROUNDS_WITHOUT_VACUUM === 0) await postgres.ask('VACUUM', [], 'annals')
     }
   } finally {
     await load.stop()
@@ -93,29 +117,32 @@ async function drill(rounds: number, seed: number): Promise<boolean> {
   return report(tally, load, (performance.now() - begun) / 1_000)
 }
 
-async function backUp(postgres: Postgres, path: string, tally: Tally): Promise<void> {
+async function backUp(postgres: Postgres, path: string, tally: Tally, proof: boolean): Promise<void> {
   if (!(await passes(postgres, tally, 'annals', 'backup', path))) return
   await newDatabase(postgres, 'restored', 'empty')
-  // Which verifies.
-  if (await passes(postgres, tally, 'restored', 'restore', path)) tally.backups += 1
-  await finished(postgres, path, tally)
+  const isSound =
+    // Which verifies, but for the links of chains.
+    (await passes(postgres, tally, 'restored', 'restore', path)) &&
+    (!proof || (await passes(postgres, tally, 'restored', 'verify', '--proof')))
+  if (isSound) tally.backups += 1
+  await finished(postgres, path, 'restored', tally)
 }
 
 async function exportProject(postgres: Postgres, path: string, tally: Tally): Promise<void> {
   const to = ['--project', 'target']
   if (!(await passes(postgres, tally, 'annals', 'export', '--project', 'ordinary', '--output', path))) return
-  await newDatabase(postgres, 'restored', 'with_project')
+  await newDatabase(postgres, 'imported', 'with_project')
   const isSound =
-    (await passes(postgres, tally, 'restored', 'import', path, ...to)) &&
-    (await passes(postgres, tally, 'restored', 'verify', ...to))
+    (await passes(postgres, tally, 'imported', 'import', path, ...to)) &&
+    (await passes(postgres, tally, 'imported', 'verify', '--proof', ...to))
   if (isSound) tally.exports += 1
-  await finished(postgres, path, tally)
+  await finished(postgres, path, 'imported', tally)
 }
 
-async function finished(postgres: Postgres, path: string, tally: Tally): Promise<void> {
+async function finished(postgres: Postgres, path: string, database: string, tally: Tally): Promise<void> {
   tally.bytes += (await stat(path)).size
   await rm(path)
-  await postgres.ask('DROP DATABASE restored WITH (FORCE)')
+  await postgres.ask(`DROP DATABASE ${database} WITH (FORCE)`)
 }
 
 async function newDatabase(postgres: Postgres, name: string, template?: string): Promise<void> {
@@ -152,7 +179,7 @@ async function newTenant(url: string, admin: string, name: string): Promise<Targ
   const response = await fetch(`${url}/admin/v1/projects`, {
     method: 'POST',
     headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ name }),
+    body: JSON.stringify({ name, proof: true }),
   })
   if (!response.ok) throw new Error(`a project was refused: ${response.status}`)
   return { url, token: ((await response.json()) as { data: { token: string } }).data.token }

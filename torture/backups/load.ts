@@ -8,11 +8,14 @@ export interface Target {
   token: string
 }
 
-const PAUSE_MS_MAX = 40
-/** Large blobs in loops, and yet rounds of a minute on a slow disk. */
-const HOSTILE_PAUSE_MS_MAX = 1_000
-const SESSIONS_MAX = 60
-const HOSTILE_BYTES = 8 * 1024 * 1024
+/** Pauses leave the processor to the rounds: what finds faults is many rounds beside many kinds of writes. */
+const PAUSE_MS_MAX = 200
+const HOSTILE_PAUSE_MS_MAX = 1_500
+const SESSIONS_MAX = 40
+const SPACES_MAX = 5
+/** Mostly of a few chunks, and now and then of as many as blobs may have. */
+const HOSTILE_BYTES = 1_000_000
+const HOSTILE_BYTES_MAX = 8 * 1024 * 1024
 
 /** Writers of one project that create and delete what refers to each other. */
 export class Load {
@@ -21,6 +24,7 @@ export class Load {
   readonly refused: Record<string, number> = {}
   private readonly sessions: string[] = []
   private readonly skills: string[] = []
+  private readonly spaces: string[] = []
   private isRunning = true
   private readonly writers: Promise<void>[] = []
 
@@ -51,17 +55,111 @@ export class Load {
   }
 
   private anything(target: Target): Promise<void> {
-    const draw = this.random.integer(1, 100)
+    const draw = this.random.integer(1, 150)
     if (this.sessions.length > SESSIONS_MAX || draw <= 22) return this.deleteSession(target)
     if (draw <= 45) return this.newSession(target)
-    if (draw <= 70) return this.attach(target)
-    if (draw <= 80) return this.append(target, this.random.integer(1, 20))
-    if (draw <= 82) return this.append(target, 1_000)
-    if (draw <= 90) return this.newSkill(target)
-    if (draw <= 96) return this.deleteSkill(target)
-    return this.call(target, 'delete user', 'DELETE', `/user/user-${this.random.integer(1, 6)}`).then(
-      () => {},
-    )
+    if (draw <= 65) return this.attach(target)
+    if (draw <= 75) return this.append(target, this.random.integer(1, 20))
+    if (draw <= 76) return this.append(target, 1_000)
+    if (draw <= 84) return this.newSkill(target)
+    if (draw <= 92) return this.deleteSkill(target)
+    if (draw <= 95) return this.deleteUser(target)
+    if (draw <= 107) return this.run(target)
+    if (draw <= 117) return this.ask(target)
+    if (draw <= 122) return this.fork(target)
+    if (draw <= 130) return this.converse(target)
+    if (draw <= 136) return this.retract(target)
+    return this.learn(target)
+  }
+
+  private async deleteUser(target: Target): Promise<void> {
+    await this.call(target, 'delete user', 'DELETE', `/user/user-${this.random.integer(1, 6)}`)
+  }
+
+  /** Input, sometimes with an attachment, of which a part is applied and a part withdrawn. */
+  private async run(target: Target): Promise<void> {
+    const id = this.pick()
+    const inputs: string[] = []
+    for (let n = 0; n < this.random.integer(1, 4); n++) {
+      const sha256 = this.random.chance(0.3) ? await this.putBlob(target, 500) : undefined
+      const data = sha256 ? { file: { annals_blob: sha256, media_type: 'image/png' } } : { n }
+      const input = { id: randomUUID(), mode: 'queue', kind: 'event', type: 'task', data }
+      if (await this.call(target, 'input', 'POST', `/session/${id}/inbox`, input)) inputs.push(input.id)
+    }
+    const lease = await this.call(target, 'lease', 'POST', `/session/${id}/lease`, {
+      owner: `runner-${this.random.integer(1, 3)}`,
+      ttl_ms: 1_000,
+    })
+    if (!lease || inputs.length === 0) return
+    const apply = inputs.filter(() => this.random.chance(0.6))
+    if (apply.length > 0)
+      await this.call(target, 'apply', 'POST', `/session/${id}/entries`, { apply })
+    if (this.random.chance(0.5))
+      await this.call(target, 'withdraw', 'DELETE', `/session/${id}/inbox/${inputs[0]}`)
+  }
+
+  private async ask(target: Target): Promise<void> {
+    const asked = { kind: 'question', id: randomUUID(), text: 'Which one?' }
+    if (!(await this.call(target, 'request', 'POST', `/session/${this.pick()}/requests`, asked))) return
+    if (this.random.chance(0.5)) return
+    const answer = { decision: 'answer', answer: { one: true } }
+    await this.call(target, 'resolve', 'POST', `/requests/${asked.id}/resolve`, answer)
+  }
+
+  private async fork(target: Target): Promise<void> {
+    const copy = this.random.chance(0.5) ? {} : { user: `user-${this.random.integer(1, 6)}` }
+    const made = await this.call(target, 'fork', 'POST', `/session/${this.pick()}/copy`, copy)
+    if (made) this.sessions.push((made as { new_session_id: string }).new_session_id)
+  }
+
+  /** Messages, of which one replaces those before as a summary. */
+  private async converse(target: Target): Promise<void> {
+    const id = this.pick()
+    for (const role of ['user', 'assistant', 'user', 'assistant']) {
+      const blob = { role, content: `Said by the ${role}.` }
+      await this.call(target, 'message', 'POST', `/session/${id}/messages`, { blob })
+    }
+    const summary = { blob: { role: 'user', content: 'What was said before.' } }
+    await this.call(target, 'compaction', 'POST', `/session/${id}/compactions`, { to_seq: 2, summary })
+  }
+
+  private async retract(target: Target): Promise<void> {
+    const body = { last: this.random.integer(1, 5) }
+    await this.call(target, 'retraction', 'POST', `/session/${this.pick()}/retractions`, body)
+  }
+
+  /** Spaces that learn by rules from the same sessions, and their statements. */
+  private async learn(target: Target): Promise<void> {
+    const draw = this.random.integer(1, 4)
+    if (this.spaces.length > SPACES_MAX || draw === 1) {
+      const gone = this.spaces.shift()
+      if (gone) await this.call(target, 'delete space', 'DELETE', `/learning_spaces/${gone}`)
+      return
+    }
+    if (draw === 2 || this.spaces.length === 0) {
+      const body = this.random.chance(0.5) ? {} : { user: `user-${this.random.integer(1, 6)}` }
+      const made = await this.call(target, 'space', 'POST', '/learning_spaces', body)
+      if (made) this.spaces.push((made as { id: string }).id)
+      return
+    }
+    const space = `/learning_spaces/${this.random.pick(this.spaces)}`
+    if (draw === 3) await this.failTwice(target, space)
+    else await this.call(target, 'statement', 'POST', `${space}/statements`, { text: 'Ask before you pay.' })
+  }
+
+  /** What rules learn from: a tool that fails in the same way in two sessions. */
+  private async failTwice(target: Target, space: string): Promise<void> {
+    for (const session_id of [this.pick(), this.pick()]) {
+      const entries = [
+        {
+          role: 'assistant',
+          tool_calls: [{ id: 'c', type: 'function', function: { name: 'pay', arguments: '{}' } }],
+        },
+        { role: 'tool', tool_call_id: 'c', content: 'Error: payment amount does not add up' },
+      ].map((blob) => ({ kind: 'message', blob }))
+      await this.call(target, 'failure', 'POST', `/session/${session_id}/entries`, { entries })
+      await this.call(target, 'learn', 'POST', `${space}/learn`, { session_id })
+    }
   }
 
   private async newSession(target: Target): Promise<void> {
@@ -75,8 +173,8 @@ export class Load {
     const id = this.pick()
     const hashes: string[] = []
     // More than one transaction of a deletion releases; or more than one chunk each, but seldom, so that rounds stay short.
-    const blobs = this.random.chance(0.1) ? 20 : this.random.integer(1, 2)
-    const bytes_max = blobs === 1 && this.random.chance(0.1) ? 600_000 : 2_000
+    const blobs = this.random.chance(0.02) ? 20 : this.random.integer(1, 2)
+    const bytes_max = blobs === 1 && this.random.chance(0.05) ? 600_000 : 2_000
     for (let n = 0; n < blobs; n++) {
       const sha256 = await this.putBlob(target, this.random.integer(1, bytes_max))
       if (sha256) hashes.push(sha256)
@@ -101,7 +199,7 @@ export class Load {
     const files: Record<string, string> = {
       'SKILL.md': `---\nname: ${name}\ndescription: Of the drill.\n---\n`,
     }
-    for (let n = 0; n < this.random.integer(0, 20); n++)
+    for (let n = 0; n < this.random.integer(0, 6); n++)
       files[`file-${n}.md`] = randomBytes(50).toString('hex')
     const body = new FormData()
     body.set('file', new Blob([zipOf(files) as Uint8Array<ArrayBuffer>]), 'skill.zip')
@@ -117,7 +215,10 @@ export class Load {
 
   private async sendAndDelete(target: Target): Promise<void> {
     const made = await this.call(target, 'session', 'POST', '/session', {})
-    const sha256 = await this.putBlob(target, HOSTILE_BYTES)
+    const sha256 = await this.putBlob(
+      target,
+      this.random.chance(0.05) ? HOSTILE_BYTES_MAX : this.random.integer(1, HOSTILE_BYTES),
+    )
     if (!made || !sha256) return
     const { id } = made as { id: string }
     const data = { file: { annals_blob: sha256, media_type: 'image/png' } }

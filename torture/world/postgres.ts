@@ -28,22 +28,33 @@ export class Postgres extends Server {
   readonly logFile: string
   private readonly bin: string
   private readonly data: string
+  private readonly settings: Record<string, string>
   private process: ChildProcess | undefined
 
-  private constructor(bin: string, data: string, port: number, logFile: string) {
+  private constructor(
+    bin: string,
+    data: string,
+    port: number,
+    logFile: string,
+    settings: Record<string, string>,
+  ) {
     super()
     this.bin = bin
     this.data = data
     this.port = port
     this.logFile = logFile
+    this.settings = settings
   }
 
-  /** Creates a cluster below `data`, which must exist, and starts it with a database and a role `annals`. */
-  static async create(work: string, data: string): Promise<Postgres> {
+  /**
+   * Creates a cluster below `data`, which must exist, and starts it with a database and a role `annals`.
+   * @param settings in place of the usual ones
+   */
+  static async create(work: string, data: string, settings: Record<string, string> = {}): Promise<Postgres> {
     const bin = await copyEngine(work)
     await makeDirectory(data)
     const log = join(work, 'postgres.log')
-    const postgres = new Postgres(bin, join(data, 'cluster'), await freePort(), log)
+    const postgres = new Postgres(bin, join(data, 'cluster'), await freePort(), log, settings)
     const options = ['--username=postgres', '--auth=trust', '--encoding=UTF8', '--no-locale']
     const initdb = postgres.spawn('initdb', ['--pgdata', postgres.data, ...options], data)
     const [code] = (await once(initdb, 'exit')) as [number]
@@ -72,7 +83,7 @@ export class Postgres extends Server {
   /** Starts the server, repeatedly if necessary, and resolves with the time of its first answer. */
   async start(environment: Record<string, string> = {}): Promise<number> {
     const deadline = performance.now() + START_MS_MAX
-    const settings = Object.entries({ ...SETTINGS, port: String(this.port) })
+    const settings = Object.entries({ ...SETTINGS, ...this.settings, port: String(this.port) })
     const options = settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])
     while (performance.now() < deadline) {
       // After a kill, the new server waits until the last backend of the old one is gone.
