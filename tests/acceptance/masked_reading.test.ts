@@ -17,6 +17,8 @@ const CARD = '5555555555554444'
 const IBAN = 'DE89370400440532013000'
 const PLANTED = [EMAIL, PHONE, CARD, IBAN, 'zora.q']
 const ALL = `zora writes from ${EMAIL}, ${PHONE}, ${CARD}, ${IBAN}`
+/** Where it stands, a title, a question or a result is cut through it. */
+const CUT = (before: number) => `${'n '.repeat(before / 2)}${EMAIL}`
 const BASE64 = Buffer.from(`${ALL}. And some more text, so that it is long.`).toString('base64')
 
 let open: ApiClient
@@ -41,7 +43,7 @@ beforeAll(async () => {
   )
   const created = async (path: string, body: unknown) =>
     expectOk(await open.request<{ id: string }>('POST', `/api/v1/${path}`, { body }), 201).id
-  const log = await newSessionLog(open, { user: EMAIL, configs: { owner: ALL, [EMAIL]: 1 } })
+  const log = await newSessionLog(open, { user: EMAIL, configs: { owner: ALL, [EMAIL]: 1, title: CUT(150) } })
   const entries = [
     { kind: 'message', blob: { role: 'user', content: ALL }, meta: { from: EMAIL }, key: EMAIL },
     {
@@ -68,7 +70,7 @@ beforeAll(async () => {
         ],
       },
     },
-    { kind: 'message', blob: { role: 'tool', tool_call_id: 'c', content: `error: ${ALL}` } },
+    { kind: 'message', blob: { role: 'tool', tool_call_id: 'c', content: `error: ${CUT(284)} ${ALL}` } },
     {
       kind: 'event',
       type: EMAIL,
@@ -79,6 +81,7 @@ beforeAll(async () => {
       type: 'big',
       data: { pad: 'x '.repeat(20_000), text: ALL, base64: BASE64, card: Number(CARD) },
     },
+    { kind: 'event', type: 'other', data: {}, key: `${EMAIL}/2` },
     { kind: 'message', blob: { role: 'user', content: `${'y '.repeat(120)}${ALL}${' y'.repeat(120)}` } },
   ]
   const { items } = expectOk(await log.batch(entries), 201)
@@ -87,6 +90,9 @@ beforeAll(async () => {
   expectOk(
     await log.addEvent('file', { annals_blob: sha256Of(bytes), media_type: 'text/plain', filename: EMAIL }),
   )
+  const file_data = { annals_blob: sha256Of(bytes), media_type: 'text/plain' }
+  const attached = [{ type: 'file', file: { filename: 'a.txt', file_data } }]
+  expectOk(await log.add({ role: 'user', content: attached }), 201)
   const learning_space_id = await created('learning_spaces', { user: EMAIL, meta: { of: ALL } })
   const statement_id = await created(`learning_spaces/${learning_space_id}/statements`, { text: ALL })
   expectOk(
@@ -119,9 +125,11 @@ beforeAll(async () => {
 
 /** What an answer must not have, in whatever form it could be read by a person who tries. */
 function expectMasked({ status, text }: Answer, said: string) {
+  const decoded = (text.match(/[\w-]{16,}/g) ?? []).map((word) => Buffer.from(word, 'base64url').toString())
   const readable =
     text +
-    text.replace(/\\u([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    text.replace(/\\u([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16))) +
+    decoded.join(' ')
   for (const planted of PLANTED)
     expect(readable.includes(planted), `${said}: ${status} ${text.slice(0, 2_000)}`).toBe(false)
   expect(readable.includes(BASE64.slice(0, 60)), said).toBe(false)
@@ -134,6 +142,8 @@ const QUERIES: Array<Record<string, string>> = [
   { q: 'zora', mode: 'recall' },
   { q: 'zora', group: 'session' },
   { limit: '1' },
+  { limit: '1', key_prefix: 'zo' },
+  { with_asset_public_url: 'true' },
   { format: 'anthropic', max_tokens: '100000' },
   { format: 'gemini' },
   { format: 'responses', with_events: 'true' },
@@ -159,6 +169,7 @@ describe('a masked key', { timeout: 240_000 }, () => {
         const answer = await tryOperation(masked, operation, given)
         expect(answer.status, `${operation.name} ${answer.text}`).toBeLessThan(500)
         expectMasked(answer, `${operation.name} ${JSON.stringify(query)}`)
+        expect(answer.text, operation.name).not.toContain('/assets/')
         if (answer.status === 200) answered += 1
       }
     expect(answered).toBeGreaterThan(reading.length)

@@ -93,7 +93,8 @@ describe('rules for writing, when redaction is switched on', { timeout: 60_000 }
     const said = (role: string, content: string) => ({ role, parts: [{ type: 'text', content }] })
     const attributes = {
       'gen_ai.operation.name': 'chat',
-      'gen_ai.conversation.id': `c-${randomUUID()}`,
+      'gen_ai.conversation.id': `c-${randomUUID()} of ${OTHER}`,
+      'user.id': `u ${OTHER}`,
       'gen_ai.request.model': 'gpt-5',
       'gen_ai.input.messages': JSON.stringify([said('user', `here: ${SECRET}`)]),
       'gen_ai.output.messages': JSON.stringify([said('assistant', 'thanks')]),
@@ -104,6 +105,9 @@ describe('rules for writing, when redaction is switched on', { timeout: 60_000 }
     const { items } = expectOk(await api.listSessions({ time_desc: true, limit: 1 }))
     const log = sessionLog(api, items[0]!.id)
     const { text } = await log.timeline()
+    const session = await api.request('GET', `/api/v1/session/${log.id}`)
+    expect(session.text).toContain('of <GITHUB_TOKEN>')
+    expect(session.text + (await api.request('GET', '/api/v1/user/ls')).text).not.toContain(OTHER)
     expect(text).toContain('here: <ANTHROPIC_KEY_1>')
     for (const secret of [SECRET, OTHER]) expect(text).not.toContain(secret)
     const form = new FormData()
@@ -128,6 +132,37 @@ describe('rules for writing, when redaction is switched on', { timeout: 60_000 }
     expect(new Set(masks).size).toBe(12)
     expect([...new Set(masks)].sort()).toEqual(keys.map((_, index) => `<GITHUB_TOKEN_${index + 1}>`).sort())
     for (const mask of masks) expect(masks.filter((other) => other === mask)).toHaveLength(2)
+  })
+})
+
+describe('patterns', { timeout: 60_000 }, () => {
+  it('are for all that people read: of requests, answers, statements and withdrawals,', async () => {
+    const { api } = await projectWith([{ what: { pattern: 'K-[0-9]+' }, do: 'mask', when: 'write' }])
+    const { id } = await newSessionLog(api)
+    const path = `/api/v1/session/${id}`
+    const post = async (to: string, body: object, status: number) => {
+      const answer = await api.request<{ id: string }>('POST', to, { body })
+      expect(answer.text).not.toContain('K-7')
+      return expectOk(answer, status).id
+    }
+    const asked = { kind: 'question', text: 'Is it K-7?', options: ['K-7', 'no'] }
+    const request_id = await post(`${path}/requests`, asked, 201)
+    await post(
+      `/api/v1/requests/${request_id}/resolve`,
+      { decision: 'answer', answer: 'K-7', by: 'K-7' },
+      200,
+    )
+    const space_id = await post('/api/v1/learning_spaces', { meta: { of: 'K-7' } }, 201)
+    await post(`/api/v1/learning_spaces/${space_id}/statements`, { text: 'Never ship K-7.' }, 201)
+    const input = { kind: 'event', mode: 'queue', type: 'note', data: { of: 'K-7' } }
+    const input_id = await post(`${path}/inbox`, input, 201)
+    expectOk(
+      await api.request('DELETE', `${path}/inbox/${input_id}`, { query: { reason: `not K-7 ${SECRET}` } }),
+    )
+    const withdrawn = await api.request<{ items: Array<{ reason: string }> }>('GET', `${path}/inbox`, {
+      query: { state: 'withdrawn' },
+    })
+    expect(expectOk(withdrawn).items[0]!.reason).toMatch(/^not <REDACTED_1> /)
   })
 })
 

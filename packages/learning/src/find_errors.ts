@@ -99,7 +99,7 @@ function findingOf(
   template: string,
   repair: ToolCall | undefined,
 ): ErrorFinding {
-  const cites = [{ seq: result!.seq, quote: result!.text.trim().slice(0, QUOTE_MAX) }]
+  const cites = [{ seq: result!.seq, quote: quoteFrom(result!.text.trim(), 0) }]
   let text = `\`${oneLine(name)}\` answered “${template}”.`
   const changed = repair ? changedArguments(given, repair.arguments) : []
   if (repair && changed.length > 0) {
@@ -145,5 +145,14 @@ function argumentsOf(text: string): Record<string, unknown> {
 
 function quoteOfArgument(given: string, name: string): string {
   const from = Math.max(given.indexOf(`"${name}"`), 0)
-  return given.slice(from, from + QUOTE_MAX)
+  return quoteFrom(given, from)
+}
+
+/** As many whole words as a quote may have: half a secret would not be recognized by who masks them. */
+function quoteFrom(text: string, from: number): string {
+  const quote = text.slice(from, from + QUOTE_MAX)
+  if (from + QUOTE_MAX >= text.length) return quote
+  let end = quote.length
+  while (end > 0 && quote[end - 1]!.trim() !== '') end--
+  return quote.slice(0, end).trimEnd() || quote
 }

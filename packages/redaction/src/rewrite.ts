@@ -55,6 +55,11 @@ const FREE: ReadonlySet<string> = new Set([
   'data',
   'blob',
   'answer',
+  // What people read. Names that tell things apart (of users, keys, owners, types) are none of them.
+  'text',
+  'options',
+  'by',
+  'reason',
 ])
 
 /** An id, or a time as the API writes it. */

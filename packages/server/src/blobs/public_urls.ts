@@ -1,4 +1,5 @@
 import type { Config } from '@annals/kits/configuration/config.js'
+import { AnnalsError } from '@annals/kits/errors.js'
 import type { FastifyRequest } from 'fastify'
 import type { Asset, AssetUrls } from './asset_urls.js'
 
@@ -12,13 +13,23 @@ export const ASSETS_PATH = '/assets'
 const HASH_BYTES = 256
 const AT_ONCE = 1_000
 
+/** @throws AnnalsError insufficient_scope: such a URL would serve a masked reader bytes that are not masked */
+export function refuseUrls({ grant }: Pick<FastifyRequest, 'grant'>): void {
+  if (grant?.masked)
+    throw new AnnalsError(
+      'insufficient_scope',
+      'This API key is masked: it gets no URLs of attachments and files. Use a key that is not masked.',
+    )
+}
+
 /** A URL that serves an asset without a key; it begins with the address at which the caller reached the service. */
 export async function publicUrl(
   { config, assets }: PublicUrlMaker,
-  { headers: { host } }: FastifyRequest,
+  { grant, headers: { host } }: FastifyRequest,
   asset: Asset,
   valid_s?: number,
 ): Promise<{ url: string; expire_at: string }> {
+  refuseUrls({ grant })
   const { token, expire_at } = await assets.sign(asset, valid_s)
   // HTTP/1.0 may have no host.
   const origin = host === undefined ? '' : `${config.behind_tls === 'true' ? 'https' : 'http'}://${host}`
@@ -34,7 +45,10 @@ export class PublicUrls {
     private readonly session: { project_id: string; session_id: string },
     /** Bytes of memory that the answer needs beside the hashes. */
     private readonly beside_bytes: number,
-  ) {}
+  ) {
+    // Before the answer begins.
+    refuseUrls(request)
+  }
 
   async show(sha256: string): Promise<void> {
     this.shown.add(sha256)

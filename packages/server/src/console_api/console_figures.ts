@@ -1,4 +1,5 @@
 import type { Queryable, Tenant } from '@annals/kits/postgres/database.js'
+import { uncut } from '@annals/recall'
 import { findOwner } from '../users/users.js'
 import {
   COUNT_SESSIONS_OF_USERS,
@@ -69,15 +70,12 @@ interface SessionFigures {
 export async function readFigures(
   { database, project_id }: Tenant,
   session_ids: readonly string[],
+  isMasked: boolean,
 ): Promise<SessionFigures[]> {
   const rows = await database.query(READ_FIGURES, [project_id, [...session_ids]])
   return rows.map((row) => ({
     session_id: row.session_id!,
-    title:
-      (row.title ?? row.question)
-        ?.slice(0, 4 * TITLE_LENGTH_MAX)
-        .replaceAll(/\s+/g, ' ')
-        .slice(0, TITLE_LENGTH_MAX) ?? null,
+    title: titleOf(row.title ?? row.question, isMasked),
     last_seq: Number(row.last_seq),
     total_tokens: Number(row.total_tokens),
     began_at: row.began_at ?? null,
@@ -86,6 +84,14 @@ export async function readFigures(
     failures: Number(row.failures),
     is_whole: row.is_whole === 't',
   }))
+}
+
+/** A line of bounded length; for a masked reader without the word that it is cut through, which would not be recognized. */
+function titleOf(text: string | null | undefined, isMasked: boolean): string | null {
+  const line = text?.slice(0, 4 * TITLE_LENGTH_MAX).replaceAll(/\s+/g, ' ') ?? null
+  if (line === null || (line.length <= TITLE_LENGTH_MAX && !line.endsWith('…'))) return line
+  const cut = line.slice(0, TITLE_LENGTH_MAX)
+  return isMasked ? uncut(`${cut}…`) : cut
 }
 
 const SHOWN_MAX = 50

@@ -171,7 +171,7 @@ function callRoutes(app: AppServer, changes: ConsoleParts['changes']): void {
     const ids = parseIds(request.query.ids, FIGURES_MAX)
     await prepareCalls(changes, request)
     request.shows?.(ids, 'listed')
-    return answer(reply, JSON.stringify({ items: await readFigures(request, ids) }))
+    return answer(reply, JSON.stringify({ items: await readFigures(request, ids, request.mask !== null) }))
   })
 
   app.get('/call_numbers', { schema: { hide: true, querystring: CallsQuery } }, async (request, reply) => {

@@ -152,10 +152,12 @@ export const timelineRoutes = (parts: LogParts) =>
         if (key !== undefined && request.query.key_prefix !== undefined)
           throw invalidRequest('Query parameter key cannot be combined with key_prefix.')
         const { project_id, params } = request
-        const cursors = new Cursors('latest', project_id, params.session_id, key, key_prefix)
-        const after_key = cursor === undefined ? '' : cursors.read(cursor)
-        const entries = logOfPath(reply).readLatest({ key, key_prefix, after_key, limit: limit + 1 })
-        return answerEntriesPage(reply, entries, limit, (last) => cursors.write(last.key!))
+        const cursors = new Cursors('latest by seq', project_id, params.session_id, key, key_prefix)
+        const log = logOfPath(reply)
+        // A cursor holds no key, which a masked reader could read from it.
+        const after_key = cursor === undefined ? '' : await log.keyAt(Number(cursors.read(cursor)))
+        const entries = log.readLatest({ key, key_prefix, after_key, limit: limit + 1 })
+        return answerEntriesPage(reply, entries, limit, (last) => cursors.write(String(last.seq)))
       },
     }),
   )

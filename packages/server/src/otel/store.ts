@@ -1,4 +1,5 @@
 import { AnnalsError } from '@annals/kits/errors.js'
+import { rewrittenText } from '@annals/kits/http/request/read_body.js'
 import { plainArray, textArray } from '@annals/kits/postgres/statement.js'
 import type { WorkThread } from '@annals/kits/threads/work_thread.js'
 import type { FastifyRequest } from 'fastify'
@@ -85,11 +86,13 @@ export class Store {
     return known
   }
 
-  private async create({ id, user, configs }: AskedSession): Promise<void> {
+  private async create({ id, user: sent, configs }: AskedSession): Promise<void> {
     const { database, project_id } = this.request
     try {
+      const body = await rewrittenText(this.request, JSON.stringify({ user: sent, configs }))
+      const { user } = JSON.parse(body) as { user?: string }
       await createSession(database, {
-        ...{ project_id, user, use_uuid: id, body: JSON.stringify({ configs }) },
+        ...{ project_id, user, use_uuid: id, body },
         ...{ idempotency: undefined, room: roomFor(this.parts.usage, this.request) },
       })
     } catch (error) {
@@ -103,7 +106,7 @@ export class Store {
     const missing = Object.entries(configs).filter(([key]) => KEYS.includes(key) && !keys.includes(key))
     if (missing.length === 0) return
     try {
-      const body = JSON.stringify({ configs: Object.fromEntries(missing) })
+      const body = await rewrittenText(this.request, JSON.stringify({ configs: Object.fromEntries(missing) }))
       await mergeConfigs(this.request, id, body, undefined)
     } catch (error) {
       // It was deleted, which the append finds out, or its configs are full.

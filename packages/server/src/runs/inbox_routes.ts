@@ -4,6 +4,7 @@ import { invalidRequest, notFound } from '@annals/kits/errors.js'
 import { answer, logReadBytes, withFields } from '@annals/kits/http/answer/answer.js'
 import { Cursors } from '@annals/kits/http/answer/page_answer.js'
 import { allOf, operationsOf } from '@annals/kits/http/operation.js'
+import { rewrittenText } from '@annals/kits/http/request/read_body.js'
 import { PAGE_LIMIT_DEFAULT } from '@annals/kits/limits.js'
 import type { FastifyReply } from 'fastify'
 import Type from '#typebox'
@@ -125,7 +126,11 @@ export const inboxRoutes = (parts: RunParts) =>
       errors: ['input_not_found', 'not_pending', 'fenced'],
       json: async (request) => {
         const { project_id, params, query } = request
-        await changeUnderFence(request, WITHDRAW_INPUT, params.input_id, query.reason ?? null)
+        // It is stored, so rules of redaction are for it as for a body.
+        const { reason } = JSON.parse(
+          await rewrittenText(request, JSON.stringify({ reason: query.reason ?? null })),
+        ) as { reason: string | null }
+        await changeUnderFence(request, WITHDRAW_INPUT, params.input_id, reason)
         told(parts, project_id, [params.session_id])
       },
     }),

@@ -161,7 +161,8 @@ SELECT coalesce((SELECT json_agg(t.* ORDER BY t.failures DESC, t.calls DESC, t.n
 }
 
 const EXAMPLES = 3
-const TITLE = `coalesce(CASE WHEN jsonb_typeof(s.configs -> 'title') = 'string' THEN nullif(left(s.configs ->> 'title', 160), '') END, r.question)`
+const TITLE = `coalesce(CASE WHEN jsonb_typeof(s.configs -> 'title') = 'string'
+  THEN nullif(concat(left(s.configs ->> 'title', 160), CASE WHEN length(s.configs ->> 'title') > 160 THEN '…' END), '') END, r.question)`
 
 /**
  * A tool, and its failures by what their messages have in common, the most frequent first, each with its newest examples.

@@ -4,6 +4,7 @@ import { allOf, operationsOf } from '@annals/kits/http/operation.js'
 import { parseFilter, timeInUtc } from '@annals/kits/http/request/validate.js'
 import type { Kits, ModuleRoutes } from '@annals/kits/module.js'
 import type { Database, Row, Tenant } from '@annals/kits/postgres/database.js'
+import { uncut } from '@annals/recall'
 import Type from '#typebox'
 import { COUNT_SESSIONS } from '../search/search_queries.js'
 import { findOwner } from '../users/users.js'
@@ -65,7 +66,7 @@ const routes = ({ changes }: Asking) =>
         const { statement, parameters } = groupFailures({ ...filter, name }, limit)
         const [row] = await request.database.query(statement, parameters)
         const found = { ...state, counted_from: row!.counted_from ?? null }
-        const groups = JSON.parse(row!.groups!) as { examples: { session_id: string }[] }[]
+        const groups = JSON.parse(row!.groups!, request.mask ? uncutText : undefined) as Group[]
         request.shows?.(
           groups.slice(0, limit).flatMap(({ examples }) => examples.map(({ session_id }) => session_id)),
         )
@@ -78,6 +79,16 @@ export const toolRoutes = (kits: Asking): ModuleRoutes => ({
   project: routes(kits),
   schemas: [Tool, ToolPage, ToolFailures],
 })
+
+interface Group {
+  examples: { session_id: string }[]
+}
+
+const CUT: ReadonlySet<string> = new Set(['title', 'result', 'text'])
+
+/** For a masked reader: what a text was cut through is not recognized, so it is left out. */
+const uncutText = (name: string, value: unknown) =>
+  CUT.has(name) && typeof value === 'string' ? uncut(value) : value
 
 interface IndexProgress {
   is_complete: boolean

@@ -304,6 +304,15 @@ export type RewriteText = (
   rewriting: unknown,
 ) => string | undefined
 
+/** JSON that comes in no body, rewritten as if it did. @throws AnnalsError it is refused */
+export async function rewrittenText(request: FastifyRequest, text: string): Promise<string> {
+  const { rewritesBodies: rewrites } = request.server as AppServer
+  const rewriting = await rewrites?.prepare(request, Buffer.from(text), undefined)
+  if (rewriting === undefined) return text
+  const operation = request.routeOptions.schema?.operationId ?? ''
+  return rewrites!.rewrite(operation, { text, value: JSON.parse(text) }, rewriting) ?? text
+}
+
 /** Stands for a body that was read, checked and processed on the work thread. */
 export class TakenBody {
   constructor(readonly outcome: Exclude<BodyOutcome, { stage: 'reading' }>) {}

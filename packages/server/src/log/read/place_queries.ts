@@ -69,6 +69,12 @@ export const READ_LATEST = prepared(
   ),
 )
 
+/** Parameters: $1 project, $2 session, $3 seq. Row: key. */
+export const READ_KEY = prepared(
+  'read_key_of_entry',
+  'SELECT e.key FROM entries e WHERE e.project_id = $1 AND e.session_id = $2 AND e.seq = $3',
+)
+
 /** The newest live entry of one key. Parameters: $1 project, $2 session, $3 key. */
 export const READ_LATEST_OF_KEY = prepared(
   'read_latest_of_key',

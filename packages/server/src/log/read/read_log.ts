@@ -15,7 +15,7 @@ import {
   type ReadCompaction,
   type ReadEntry,
 } from './entry_columns.js'
-import { FIND_IDS, READ_LATEST, READ_LATEST_OF_KEY, READ_SEQS } from './place_queries.js'
+import { FIND_IDS, READ_KEY, READ_LATEST, READ_LATEST_OF_KEY, READ_SEQS } from './place_queries.js'
 import {
   bySeq,
   COUNT_TOKENS,
@@ -151,6 +151,14 @@ export class LogReader {
       read += entries.length
       yield entries
     }
+  }
+
+  /** The key of an entry. @throws AnnalsError session_not_found: it is gone with its session */
+  async keyAt(seq: number): Promise<string> {
+    const { project_id, session_id } = this.session
+    const [row] = await this.database.query(READ_KEY, [project_id, session_id, seq])
+    if (!row) throw notFound('session')
+    return row.key!
   }
 
   /**
