@@ -92,8 +92,7 @@ export class Load {
     })
     if (!lease || inputs.length === 0) return
     const apply = inputs.filter(() => this.random.chance(0.6))
-    if (apply.length > 0)
-      await this.call(target, 'apply', 'POST', `/session/${id}/entries`, { apply })
+    if (apply.length > 0) await this.call(target, 'apply', 'POST', `/session/${id}/entries`, { apply })
     if (this.random.chance(0.5))
       await this.call(target, 'withdraw', 'DELETE', `/session/${id}/inbox/${inputs[0]}`)
   }
