@@ -30,12 +30,13 @@ export function chatMessageOf(value: unknown): JsonObject | undefined {
   const id = textIn(message.tool_call_id)
   if (role === 'tool' && id === undefined) return { role: 'user', content: contentOf(message.content) }
   const content = contentOf(message.content)
+  const thought = textIn(message.reasoning_content) ?? thoughtIn(message.content)
   return {
     role,
     content: content === '' && calls.length > 0 ? null : content,
     ...(role === 'tool' && { tool_call_id: id }),
     ...(role === 'assistant' && calls.length > 0 && { tool_calls: calls }),
-    ...(textIn(message.reasoning_content) !== undefined && { reasoning_content: message.reasoning_content }),
+    ...(thought !== '' && { reasoning_content: thought }),
   }
 }
 
@@ -72,12 +73,30 @@ function callsOf({ tool_calls, additional_kwargs }: JsonObject): JsonObject[] {
   })
 }
 
+const NOT_SAID = new Set(['tool_use', 'tool_call', 'reasoning', 'thinking'])
+
+/** What blocks of thoughts say, as Inspect and LangChain have them. */
+function thoughtIn(content: unknown): string {
+  return objectsIn(content)
+    .filter(({ type }) => type === 'reasoning' || type === 'thinking')
+    .map(
+      (block) =>
+        textIn(block.reasoning) ??
+        textIn(block.thinking) ??
+        textIn(block.text) ??
+        textIn(block.summary) ??
+        '',
+    )
+    .filter((text) => text !== '')
+    .join('\n\n')
+}
+
 /** Content as a text where all of it is text, and else as parts, what is no part as JSON. */
 function contentOf(content: unknown): unknown {
   if (typeof content === 'string') return content
   if (content == null) return ''
   if (!Array.isArray(content)) return writeJson(content)
-  const said = content.filter((part) => !['tool_use', 'tool_call'].includes(String(objectIn(part).type)))
+  const said = content.filter((part) => !NOT_SAID.has(String(objectIn(part).type)))
   if (said.every((part) => typeof part === 'string' || textIn(objectIn(part).text) !== undefined))
     return said.map((part) => (typeof part === 'string' ? part : objectIn(part).text)).join('\n')
   return said.map((part) => {

@@ -2,6 +2,7 @@ import type { MessageFormat } from '@annals/messages'
 import { isJsonObject } from '@annals/messages/json'
 import { digestOf } from './ids.js'
 import { isEmpty, objectIn, without } from './json.js'
+import { timeIn } from './other_messages.js'
 import type { Output } from './output.js'
 import type { JsonObject } from './records.js'
 
@@ -33,7 +34,7 @@ export class Conversations {
     })
     const at = rest.created_at ?? rest.created ?? rest.timestamp
     for (const [index, message] of messages.entries()) {
-      const said_at = isJsonObject(message) ? (message.created_at ?? message.timestamp) : undefined
+      const said_at = isJsonObject(message) ? timeIn(message) : undefined
       this.out.message(key, this.format, message, { native: index, at: said_at ?? at })
     }
     const unmapped = without(rest, ...CONFIGS, ...RATES)

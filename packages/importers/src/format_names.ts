@@ -16,4 +16,5 @@ export const FORMAT_NAMES = [
   'langsmith',
   'phoenix',
   'otlp',
+  'conversations',
 ] as const

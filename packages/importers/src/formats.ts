@@ -11,6 +11,7 @@ import { LANGFUSE } from './formats/langfuse.js'
 import { LANGSMITH } from './formats/langsmith.js'
 import { OPENAI_CHAT } from './formats/openai_chat.js'
 import { OPENAI_RESPONSES } from './formats/openai_responses.js'
+import { CONVERSATIONS } from './formats/other_conversations.js'
 import { OTLP } from './formats/otlp.js'
 import { PHOENIX } from './formats/phoenix.js'
 import { SWE_AGENT } from './formats/swe_agent.js'
@@ -35,6 +36,7 @@ export const FORMATS: readonly Format[] = [
   ANTHROPIC,
   OPENAI_RESPONSES,
   OPENAI_CHAT,
+  CONVERSATIONS,
 ]
 
 /** The format of a file: the first that knows one of its samples. */

@@ -155,12 +155,12 @@ export class Output {
     for (const key of [...this.open.keys()]) this.end(key)
   }
 
-  /** A message in its provider's format; what is none is kept raw. Returns whether it is one. */
-  message(key: string, format: MessageFormat, blob: unknown, facts: EntryFacts = {}): boolean {
+  /** A message in its provider's format; what is none is kept raw. Returns its id if it is one. */
+  message(key: string, format: MessageFormat, blob: unknown, facts: EntryFacts = {}): string | undefined {
     if (!isMessage(format, blob)) {
       const role = isJsonObject(blob) && typeof blob.role === 'string' ? blob.role : 'message'
       this.raw(key, role, facts.meta ? { message: blob, ...facts.meta } : blob, facts)
-      return false
+      return undefined
     }
     this.became = this.became === 'refused' ? 'refused' : 'mapped'
     const { meta } = facts
@@ -168,13 +168,9 @@ export class Output {
       if (writeJson(meta).length > META_LENGTH_MAX) {
         const native = `meta of ${facts.native ?? digestOf(blob)}`
         this.event(key, `source.${this.format}.meta`, { raw: meta, noise: true }, { ...facts, native })
-      } else {
-        this.entry(key, facts, { kind: 'message', format, blob, meta })
-        return true
-      }
+      } else return this.entry(key, facts, { kind: 'message', format, blob, meta })
     }
-    this.entry(key, facts, { kind: 'message', format, blob })
-    return true
+    return this.entry(key, facts, { kind: 'message', format, blob })
   }
 
   event(key: string, type: string, data: JsonObject, facts: EntryFacts = {}): void {

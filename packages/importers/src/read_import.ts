@@ -2,14 +2,15 @@ import type { FileFacts, Format, Parser } from './format.js'
 import { FORMATS, findFormat } from './formats.js'
 import { Output } from './output.js'
 import { DocumentReader } from './reading/documents.js'
-import { gunzip } from './reading/gunzip.js'
-import { HEAD_BYTES, HEAD_BYTES_MAX, headOf, packingOf } from './reading/head.js'
+import { HEAD_BYTES, HEAD_BYTES_MAX, headOf } from './reading/head.js'
 import { LineReader } from './reading/lines.js'
-import { joined, type Piece, type PieceReader } from './reading/pieces.js'
+import { packingOf } from './reading/packing.js'
+import { Damaged, joined, type Piece, type PieceReader } from './reading/pieces.js'
 import { unzip } from './reading/unzip.js'
 import type { ImportRecord } from './records.js'
 
 const LINE_FEED = 0x0a
+const SPACE = 0x20
 const LINE_BYTES_MAX = 32 * 1024 * 1024
 const ITEM_BYTES_MAX = 64 * 1024 * 1024
 
@@ -48,11 +49,10 @@ async function* readFile(
 ): AsyncGenerator<ImportRecord, void> {
   const { head, is_whole, rest } = await begin(file.bytes)
   const packing = packingOf(head)
-  if (packing === 'gzip')
-    yield* readFile({ name: file.name.replace(/\.gz$/i, ''), bytes: gunzip(rest) }, options, shared)
+  if (packing === undefined) yield* readPlain(file.name, head, is_whole, rest, options, shared)
   else if (packing === 'zip') yield* readArchive(file.name, rest, options)
-  else if (packing === 'utf-16') throw new UnknownFormat(`${file.name} is UTF-16, and not UTF-8.`)
-  else yield* readPlain(file.name, head, is_whole, rest, options, shared)
+  else if ('foreign' in packing) throw new UnknownFormat(`${file.name} is ${packing.foreign}.`)
+  else yield* readFile({ name: file.name.replace(/\.gz$/i, ''), bytes: packing.bytes(rest) }, options, shared)
 }
 
 async function* readArchive(
@@ -67,7 +67,7 @@ async function* readArchive(
   let skipped = 0
   for await (const file of unzip(bytes, () => skipped++)) {
     if (whole?.archive?.repeats.test(file.name)) continue
-    const inner = `${name}/${file.name}`
+    const inner = file.name === '' ? name : `${name}/${file.name}`
     if (file.reason !== undefined) {
       yield { kind: 'refused', place: { file: inner, line: 1 }, reason: file.reason }
       continue
@@ -98,15 +98,27 @@ async function* readPlain(
   options: ReadOptions,
   shared: FileFacts['shared'],
 ): AsyncGenerator<ImportRecord, void> {
+  if (is_whole && bytes.every((byte) => byte <= SPACE)) throw new UnknownFormat(`${name} is empty.`)
   const head = headOf(bytes, is_whole)
   const format = formatOf(name, head, options.format)
   const output = new Output(format.name, name, options.since)
   const parser = format.open(output, { name, head, shared })
   const reader = readerOf(format, head.is_lines, options)
   yield { kind: 'format', file: name, format: format.name }
-  for await (const chunk of rest)
-    for (const piece of reader.push(chunk)) yield* readPiece(parser, output, piece)
-  for (const piece of reader.end()) yield* readPiece(parser, output, piece)
+  let last: Piece = { line: 1, end_offset: 0, value: undefined }
+  let damage: Damaged | undefined
+  try {
+    for await (const chunk of rest)
+      for (const piece of reader.push(chunk)) {
+        last = piece
+        yield* readPiece(parser, output, piece)
+      }
+  } catch (error) {
+    if (!(error instanceof Damaged)) throw error
+    damage = error
+  }
+  if (damage) yield* readPiece(parser, output, { ...last, value: undefined, reason: damage.message })
+  else for (const piece of reader.end()) yield* readPiece(parser, output, piece)
   parser.end?.()
   output.endAll()
   yield* output.take()
@@ -140,7 +152,7 @@ function readerOf(
   is_lines: boolean | undefined,
   { line_bytes_max = LINE_BYTES_MAX, item_bytes_max = ITEM_BYTES_MAX }: ReadOptions,
 ): PieceReader {
-  const are_lines = format.shape === 'lines' || is_lines === true
+  const are_lines = is_lines ?? format.shape === 'lines'
   // One line may be one document, of which some members are long.
   return are_lines && !format.streamed
     ? new LineReader(line_bytes_max)
@@ -155,9 +167,19 @@ async function begin(
   const parts: Uint8Array[] = []
   let length = 0
   let is_whole = false
+  let damage: Damaged | undefined
   let enough = HEAD_BYTES_MAX
+  const more = async () => {
+    try {
+      return await iterator.next()
+    } catch (error) {
+      if (!(error instanceof Damaged)) throw error
+      damage = error
+      return { done: true as const, value: undefined }
+    }
+  }
   while (length < enough && !is_whole) {
-    const next = await iterator.next()
+    const next = await more()
     if (next.done) is_whole = true
     else {
       if (next.value.includes(LINE_FEED)) enough = HEAD_BYTES
@@ -174,6 +196,7 @@ async function begin(
         next = await iterator.next()
       )
         yield next.value
+      if (damage) throw damage
     } finally {
       await iterator.return?.()
     }

@@ -234,7 +234,7 @@ describe('inspect', () => {
         "s2 below s1 {"agent":"inspect","task":"arithmetic","model":"openai/gpt-5","sample":1,"epoch":1}",
         "s2 openai user at 15:00:00",
         "s2 openai assistant at 15:00:03",
-        "s2 openai tool at 15:00:07",
+        "s2 anthropic user at 15:00:07",
         "s2 source.inspect.model (noise) at 15:00:00",
         "s2 source.inspect.tool (noise) at 15:00:03",
         "s2 source.inspect.attachments (noise)",
@@ -243,7 +243,7 @@ describe('inspect', () => {
         "s3 below s1 {"agent":"inspect","task":"arithmetic","model":"openai/gpt-5","sample":2,"epoch":1}",
         "s3 openai user at 15:00:00",
         "s3 openai assistant at 15:00:03",
-        "s3 openai tool at 15:00:07",
+        "s3 anthropic user at 15:00:07",
         "s3 source.inspect.model (noise) at 15:00:00",
         "s3 source.inspect.tool (noise) at 15:00:03",
         "s3 source.inspect.attachments (noise)",
@@ -396,10 +396,10 @@ describe('otlp', () => {
         "s1 openai assistant at 11:06:41",
         "s1 otel.span at 11:06:41",
         "s1 tool_call at 11:06:43",
+        "s1 {"source":"opentelemetry"}",
+        "s1 otel.log at 11:06:42",
         "s2 {}",
-        "s2 source.otlp.log at 11:06:42",
-        "s3 {}",
-        "s3 source.otlp.resourceMetrics (noise)",
+        "s2 source.otlp.resourceMetrics (noise)",
       ]
     `)
   })

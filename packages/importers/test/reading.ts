@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type ReadOptions, readImport } from '../src/read_import.ts'
-import type { ImportRecord } from '../src/records.ts'
+import type { ImportedEntry, ImportRecord } from '../src/records.ts'
 
 const FIXTURES = fileURLToPath(new URL('fixtures/', import.meta.url))
 
@@ -51,4 +51,27 @@ export function outline(records: ImportRecord[]): string[] {
     const { role, type } = entry.blob
     return `${nameOf(session_id)} ${entry.format} ${role ?? type}${at}`
   })
+}
+
+/** Values as JSON lines. */
+export function lines(...values: unknown[]): string {
+  return `${values.map((value) => JSON.stringify(value)).join('\n')}\n`
+}
+
+export function entriesIn(records: ImportRecord[]): ImportedEntry[] {
+  return records.flatMap((record) => (record.kind === 'entry' ? [record.entry] : []))
+}
+
+export function blobsIn(records: ImportRecord[]): unknown[] {
+  return entriesIn(records).flatMap((entry) => (entry.kind === 'message' ? [entry.blob] : []))
+}
+
+/** The messages that nothing took back. */
+export function leftIn(records: ImportRecord[]): unknown[] {
+  const taken = new Set(records.flatMap((record) => (record.kind === 'retraction' ? record.ids : [])))
+  return blobsIn(records.filter((record) => record.kind !== 'entry' || !taken.has(record.entry.id)))
+}
+
+export function formatOf(records: ImportRecord[]): string | undefined {
+  return records.find((record) => record.kind === 'format')?.format
 }

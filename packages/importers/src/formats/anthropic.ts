@@ -2,6 +2,7 @@ import { isJsonObject } from '@annals/messages/json'
 import { Conversations } from '../conversations.js'
 import { type FileFacts, type Format, keyOfFile, type Parser } from '../format.js'
 import { listIn, objectIn, objectsIn } from '../json.js'
+import { timeIn } from '../other_messages.js'
 import type { Output } from '../output.js'
 import type { JsonObject } from '../records.js'
 
@@ -24,6 +25,7 @@ export const ANTHROPIC: Format = {
     isRequest(sample) ||
     isRequest(objectIn(sample.request)) ||
     isRequest(objectIn(sample.params)) ||
+    (typeof sample.custom_id === 'string' && Array.isArray(objectIn(sample.params).messages)) ||
     isAnswer(objectIn(sample.response)) ||
     isAnswer(objectIn(objectIn(sample.result).message)),
   open: (output, file) => new AnthropicParser(output, file),
@@ -57,7 +59,7 @@ class AnthropicParser implements Parser {
       this.store({ ...rest, result: others }, isJsonObject(message) ? [message] : [])
     } else if (isAnswer(value) && this.isAlone(value))
       this.store({ id: value.id, model: value.model }, [value])
-    else if ('role' in value) this.out.message(this.file_key, 'anthropic', value)
+    else if ('role' in value) this.out.message(this.file_key, 'anthropic', value, { at: timeIn(value) })
     else this.store(value, [])
   }
 
@@ -84,7 +86,8 @@ function isAnswer({ type, role, content }: JsonObject): boolean {
 
 function isRequest(value: JsonObject): boolean {
   if (!Array.isArray(value.messages)) return false
-  const is_system = typeof value.system === 'string' || Array.isArray(value.system)
+  const is_system =
+    typeof value.system === 'string' || objectsIn(value.system).some(({ type }) => type === 'text')
   return (
     is_system ||
     'stop_sequences' in value ||

@@ -17,6 +17,8 @@ export const CHATGPT: Format = {
   open: (output) => new ChatGptParser(output),
 }
 
+type Nodes = ReadonlyMap<string, { value: JsonObject }>
+
 class ChatGptParser implements Parser {
   constructor(private readonly out: Output) {}
 
@@ -37,7 +39,8 @@ class ChatGptParser implements Parser {
     const { current, others } = branchesOf(nodes, textIn(about.current_node))
     const said = new Set<string>()
     const written = new Set(current)
-    for (const id of current) if (this.node(key, id, nodes, current)) said.add(id)
+    const calls = new Calls([], nodes)
+    for (const id of current) if (this.node(key, id, nodes, calls)) said.add(id)
     this.out.raw(key, 'conversation', about, { native: 'conversation', at: about.update_time, noise: true })
     for (const { leaf, at, nodes: own } of others) {
       const fork_key = `${key}/${leaf}`
@@ -46,9 +49,10 @@ class ChatGptParser implements Parser {
       const facts = { configs: { ...configs, branch: leaf } }
       if (from === undefined) this.out.session(fork_key, facts)
       else this.out.fork(fork_key, key, from, facts)
+      const called = new Calls(before, nodes)
       for (const id of own) {
         written.add(id)
-        this.node(fork_key, id, nodes, [...before, ...own])
+        this.node(fork_key, id, nodes, called)
       }
       this.out.end(fork_key)
     }
@@ -59,12 +63,8 @@ class ChatGptParser implements Parser {
   }
 
   /** Writes what a node says. Returns whether it says anything. */
-  private node(
-    key: string,
-    id: string,
-    nodes: ReadonlyMap<string, { value: JsonObject }>,
-    path: readonly string[],
-  ): boolean {
+  private node(key: string, id: string, nodes: Nodes, calls: Calls): boolean {
+    calls.pass(id, nodes)
     const node = nodes.get(id)!.value
     const beside = without(node, 'id', 'message', 'parent', 'children')
     if (!isJsonObject(node.message)) {
@@ -73,7 +73,7 @@ class ChatGptParser implements Parser {
       return true
     }
     const { message } = node
-    const blob = blobOf(id, message, path, nodes)
+    const blob = blobOf(id, message, calls)
     const facts = { native: id, at: message.create_time }
     if (blob === undefined) this.out.raw(key, kindOf(message), node, { ...facts, noise: isHidden(message) })
     else
@@ -83,15 +83,10 @@ class ChatGptParser implements Parser {
 }
 
 /** A node's message in OpenAI's chat format; undefined where it is none. */
-function blobOf(
-  id: string,
-  message: JsonObject,
-  path: readonly string[],
-  nodes: ReadonlyMap<string, { value: JsonObject }>,
-): JsonObject | undefined {
+function blobOf(id: string, message: JsonObject, calls: Calls): JsonObject | undefined {
   const role = objectIn(message.author).role
   const content = objectIn(message.content)
-  const text = textOf(content)
+  const text = textOf(content) ?? (role === 'tool' ? writeJson(content) : undefined)
   if (text === undefined || isHidden(message)) return undefined
   if (content.content_type === 'thoughts') return { role: 'assistant', content: '', reasoning_content: text }
   if (role === 'user' || role === 'system') return text === '' ? undefined : { role, content: text }
@@ -102,13 +97,29 @@ function blobOf(
     return { role, content: null, tool_calls: [{ id: `call_${id}`, type: 'function', function: called }] }
   }
   if (role !== 'tool') return undefined
-  const asked = path.slice(0, path.indexOf(id)).findLast((one) => isCall(nodes.get(one)!.value))
+  const { name } = objectIn(message.author)
+  const asked = calls.get(name) ?? calls.get(undefined)
   return asked === undefined ? undefined : { role, tool_call_id: `call_${asked}`, content: text }
 }
 
-function isCall({ message }: JsonObject): boolean {
-  const { author, recipient } = objectIn(message)
-  return objectIn(author).role === 'assistant' && (textIn(recipient) ?? 'all') !== 'all'
+/** The last call of each tool, and of any, on a path. */
+class Calls {
+  private readonly last = new Map<unknown, string>()
+
+  constructor(path: readonly string[], nodes: Nodes) {
+    for (const id of path) this.pass(id, nodes)
+  }
+
+  pass(id: string, nodes: Nodes): void {
+    const { author, recipient } = objectIn(nodes.get(id)!.value.message)
+    if (objectIn(author).role !== 'assistant' || (textIn(recipient) ?? 'all') === 'all') return
+    this.last.set(recipient, id)
+    this.last.set(undefined, id)
+  }
+
+  get(tool: unknown): string | undefined {
+    return this.last.get(tool)
+  }
 }
 
 /** The text of a message's content, with what is no text as JSON; undefined for what no reader would take for a text. */

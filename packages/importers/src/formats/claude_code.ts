@@ -1,5 +1,6 @@
 import { isJsonObject } from '@annals/messages/json'
 import { type FileFacts, type Format, type Parser, stemOf } from '../format.js'
+import { listIn, textIn, without } from '../json.js'
 import type { Output } from '../output.js'
 import type { Head } from '../reading/head.js'
 import type { JsonObject } from '../records.js'
@@ -17,6 +18,7 @@ const NOISE = new Set([
   'worktree-state',
   'content-replacement',
   'attachment',
+  'stream_event',
 ])
 /** Lines that say what a session is called, and where they say it. */
 const TITLES: Record<string, string> = {
@@ -26,6 +28,7 @@ const TITLES: Record<string, string> = {
 }
 /** Lines of a tree that are remembered to recognize a prompt that was rewound: a hundred bytes each. */
 const TREE_MAX = 20_000
+const ANSWERS_MAX = 50
 
 export const CLAUDE_CODE: Format = {
   name: 'claude-code',
@@ -37,9 +40,20 @@ export const CLAUDE_CODE: Format = {
       ('parentUuid' in sample || 'uuid' in sample || OWN_TYPES.has(sample.type) || NOISE.has(sample.type))) ||
       // Copies that people share may lack the session.
       (typeof sample.uuid === 'string' && isJsonObject(sample.message) && 'timestamp' in sample) ||
+      isStreamed(sample) ||
       (sample.type === 'summary' && typeof sample.leafUuid === 'string') ||
       (sample.type === 'file-history-snapshot' && typeof sample.messageId === 'string')),
   open: (output, file) => new ClaudeCodeParser(output, file),
+}
+
+/** A line that the command writes to its output with `--output-format stream-json`, as its SDK reads it. */
+function isStreamed({ session_id, type, subtype, message, total_cost_usd }: JsonObject): boolean {
+  if (typeof session_id !== 'string') return false
+  return (
+    (type === 'system' && subtype === 'init') ||
+    (type === 'result' && total_cost_usd !== undefined) ||
+    ((type === 'assistant' || type === 'user') && isJsonObject(message))
+  )
 }
 
 /** Where a line stands in the tree that the lines of a session form. */
@@ -62,12 +76,15 @@ class ClaudeCodeParser implements Parser {
   private readonly models = new Map<string, string>()
   /** The time of the latest line that has one: titles, snapshots and settings have none. At first, that of the first. */
   private at: unknown
+  /** The blocks of the last answers, by session and answer. */
+  private readonly answers = new Map<string, { block: JsonObject; entry_id: string }[]>()
+  private results = 0
 
   constructor(
     private readonly out: Output,
     file: FileFacts,
   ) {
-    this.fallback = inHead(file.head, 'sessionId') ?? stemOf(file.name)
+    this.fallback = inHead(file.head, 'sessionId', 'session_id') ?? stemOf(file.name)
     this.at = inHead(file.head, 'timestamp')
   }
 
@@ -76,6 +93,7 @@ class ClaudeCodeParser implements Parser {
     const key = this.keyOf(line)
     const type = typeof line.type === 'string' ? line.type : 'unknown'
     this.openSession(key, line)
+    if (type === 'system' && line.subtype === 'init') this.noteModel(key, line)
     const title = TITLES[type] === undefined ? undefined : line[TITLES[type]]
     if (typeof title === 'string') this.out.session(key, { configs: { title } })
     const native = typeof line.uuid === 'string' ? line.uuid : undefined
@@ -84,20 +102,46 @@ class ClaudeCodeParser implements Parser {
     const is_of_tree = native !== undefined && line.parentUuid !== undefined
     if (is_of_tree) this.rewind(key, line)
     const { message, ...rest } = line
-    let is_message = (type === 'user' || type === 'assistant') && isJsonObject(message)
-    if (is_message) {
-      this.noteModel(key, message as JsonObject)
-      is_message = this.out.message(key, 'anthropic', message, { ...facts, meta: { claude: rest } })
+    let message_id: string | undefined
+    if ((type === 'user' || type === 'assistant') && isJsonObject(message)) {
+      this.noteModel(key, message)
+      message_id = this.out.message(key, 'anthropic', message, { ...facts, meta: { claude: rest } })
+      if (message_id !== undefined) this.out.retract(key, this.repeated(key, message, message_id))
+      if (message_id !== undefined && line.isCompactSummary === true)
+        this.out.compact(key, message_id, [{ format: 'anthropic', blob: message }])
     } else this.out.raw(key, kindOf(type, line), line, { ...facts, noise: NOISE.has(type) })
-    if (is_message && native !== undefined && line.isCompactSummary === true)
-      this.out.compact(key, this.out.entryId(key, native), [
-        { format: 'anthropic', blob: message as JsonObject },
-      ])
-    if (is_of_tree) this.treeOf(key).add(line, is_message ? this.out.entryId(key, native) : undefined)
+    if (type === 'result' && typeof line.is_error === 'boolean') this.finished(key, line)
+    if (is_of_tree) this.treeOf(key).add(line, message_id)
+  }
+
+  /** How a run of the command went, which is the last line that it writes. */
+  private finished(
+    key: string,
+    { is_error, subtype, num_turns, duration_ms, total_cost_usd }: JsonObject,
+  ): void {
+    const data = { success: !is_error, subtype, num_turns, duration_ms, total_cost_usd }
+    this.out.outcome(key, without(data), { native: `outcome ${this.results++}` })
+  }
+
+  /**
+   * Blocks of an answer that an earlier line has already, perhaps not yet whole: while an answer arrives, a line may be
+   * written more than once. The last one counts, as it knows what was used.
+   */
+  private repeated(key: string, { id, content }: JsonObject, entry_id: string): string[] {
+    const [block, ...others] = listIn(content)
+    if (typeof id !== 'string' || !isJsonObject(block) || others.length > 0) return []
+    const name = `${key} ${id}`
+    const said = this.answers.get(name) ?? []
+    const before = said.filter((one) => isBeginning(one.block, block))
+    this.answers.delete(name)
+    this.answers.set(name, [...said.filter((one) => !before.includes(one)), { block, entry_id }])
+    if (this.answers.size > ANSWERS_MAX) this.answers.delete(this.answers.keys().next().value!)
+    return before.map((one) => one.entry_id)
   }
 
   private openSession(key: string, line: JsonObject): void {
-    const { cwd, gitBranch: git_branch, version, agentId: agent_id } = line
+    const { cwd, gitBranch: git_branch, agentId: agent_id } = line
+    const version = line.version ?? line.claude_code_version
     // The first lines of a session may not say where it was.
     if (this.out.isOpen(key) && (this.placed.has(key) || cwd === undefined)) return
     if (cwd !== undefined) this.placed.add(key)
@@ -110,7 +154,10 @@ class ClaudeCodeParser implements Parser {
 
   /** The session of a line. A subagent's is below that of the session that started it. */
   private keyOf(line: JsonObject): string {
-    const session = typeof line.sessionId === 'string' ? line.sessionId : this.fallback
+    const named = line.sessionId ?? line.session_id
+    const session = typeof named === 'string' ? named : this.fallback
+    // The SDK says by which call a subagent was started.
+    if (typeof line.parent_tool_use_id === 'string') return `${session}/${line.parent_tool_use_id}`
     if (line.isSidechain !== true) return session
     if (typeof line.agentId === 'string') return `${session}/${line.agentId}`
     const { uuid, parentUuid } = line
@@ -135,6 +182,14 @@ class ClaudeCodeParser implements Parser {
     this.trees.set(key, tree)
     return tree
   }
+}
+
+/** Whether a block is another one, or its beginning. */
+function isBeginning(one: JsonObject, whole: JsonObject): boolean {
+  if (one.type !== whole.type) return false
+  if (one.type === 'tool_use') return one.id === whole.id
+  const [text, more] = [one, whole].map((block) => textIn(block.text) ?? textIn(block.thinking))
+  return text !== undefined && more?.startsWith(text) === true
 }
 
 class Tree {
@@ -190,6 +245,8 @@ function kindOf(type: string, { subtype }: JsonObject): string {
   return typeof subtype === 'string' ? `${type}.${subtype}` : type
 }
 
-function inHead({ samples }: Head, name: 'sessionId' | 'timestamp'): string | undefined {
-  return samples.map((line) => line[name]).find((value) => typeof value === 'string') as string | undefined
+function inHead({ samples }: Head, ...names: string[]): string | undefined {
+  return samples
+    .flatMap((line) => names.map((name) => line[name]))
+    .find((value) => typeof value === 'string') as string | undefined
 }

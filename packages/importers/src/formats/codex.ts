@@ -1,5 +1,6 @@
-import { isJsonObject } from '@annals/messages/json'
+import { isJsonObject, writeJson } from '@annals/messages/json'
 import { type FileFacts, type Format, type Parser, stemOf } from '../format.js'
+import { objectIn, objectsIn, textIn } from '../json.js'
 import type { EntryFacts, Output } from '../output.js'
 import type { JsonObject, SummaryMessage } from '../records.js'
 
@@ -34,6 +35,7 @@ export const CODEX: Format = {
   shape: 'lines',
   knows: (sample) =>
     (LINE_TYPES.has(sample.type as string) && isJsonObject(sample.payload)) ||
+    (sample.type === 'thread.started' && typeof sample.thread_id === 'string') ||
     isOldHeader(sample) ||
     sample.record_type === 'state',
   open: (output, file) => new CodexParser(output, file),
@@ -43,6 +45,9 @@ class CodexParser implements Parser {
   private key: string
   private model: unknown
   private is_titled = false
+  /** The messages of each turn of the user, for those that are rolled back. */
+  private turns: string[][] = [[]]
+  private runs = 0
 
   constructor(
     private readonly out: Output,
@@ -78,6 +83,11 @@ class CodexParser implements Parser {
       if (kind === 'user_message') this.nameAfter(payload.message)
       const id = this.out.raw(this.key, kind, line, { ...facts, noise: NOISE.has(kind) })
       if (line.type === 'compacted') this.out.compact(this.key, id, summaryOf(payload))
+      if (kind === 'thread_rolled_back') this.rollBack(Number(payload.num_turns))
+      if (kind === 'thread_name_updated') {
+        this.is_titled = true
+        this.out.session(this.key, { configs: { title: payload.thread_name } })
+      }
     }
   }
 
@@ -92,16 +102,23 @@ class CodexParser implements Parser {
     this.out.session(this.key, { configs: { title: title.slice(0, TITLE_LENGTH_MAX) } })
   }
 
+  private rollBack(count: number): void {
+    const left = count > 0 ? this.turns.splice(Math.max(1, this.turns.length - count)) : []
+    this.out.retract(this.key, left.flat())
+  }
+
   private readMeta(line: JsonObject, meta: JsonObject): void {
     const is_first = !this.out.isOpen(this.key)
     const { id, cwd, git, originator, cli_version: version, model_provider, source } = meta
+    const { subagent } = objectIn(source)
     // The meta of the session that a resumed one was made of may follow its own.
     if (typeof id === 'string' && is_first) this.key = id
     if (is_first) {
       const git_branch = isJsonObject(git) ? git.branch : undefined
       const parent = parentOf(source)
       if (parent !== undefined) this.out.mention(parent, { agent: 'codex' })
-      const configs = { agent: 'codex', cwd, git_branch, version, originator, model_provider }
+      const kind = textIn(subagent) ?? textIn(objectIn(objectIn(subagent).thread_spawn).agent_role)
+      const configs = { agent: 'codex', cwd, git_branch, version, originator, model_provider, subagent: kind }
       this.out.session(this.key, { parent, configs })
     }
     this.out.raw(this.key, 'session_meta', line, { at: line.timestamp, noise: true })
@@ -110,7 +127,28 @@ class CodexParser implements Parser {
   private readItem(item: JsonObject, facts: EntryFacts, line: JsonObject): void {
     const type = String(item.type)
     if (NOT_SAID.has(type)) this.out.raw(this.key, type, line, { ...facts, noise: true })
-    else this.out.message(this.key, 'responses', item, facts)
+    else {
+      if (isTurn(item)) {
+        this.turns.push([])
+        if (this.turns.length > TURNS_MAX) this.turns.splice(1, 1)
+      }
+      const id = this.out.message(this.key, 'responses', item, facts)
+      if (id !== undefined) this.turns.at(-1)!.push(id)
+    }
+  }
+
+  /** What `codex exec --json` writes: items that have ended are what was said and done. */
+  private readStreamed(line: JsonObject): void {
+    const item = objectIn(line.item)
+    // Each run of the command counts its items anew.
+    if (line.type === 'turn.started') this.runs += 1
+    const place = `${this.runs}/${item.id}`
+    const said = line.type === 'item.completed' ? itemsOf(item, place) : []
+    for (const [nth, one] of said.entries())
+      this.out.message(this.key, 'responses', one, { native: `${place}/${nth}`, meta: { codex: { item } } })
+    if (said.length > 0) return
+    const noise = line.type === 'item.started' || line.type === 'item.updated' || line.type === 'turn.started'
+    this.out.raw(this.key, String(line.type), line, { noise })
   }
 
   private readBare(line: JsonObject): void {
@@ -120,10 +158,23 @@ class CodexParser implements Parser {
       const git_branch = isJsonObject(git) ? git.branch : undefined
       this.out.session(this.key, { configs: { agent: 'codex', git_branch } })
       this.out.raw(this.key, 'session_meta', line, { at: timestamp, noise: true })
-    } else if (line.record_type !== undefined)
+    } else if (line.type === 'thread.started') {
+      this.key = String(line.thread_id)
+      this.out.session(this.key, { configs: { agent: 'codex' } })
+    } else if (/^(?:thread|turn|item)\.|^error$/.test(String(line.type))) this.readStreamed(line)
+    else if (line.record_type !== undefined)
       this.out.raw(this.key, String(line.record_type), line, { noise: true })
     else if (typeof line.type === 'string' && !LINE_TYPES.has(line.type)) this.readItem(line, {}, line)
   }
+}
+
+const TURNS_MAX = 1_000
+
+/** What the user said, and not what Codex says of its surroundings. */
+function isTurn({ type, role, content }: JsonObject): boolean {
+  if (type !== 'message' || role !== 'user') return false
+  const [first] = objectsIn(content)
+  return !/^\s*(?:<[a-z_]+>|# AGENTS\.md)/.test(textIn(first?.text) ?? '')
 }
 
 function isOldHeader(line: JsonObject): boolean {
@@ -154,4 +205,28 @@ function summaryOf({ message, replacement_history }: JsonObject): SummaryMessage
   if (typeof message !== 'string' || message === '') return []
   const content = [{ type: 'input_text', text: message }]
   return [{ format: 'responses', blob: { type: 'message', role: 'user', content } }]
+}
+
+/** An item of `codex exec --json` as items of the Responses API. */
+function itemsOf(item: JsonObject, place: string): JsonObject[] {
+  const { type, text, command, aggregated_output: output, exit_code, changes, status, query } = item
+  if (type === 'agent_message')
+    return [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: text ?? '' }] }]
+  if (type === 'reasoning')
+    return [{ type: 'reasoning', summary: [{ type: 'summary_text', text: text ?? '' }] }]
+  const called = (name: string, given: unknown, result: unknown) => [
+    { type: 'function_call', call_id: place, name, arguments: writeJson(given ?? {}) },
+    {
+      type: 'function_call_output',
+      call_id: place,
+      output: typeof result === 'string' ? result : writeJson(result),
+    },
+  ]
+  if (type === 'command_execution')
+    return called('shell', { command }, { output: output ?? '', metadata: { exit_code: exit_code ?? null } })
+  if (type === 'file_change') return called('apply_patch', { changes }, { status })
+  if (type === 'web_search') return called('web_search', { query }, { status: status ?? 'completed' })
+  if (type !== 'mcp_tool_call') return []
+  const { server, tool, arguments: given, result, error } = item
+  return called(`${server}.${tool}`, given, error == null ? (result ?? '') : { error })
 }

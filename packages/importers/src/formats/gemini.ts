@@ -1,9 +1,10 @@
 import { isJsonObject, writeJson } from '@annals/messages/json'
 import { Conversations } from '../conversations.js'
 import { type FileFacts, type Format, keyOfFile, type Parser } from '../format.js'
-import { isEmpty, listIn, objectIn, objectsIn, textIn, without } from '../json.js'
+import { isEmpty, listIn, objectIn, objectsIn, textIn } from '../json.js'
 import type { Output } from '../output.js'
 import type { JsonObject } from '../records.js'
+import { GeminiCli, isOfGeminiCli } from './gemini_cli.js'
 
 export const GEMINI: Format = {
   name: 'gemini',
@@ -14,12 +15,15 @@ export const GEMINI: Format = {
     isContents(objectIn(sample.request)) ||
     Array.isArray(objectIn(sample.chunkedPrompt).chunks) ||
     isContent(sample) ||
-    isCliSession(sample),
+    objectsIn(sample.history).some(isContent) ||
+    Array.isArray(objectIn(sample.response).candidates) ||
+    isOfGeminiCli(sample),
   open: (output, file) => new GeminiParser(output, file),
 }
 
 class GeminiParser implements Parser {
   private readonly conversations: Conversations
+  private readonly cli: GeminiCli
   private readonly file_key: string
 
   constructor(
@@ -27,6 +31,7 @@ class GeminiParser implements Parser {
     file: FileFacts,
   ) {
     this.conversations = new Conversations(out, 'gemini')
+    this.cli = new GeminiCli(out, file)
     this.file_key = keyOfFile(file)
   }
 
@@ -34,12 +39,19 @@ class GeminiParser implements Parser {
     if (Array.isArray(value)) this.conversations.store({}, value)
     else if (!isJsonObject(value)) return
     else if (isContent(value)) this.out.message(this.file_key, 'gemini', value)
-    else if (isCliSession(value)) this.cliSession(value)
+    else if (isOfGeminiCli(value)) this.cli.read(value)
     else if (isJsonObject(value.chunkedPrompt)) this.studioPrompt(value)
-    else if (isJsonObject(value.request)) {
+    else if (isJsonObject(value.request) || isJsonObject(value.response)) {
       const { request, response, ...rest } = value
-      this.store({ ...rest, ...(request as JsonObject), ...objectIn(response) })
+      this.store({ ...rest, ...objectIn(request), ...objectIn(response) })
+    } else if (Array.isArray(value.history)) {
+      const { history, ...rest } = value
+      this.store({ ...rest, contents: history })
     } else this.store(value)
+  }
+
+  end(): void {
+    this.cli.end()
   }
 
   private store(value: JsonObject): void {
@@ -78,67 +90,6 @@ class GeminiParser implements Parser {
     const unsaid = instructed.length === 0 ? { system_instruction: systemInstruction } : {}
     this.conversations.store({ ...rest, ...unsaid }, [...instructed, ...said])
   }
-
-  private cliSession({ messages, ...about }: JsonObject): void {
-    const key = String(about.sessionId)
-    const { startTime, lastUpdated, summary } = about
-    this.out.session(key, { configs: { agent: 'gemini-cli', title: summary }, changed_at: lastUpdated })
-    let model: unknown
-    for (const [index, message] of listIn(messages).entries()) {
-      const { id, timestamp, type, content, thoughts, toolCalls, ...rest } = objectIn(message)
-      const native = textIn(id) ?? index
-      const is_model = type === 'gemini'
-      if (is_model && rest.model !== model) {
-        model = rest.model
-        this.out.session(key, { configs: { model } })
-      }
-      if (!is_model && type !== 'user') {
-        this.out.raw(key, String(type), message, { native, at: timestamp, noise: true })
-        continue
-      }
-      const thought = objectsIn(thoughts).map(({ subject, description }) => ({
-        text: [subject, description].filter((text) => typeof text === 'string').join('\n'),
-        thought: true,
-      }))
-      const calls = objectsIn(toolCalls)
-      const called = calls.map((call) => ({
-        functionCall: { id: call.id, name: call.name, args: call.args },
-      }))
-      const text = typeof content === 'string' ? (content === '' ? [] : [{ text: content }]) : listIn(content)
-      const blob = { role: is_model ? 'model' : 'user', parts: [...thought, ...text, ...called] }
-      const told = { thoughts: objectsIn(thoughts).map((one) => without(one, 'subject', 'description')) }
-      const meta = { gemini: { ...without(rest), ...(told.thoughts.some((one) => !isEmpty(one)) && told) } }
-      this.out.message(key, 'gemini', blob, { native, at: timestamp, ...(!isEmpty(meta.gemini) && { meta }) })
-      for (const [at, call] of calls.entries()) this.cliResult(key, `${native}/${at}`, call)
-    }
-    this.out.raw(key, 'session', about, { native: 'session', at: startTime, noise: true })
-    this.out.end(key)
-  }
-
-  private cliResult(
-    key: string,
-    native: string,
-    { id, name, args: _, result, timestamp, ...rest }: JsonObject,
-  ): void {
-    const found = objectsIn(result).find((part) => isJsonObject(part.functionResponse))
-    const is_known = found !== undefined && listIn(result).length === 1
-    const is_failed = rest.status === 'error'
-    const shown = is_failed ? { error: rest.resultDisplay ?? result ?? 'error' } : { output: result ?? null }
-    const functionResponse = is_known && !is_failed ? found.functionResponse : { id, name, response: shown }
-    const meta = {
-      gemini: {
-        ...without(rest),
-        ...(is_known && !isEmpty(without(found, 'functionResponse')) && { part: found }),
-      },
-    }
-    const whole = is_known && is_failed ? { gemini: { ...meta.gemini, result } } : meta
-    this.out.message(
-      key,
-      'gemini',
-      { role: 'user', parts: [{ functionResponse }] },
-      { native, at: timestamp, meta: whole },
-    )
-  }
 }
 
 function systemOf(instruction: unknown): unknown[] {
@@ -164,13 +115,6 @@ function isContents({ contents }: JsonObject): boolean {
 }
 
 function isContent({ role, parts }: JsonObject): boolean {
-  return Array.isArray(parts) && (role === 'model' || role === 'user')
-}
-
-function isCliSession({ sessionId, messages, projectHash }: JsonObject): boolean {
-  return (
-    typeof sessionId === 'string' &&
-    Array.isArray(messages) &&
-    (projectHash !== undefined || objectsIn(messages).some(({ type }) => type === 'gemini'))
-  )
+  const is_own = Array.isArray(parts) && parts.every((part) => typeof objectIn(part).type !== 'string')
+  return is_own && (role === 'model' || role === 'user')
 }

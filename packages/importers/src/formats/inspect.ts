@@ -103,7 +103,12 @@ class InspectParser implements Parser {
     const at = times(objectIn(message))
     const meta = { inspect: metaOf(objectIn(whole), blob ?? {}) }
     if (blob === undefined) this.out.raw(key, 'message', message, { native, at })
-    else this.out.message(key, 'openai', blob, { native, at, meta })
+    else if (blob.role === 'tool' && isJsonObject(objectIn(message).error)) {
+      // A call that failed: OpenAI's messages have no mark for that.
+      const { tool_call_id, content } = blob
+      const result = { type: 'tool_result', tool_use_id: tool_call_id, content, is_error: true }
+      this.out.message(key, 'anthropic', { role: 'user', content: [result] }, { native, at, meta })
+    } else this.out.message(key, 'openai', blob, { native, at, meta })
   }
 }
 

@@ -22,7 +22,8 @@ const TYPES = new Set([
 export const LANGFUSE: Format = {
   name: 'langfuse',
   title: 'traces and observations exported from Langfuse',
-  knows: (sample) => isTrace(sample) || isObservation(sample) || isTrace(objectIn(sample.trace)),
+  knows: (sample) =>
+    isTrace(sample) || isObservation(sample) || isColumns(sample) || isTrace(objectIn(sample.trace)),
   open: (output) => new LangfuseParser(output),
 }
 
@@ -40,7 +41,8 @@ class LangfuseParser implements Parser {
       for (const one of objectsIn(value.data)) this.read(one)
       return
     }
-    if (isObservation(value)) this.traces.store(spanOf(value, {}))
+    if (isColumns(value)) this.traces.store(spanOf(camelCased(value), {}))
+    else if (isObservation(value)) this.traces.store(spanOf(value, {}))
     else this.trace({ ...value, ...objectIn(value.trace) })
   }
 
@@ -88,7 +90,7 @@ function spanOf(observation: JsonObject, trace: JsonObject): Span {
     kind,
     start: startTime,
     end: endTime,
-    model: observation.model ?? observation.providedModelName,
+    model: observation.model ?? observation.providedModelName ?? undefined,
     usage: observation.usageDetails ?? observation.usage,
     error: level === 'ERROR' ? (statusMessage ?? 'error') : undefined,
     input: parsed(observation.input),
@@ -106,4 +108,17 @@ function isTrace(sample: JsonObject): boolean {
 
 function isObservation(sample: JsonObject): boolean {
   return TYPES.has(sample.type as string) && 'traceId' in sample && 'startTime' in sample
+}
+
+/** A row of the table of observations, whose columns are called in another way. */
+function isColumns(sample: JsonObject): boolean {
+  return TYPES.has(sample.type as string) && 'trace_id' in sample && 'start_time' in sample
+}
+
+function camelCased(row: JsonObject): JsonObject {
+  const names = Object.entries(row).map(([name, value]) => [
+    name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+    value,
+  ])
+  return { ...Object.fromEntries(names), usageDetails: parsed(row.usage_details) }
 }

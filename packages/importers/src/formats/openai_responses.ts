@@ -1,6 +1,7 @@
 import { isJsonObject } from '@annals/messages/json'
 import { type FileFacts, type Format, keyOfFile, type Parser } from '../format.js'
 import { digestOf } from '../ids.js'
+import { objectIn, without } from '../json.js'
 import type { Output } from '../output.js'
 import type { JsonObject } from '../records.js'
 
@@ -13,6 +14,9 @@ export const OPENAI_RESPONSES: Format = {
   title: "responses and conversations of OpenAI's Responses API",
   knows: (sample) =>
     sample.object === 'response' ||
+    isResponse(sample.response) ||
+    isResponse(bodyIn(sample.response)) ||
+    isBatched(sample) ||
     (Array.isArray(sample.output) && (sample.input !== undefined || 'previous_response_id' in sample)) ||
     (Array.isArray(sample.input) && sample.input.some(isItem)) ||
     (Array.isArray(sample.items) && sample.items.some(isItem)) ||
@@ -26,6 +30,8 @@ class OpenAiResponsesParser implements Parser {
   private read_so_far = 0
   /** The conversation of each response, for those that go on with it. */
   private readonly keys = new Map<string, string>()
+  /** What the items of each conversation say. */
+  private readonly said = new Map<string, string[]>()
 
   constructor(
     private readonly out: Output,
@@ -38,9 +44,12 @@ class OpenAiResponsesParser implements Parser {
     if (Array.isArray(value)) this.conversation({ items: value })
     else if (!isJsonObject(value)) return
     else if (isItem(value)) this.item(this.file_key, value)
-    else if (isJsonObject(value.response) && isJsonObject(value.request))
-      this.conversation({ ...value.request, ...value.response, ...withoutBodies(value) })
-    else this.conversation(value)
+    else if (isBatched(value)) this.conversation({ ...(value.body as JsonObject), ...withoutBodies(value) })
+    else if (isJsonObject(value.response) || isJsonObject(value.request)) {
+      const { request, response } = value
+      const answer = bodyIn(response) ?? objectIn(response)
+      this.conversation({ ...(bodyIn(request) ?? objectIn(request)), ...withoutBodies(value), ...answer })
+    } else this.conversation(value)
   }
 
   private conversation(value: JsonObject): void {
@@ -60,7 +69,8 @@ class OpenAiResponsesParser implements Parser {
         { role: 'developer', content: instructions },
         { native: 'instructions' },
       )
-    const asked = typeof input === 'string' ? [{ role: 'user', content: input }] : input
+    const all = typeof input === 'string' ? [{ role: 'user', content: input }] : input
+    const asked = Array.isArray(all) ? this.unsaid(key, all) : all
     for (const [name, list] of Object.entries({ input: asked, items, data })) {
       if (Array.isArray(list)) this.items(key, list, undefined)
       else others[name] = list
@@ -72,7 +82,20 @@ class OpenAiResponsesParser implements Parser {
   }
 
   private items(key: string, list: readonly unknown[], at: unknown): void {
-    for (const item of list) this.item(key, item, at)
+    const said = this.said.get(key) ?? []
+    this.said.set(key, said)
+    for (const item of list) {
+      said.push(nameOf(item))
+      this.item(key, item, at)
+    }
+  }
+
+  /** The items of a request after those that its conversation has: a request may repeat all of it. */
+  private unsaid(key: string, list: readonly unknown[]): unknown[] {
+    const known = this.said.get(key) ?? []
+    let same = 0
+    while (same < list.length && same < known.length && nameOf(list[same]) === known[same]) same += 1
+    return list.slice(same)
   }
 
   private item(key: string, item: unknown, at?: unknown): void {
@@ -92,6 +115,13 @@ class OpenAiResponsesParser implements Parser {
   }
 }
 
+/** What makes two items the same: ids and states come with an answer alone. */
+function nameOf(item: unknown): string {
+  return digestOf(
+    isJsonObject(item) ? without({ type: 'message', ...item }, 'id', 'status', 'annotations') : item,
+  )
+}
+
 /** An item that is no message of another API. */
 function isItem(value: unknown): boolean {
   if (!isJsonObject(value)) return false
@@ -104,6 +134,24 @@ function isItem(value: unknown): boolean {
   return typeof call_id === 'string' && /^(?:function|custom_tool)_call(?:_output)?$/.test(String(type))
 }
 
-function withoutBodies({ request: _, response: __, ...others }: JsonObject): JsonObject {
+function isResponse(value: unknown): boolean {
+  return isJsonObject(value) && value.object === 'response'
+}
+
+/** A line of a batch's input. */
+function isBatched({ custom_id, body }: JsonObject): boolean {
+  return (
+    typeof custom_id === 'string' &&
+    isJsonObject(body) &&
+    body.input !== undefined &&
+    body.model !== undefined
+  )
+}
+
+function bodyIn(value: unknown): JsonObject | undefined {
+  return isJsonObject(value) && isJsonObject(value.body) ? value.body : undefined
+}
+
+function withoutBodies({ request: _, response: __, body: ___, ...others }: JsonObject): JsonObject {
   return others
 }

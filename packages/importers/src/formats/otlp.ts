@@ -1,17 +1,23 @@
 import { isJsonObject, writeJson } from '@annals/messages/json'
 import {
   conversationOf,
+  type Link,
+  type LogRecord,
   meaningOf,
+  type Naming,
   type Span as OtlpSpan,
   openAiMessage,
   originOf,
+  readLogRecords,
   readSpans,
+  recordsBySession,
   type Said,
   sessionNamed,
   Unreadable,
   userNamed,
 } from '@annals/otel'
 import { type FileFacts, type Format, type Parser, stemOf } from '../format.js'
+import { digestOf, stableId } from '../ids.js'
 import { isEmpty, listIn, objectIn, objectsIn, textIn, without } from '../json.js'
 import type { Output } from '../output.js'
 import type { JsonObject } from '../records.js'
@@ -29,6 +35,10 @@ export const OTLP: Format = {
 class OtlpParser implements Parser {
   private readonly traces: Traces
   private readonly file_key: string
+  /** The sessions that spans of traces name. */
+  private readonly sessions = new Map<string, string>()
+  /** Messages that records have said. */
+  private readonly said = new Set<string>()
 
   constructor(
     private readonly out: Output,
@@ -56,18 +66,71 @@ class OtlpParser implements Parser {
     const request = { resourceSpans: [{ ...about, scopeSpans: [{ ...objectIn(scopeSpans), spans: [raw] }] }] }
     const whole = { span: raw, ...about, scope_spans: scopeSpans }
     const span = spanIn(request)
-    if (span) this.traces.store(spanOf(span, whole))
-    else this.out.raw(textIn(objectIn(raw).traceId) ?? this.file_key, 'span', whole)
+    if (span) {
+      const stored = spanOf(span, whole)
+      if (stored.session !== undefined && this.sessions.size < TRACES_MAX)
+        this.sessions.set(span.trace_id, stored.session)
+      this.traces.store(stored)
+    } else this.out.raw(textIn(objectIn(raw).traceId) ?? this.file_key, 'span', whole)
   }
 
+  /** Records as the service takes them: they may say messages. */
   private logs({ scopeLogs, ...about }: JsonObject): void {
+    const raws: JsonObject[] = []
+    const records: LogRecord[] = []
     for (const { logRecords, ...scope } of objectsIn(scopeLogs))
       for (const record of listIn(logRecords)) {
-        const { traceId, timeUnixNano, observedTimeUnixNano } = objectIn(record)
         const raw = { record, ...about, scope_logs: scope }
-        const at = textIn(timeUnixNano) ?? observedTimeUnixNano
-        this.out.raw(textIn(traceId) ?? this.file_key, 'log', raw, { at })
+        const read = recordIn({ ...about, scopeLogs: [{ ...scope, logRecords: [record] }] })
+        if (read) records.push({ ...read, attributes: { ...read.attributes, [PLACE]: raws.push(raw) - 1 } })
+        else this.out.raw(this.file_key, 'log', raw)
       }
+    for (const { user, configs, parts } of recordsBySession(records, 'otlp', NAMING).groups) {
+      const [[attribute = '', name] = []] = Object.entries(objectIn(configs.otel))
+      const of_trace = attribute === 'trace_id' ? this.sessions.get(String(name)) : undefined
+      const key = of_trace ?? String(name)
+      this.out.session(key, { user, configs: of_trace === undefined ? configs : without(configs, 'otel') })
+      for (const { input, output, began_at, ended_at, type, data } of parts) {
+        this.say(key, input, began_at)
+        this.say(key, output, ended_at)
+        const { attributes, messages, ...rest } = data()
+        const { [PLACE]: place, ...others } = objectIn(attributes)
+        const { last_id } = objectIn(messages)
+        const said =
+          last_id === undefined
+            ? {}
+            : { ...objectIn(messages), last_id: this.out.entryId(key, String(last_id)) }
+        const told = { ...rest, ...(!isEmpty(said) && { messages: said }) }
+        this.out.event(key, type, { ...told, attributes: others, raw: raws[Number(place)] }, { at: ended_at })
+        delete raws[Number(place)]
+      }
+    }
+    // Those of no session and no trace belong to the file.
+    for (const raw of Object.values(raws)) this.out.raw(this.file_key, 'log', raw)
+  }
+
+  private say(key: string, links: readonly Link[], at: unknown): void {
+    for (const { id, said } of links) {
+      if (this.said.has(id)) continue
+      if (this.said.size < LINKS_MAX) this.said.add(id)
+      this.out.message(key, 'openai', openAiMessage(said) as JsonObject, { native: id, at })
+    }
+  }
+}
+
+const LINKS_MAX = 500_000
+const TRACES_MAX = 100_000
+const NAMING: Naming = { idOf: (namespace, name) => stableId('otlp', namespace, name), digestOf }
+
+/** Where a record's own text is kept while it is read. */
+const PLACE = '\u0000place'
+
+function recordIn(group: JsonObject): LogRecord | undefined {
+  try {
+    return readLogRecords(new TextEncoder().encode(writeJson({ resourceLogs: [group] })), 'json').items[0]
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    return undefined
   }
 }
 

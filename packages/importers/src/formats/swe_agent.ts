@@ -67,6 +67,14 @@ class SweAgentParser implements Parser {
       objectIn(message).role === 'tool' ? { tool_call_id: answered, ...objectIn(message) } : message
     const blob = chatMessageOf(given)
     const at = objectIn(objectIn(message).extra).timestamp ?? objectIn(message).timestamp
+    const items = responseItems(message)
+    for (const [nth, item] of items.entries())
+      this.out.message(key, 'responses', item, {
+        native: `${index}/${nth}`,
+        at,
+        ...(nth === 0 && { meta: { swe_agent: without(objectIn(message), 'output') } }),
+      })
+    if (items.length > 0) return last_call
     if (blob === undefined) this.out.raw(key, 'message', message, { native: index, at })
     else {
       const { content, ...rest } = objectIn(message)
@@ -79,6 +87,13 @@ class SweAgentParser implements Parser {
     }
     return textIn(objectsIn(blob?.tool_calls)[0]?.id) ?? last_call
   }
+}
+
+/** What mini-SWE-agent has of OpenAI's Responses API: answers, and the results of their calls. */
+function responseItems(message: unknown): unknown[] {
+  const { object, output, type } = objectIn(message)
+  if (object === 'response') return listIn(output)
+  return type === 'function_call_output' ? [message] : []
 }
 
 /** Each step repeats the messages that it was asked with. */

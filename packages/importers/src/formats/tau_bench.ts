@@ -66,25 +66,32 @@ class TauBenchParser implements Parser {
     this.out.end(key)
   }
 
-  private messages(key: string, messages: unknown[]): void {
-    for (const [index, message] of messages.entries()) {
+  private messages(key: string, messages: unknown[], within = ''): void {
+    for (const [nth, message] of messages.entries()) {
+      const index = within === '' ? nth : `${within}${nth}`
       const given = objectIn(message)
       const { timestamp: at, role, content, tool_calls, id } = given
       // Of tau-bench, messages are OpenAI's own; tau2-bench has the call's id as the result's.
-      const is_own = !('turn_idx' in given) && !listIn(tool_calls).some((call) => 'name' in objectIn(call))
+      // A result of tau2-bench may stand for those of several calls.
+      if (Array.isArray(given.tool_messages)) {
+        this.messages(key, given.tool_messages, `${index}/`)
+        continue
+      }
+      const is_result = role === 'tool' && 'requestor' in given
+      const is_own =
+        !('turn_idx' in given || is_result) && !listIn(tool_calls).some((call) => 'name' in objectIn(call))
       const blob = is_own
         ? message
         : chatMessageOf(role === 'tool' ? { tool_call_id: id, ...given } : message)
       const told = is_own
         ? {}
         : without({ ...given, ...(objectIn(blob).content === content && { content: null }) }, 'role')
+      const facts = { native: index, at, ...(!isEmpty(told) && { meta: { tau2: told } }) }
       if (blob === undefined) this.out.raw(key, 'message', message, { native: index, at })
-      else
-        this.out.message(key, 'openai', blob, {
-          native: index,
-          at,
-          ...(!isEmpty(told) && { meta: { tau2: told } }),
-        })
+      else if (is_result && given.error === true) {
+        const failed = { type: 'tool_result', tool_use_id: id, content, is_error: true }
+        this.out.message(key, 'anthropic', { role: 'user', content: [failed] }, facts)
+      } else this.out.message(key, 'openai', blob, facts)
     }
   }
 

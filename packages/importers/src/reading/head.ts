@@ -1,6 +1,7 @@
-import { isJsonObject, parseJson } from '@annals/messages/json'
+import { isJsonObject } from '@annals/messages/json'
 import type { JsonObject } from '../records.js'
 import { DocumentReader } from './documents.js'
+import { readJson } from './pieces.js'
 
 /** How much of a source is looked at to find its format. */
 export const HEAD_BYTES = 256 * 1024
@@ -16,16 +17,6 @@ export interface Head {
   is_lines: boolean | undefined
   /** Whether the samples are elements of one array. */
   is_list: boolean
-}
-
-export type Packing = 'zip' | 'gzip' | 'utf-16'
-
-export function packingOf(bytes: Uint8Array): Packing | undefined {
-  const [first, second] = bytes
-  if (first === 0x50 && second === 0x4b) return 'zip'
-  if (first === 0x1f && second === 0x8b) return 'gzip'
-  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return 'utf-16'
-  return undefined
 }
 
 /** What the beginning of a source shows. */
@@ -46,9 +37,9 @@ export function headOf(bytes: Uint8Array, is_whole: boolean): Head {
 
 /** A line that is an object. Within a document, lines are indented. */
 function objectOf(line: string): unknown {
-  if (!line.startsWith('{') && !line.startsWith('\uFEFF{')) return undefined
+  if (!line.startsWith('{')) return undefined
   try {
-    return parseJson(line.replace(/^\uFEFF/, ''))
+    return readJson(line)
   } catch {
     return undefined
   }
@@ -87,7 +78,7 @@ function firstMembers(text: string): JsonObject {
   const nothing = opening === '[' ? '[]' : opening === '{' ? '{}' : 'null'
   const cut = ends > last ? `${text.slice(last + 1, ends + 1)}${nothing}` : ''
   try {
-    const value = parseJson(`{${[whole, cut].filter((part) => part !== '').join(',')}}`)
+    const value = readJson(`{${[whole, cut].filter((part) => part !== '').join(',')}}`)
     return isJsonObject(value) ? value : {}
   } catch {
     return {}

@@ -32,10 +32,46 @@ export function pieceOf(
   }
   if (text.trim() === '') return undefined
   try {
-    return { ...piece, value: parseJson(text) }
+    return { ...piece, value: readJson(text) }
   } catch (error) {
     return { ...piece, reason: error instanceof RangeError ? `it is ${error.message}` : 'it is not JSON' }
   }
+}
+
+/** Reads JSON, also as Python writes it: `NaN` and `Infinity` become texts. @throws SyntaxError, RangeError */
+export function readJson(text: string): unknown {
+  try {
+    return parseJson(text)
+  } catch (error) {
+    const mended = error instanceof SyntaxError ? withNumbersAsTexts(text) : text
+    if (mended === text) throw error
+    return parseJson(mended)
+  }
+}
+
+const NO_NUMBERS = ['NaN', 'Infinity', '-Infinity']
+
+function withNumbersAsTexts(text: string): string {
+  let written = ''
+  let from = 0
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at]!
+    if (char === '"') {
+      for (at += 1; at < text.length && text[at] !== '"'; at++) if (text[at] === '\\') at += 1
+      continue
+    }
+    const word = 'NI-'.includes(char) ? NO_NUMBERS.find((one) => text.startsWith(one, at)) : undefined
+    if (word === undefined) continue
+    written += `${text.slice(from, at)}"${word}"`
+    from = at + word.length
+    at = from - 1
+  }
+  return written + text.slice(from)
+}
+
+/** A file ends or breaks within what packs it. What came before counts. */
+export class Damaged extends Error {
+  override readonly name = 'Damaged'
 }
 
 /** Pieces of bytes as one. */

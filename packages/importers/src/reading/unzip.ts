@@ -1,5 +1,6 @@
 import { Unzip, type UnzipFile, UnzipInflate } from 'fflate'
 import { small } from './gunzip.js'
+import { Damaged } from './pieces.js'
 
 /** Only files with these endings are read: an export also has pictures. */
 const READ = /\.(?:jsonl?|ndjson|traj)$/i
@@ -36,15 +37,25 @@ export async function* unzip(
   unzipper.register(UnzipInflate)
   const iterator = chunksOf(packed)
   let is_read = false
+  let is_told = false
+  let damage: Damaged | undefined
   const more = async () => {
     const next = await iterator.next()
     is_read = next.done === true
-    unzipper.push(next.value ?? new Uint8Array(0), is_read)
+    try {
+      unzipper.push(next.value ?? new Uint8Array(0), is_read)
+    } catch (error) {
+      damage = new Damaged(`the archive was cut off, or is damaged (${(error as Error).message})`)
+      is_read = true
+    }
   }
   for (;;) {
     while (files.length === 0 && !is_read) await more()
     const file = files.shift()
-    if (!file) return
+    if (!file) {
+      if (damage && !is_told) yield { name: '', bytes: nothing(), reason: damage.message }
+      return
+    }
     if (!KNOWN_COMPRESSIONS.has(file.compression)) {
       const reason = `it is packed by method ${file.compression}: unpack the archive, and import its folder`
       yield { name: file.name, bytes: nothing(), reason }
@@ -53,7 +64,13 @@ export async function* unzip(
     const inner = contentOf(file, more, () => is_read)
     yield { name: file.name, bytes: inner }
     // What was not read has to be passed by.
-    for await (const _ of inner);
+    try {
+      for await (const _ of inner);
+    } catch (error) {
+      if (!(error instanceof Damaged)) throw error
+    }
+    // Who read the file was told of the damage.
+    is_told = damage !== undefined
   }
 }
 
@@ -72,10 +89,10 @@ async function* contentOf(
   }
   file.start()
   for (;;) {
-    if (failed) throw failed
     yield* chunks.splice(0)
+    if (failed) throw new Damaged(`the archive is damaged (${failed.message})`)
     if (is_over) return
-    if (isRead()) throw new Error('The archive was cut off.')
+    if (isRead()) throw new Damaged('the archive was cut off within it')
     await more()
   }
 }

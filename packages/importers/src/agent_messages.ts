@@ -1,0 +1,94 @@
+import { isJsonObject } from '@annals/messages/json'
+import { objectIn, objectsIn, textIn } from './json.js'
+import type { JsonObject } from './records.js'
+
+/**
+ * The message that a line of a coding agent says, as its content and calls: of OpenHands, before and since its version 1,
+ * and of GitHub Copilot's command line. Undefined for what says none.
+ */
+export function agentMessageOf(line: JsonObject): JsonObject | undefined {
+  return ofCopilot(line) ?? ofOpenHandsEvent(line) ?? ofOpenHands(line)
+}
+
+function ofCopilot({ type, data }: JsonObject): JsonObject | undefined {
+  if (!isJsonObject(data) || typeof type !== 'string') return undefined
+  const { content, toolRequests, toolCallId, success, result, error } = data
+  const speaker = /^(user|assistant|system)\.message$/.exec(type)?.[1]
+  if (speaker !== undefined) {
+    const calls = objectsIn(toolRequests).map(({ toolCallId: id, name, arguments: given }) => ({
+      id,
+      name,
+      arguments: given,
+    }))
+    return { role: speaker, content: content ?? '', tool_calls: calls }
+  }
+  if (type !== 'tool.execution_complete') return undefined
+  const said = objectIn(result).content ?? objectIn(error).message ?? ''
+  return { role: 'tool', tool_call_id: toolCallId, content: said, is_error: success === false }
+}
+
+/** OpenHands since version 1: what an event is stands in `kind`. */
+function ofOpenHandsEvent(event: JsonObject): JsonObject | undefined {
+  const {
+    kind,
+    tool_call_id: id,
+    tool_name: name,
+    tool_call,
+    thought,
+    llm_message,
+    observation,
+    error,
+  } = event
+  if (kind === 'MessageEvent' && isJsonObject(llm_message)) return llm_message
+  if (kind === 'SystemPromptEvent') return { role: 'system', content: [objectIn(event.system_prompt)] }
+  if (kind === 'ActionEvent') {
+    const { arguments: given } = objectIn(tool_call)
+    const calls = id == null ? [] : [{ id, name, arguments: given ?? event.action ?? {} }]
+    return {
+      role: 'assistant',
+      content: objectsIn(thought),
+      reasoning_content: event.reasoning_content,
+      tool_calls: calls,
+    }
+  }
+  if (kind === 'AgentErrorEvent')
+    return { role: 'tool', tool_call_id: id, content: error ?? '', is_error: true }
+  if (kind !== 'ObservationEvent' || id == null) return undefined
+  const { content, is_error } = objectIn(observation)
+  return { role: 'tool', tool_call_id: id, content: content ?? JSON.stringify(observation), is_error }
+}
+
+/** OpenHands before: actions and observations, which name the actions that caused them. */
+function ofOpenHands(event: JsonObject): JsonObject | undefined {
+  const { source, action, observation, args, cause, content, message } = event
+  if (typeof source !== 'string') return undefined
+  const { tool_call_id, function_name, model_response } = objectIn(event.tool_call_metadata)
+  if (typeof observation === 'string') {
+    if (cause == null && tool_call_id == null) return undefined
+    const is_error = event.success === false || observation === 'error'
+    return {
+      role: 'tool',
+      tool_call_id: tool_call_id ?? `call_${cause}`,
+      content: content ?? message ?? '',
+      is_error,
+    }
+  }
+  if (typeof action !== 'string') return undefined
+  const given = objectIn(args)
+  if (action === 'system') return { role: 'system', content: given.content ?? '' }
+  if (action === 'message' || action === 'finish')
+    return {
+      role: source === 'user' ? 'user' : 'assistant',
+      content: given.content ?? given.final_thought ?? message ?? '',
+    }
+  if (source !== 'agent') return undefined
+  const [choice] = objectsIn(objectIn(model_response).choices)
+  const thought = textIn(objectIn(choice?.message).content) ?? textIn(given.thought) ?? ''
+  const own = objectsIn(objectIn(choice?.message).tool_calls).find(({ id }) => id === tool_call_id)
+  const call = own ?? {
+    id: tool_call_id ?? `call_${event.id}`,
+    name: function_name ?? action,
+    arguments: given,
+  }
+  return { role: 'assistant', content: thought, tool_calls: [call] }
+}

@@ -1,0 +1,245 @@
+import { isJsonObject } from '@annals/messages/json'
+import { agentMessageOf } from '../agent_messages.js'
+import { type FileFacts, type Format, keyOfFile, type Parser } from '../format.js'
+import { digestOf } from '../ids.js'
+import { isEmpty, objectIn, objectsIn, textIn, without } from '../json.js'
+import { messagesOf, modelIn, timeIn } from '../other_messages.js'
+import type { Output } from '../output.js'
+import type { JsonObject } from '../records.js'
+
+/** Members that are the messages of a conversation, in data sets, frameworks and chat programs. */
+const LISTS = [
+  'messages',
+  'conversations',
+  'conversation',
+  'dialog',
+  'dialogue',
+  'history',
+  'turns',
+  'items',
+  'transcript',
+]
+const IDS = [
+  'id',
+  'conversation_id',
+  'conversationId',
+  'conversation_hash',
+  'session_id',
+  'instance_id',
+  'sessionId',
+  'thread_id',
+  'uuid',
+  'key',
+  'custom_id',
+]
+const CREATED = ['created_at', 'createdAt', 'created', 'create_time', 'timestamp', 'date', 'creationDate']
+const TITLES = ['title', 'name', 'summary']
+const RATES = ['reward', 'score', 'success', 'passed', 'outcome', 'rating']
+
+/** Conversations whose messages have no provider's form: they become OpenAI's, and what those cannot say stays beside them. */
+export const CONVERSATIONS: Format = {
+  name: 'conversations',
+  title: 'conversations of data sets (ShareGPT, prompt and completion), frameworks, and chat programs',
+  knows: (sample) => conversationIn(sample) !== undefined || isMessage(sample),
+  open: (output, file) => new OtherConversations(output, file),
+}
+
+interface Conversation {
+  messages: unknown[]
+  about: JsonObject
+}
+
+export class OtherConversations implements Parser {
+  private count = 0
+  private model: string | undefined
+  /** Calls that may wait for a result without an id. */
+  private called: string[] = []
+  private readonly file_key: string
+
+  constructor(
+    private readonly out: Output,
+    file: FileFacts,
+  ) {
+    this.file_key = keyOfFile(file)
+  }
+
+  read(value: unknown): void {
+    if (Array.isArray(value)) this.store({ messages: value, about: {} })
+    if (!isJsonObject(value)) return
+    const found = conversationIn(value)
+    if (found) this.store(found)
+    else if (isMessage(value)) this.message(this.file_key, value, this.count++)
+    else this.line(value)
+  }
+
+  /** A line that says nothing itself, such as the first one of a session. */
+  private line(value: JsonObject): void {
+    const { data, type } = value
+    const about = { ...value, ...objectIn(data), ...objectIn(objectIn(data).context) }
+    const { cwd, working_dir, title, description, modelId, branch: git_branch } = about
+    const configs = {
+      cwd: cwd ?? working_dir,
+      title: textIn(title) ?? textIn(description),
+      model: modelId,
+      git_branch,
+    }
+    const known = Object.fromEntries(Object.entries(configs).filter(([, text]) => typeof text === 'string'))
+    if (!isEmpty(known)) this.out.session(this.file_key, { configs: known })
+    const kind = textIn(type) ?? textIn(value.role) ?? textIn(value.kind) ?? textIn(value.action) ?? 'line'
+    this.out.raw(this.file_key, kind, value, { at: timeIn(value), noise: true })
+  }
+
+  private store({ messages, about }: Conversation): void {
+    this.count += 1
+    const first = (names: readonly string[]) =>
+      names.map((name) => about[name]).find((one) => one != null && one !== '')
+    const id = first(IDS)
+    const named = typeof id === 'string' || typeof id === 'number'
+    const key = named ? String(id) : `${this.count} ${digestOf([about, messages.slice(0, 3)])}`
+    const at = first(CREATED)
+    const configs = { title: textIn(first(TITLES)), model: modelIn(about) }
+    this.model = configs.model
+    this.called = []
+    this.out.session(key, { user: about.user ?? about.user_id, configs, changed_at: about.updated_at ?? at })
+    for (const [index, message] of messages.entries()) this.message(key, message, index, at)
+    const rest = without(about, ...TITLES, 'model', ...RATES)
+    if (!isEmpty(rest)) this.out.raw(key, 'run', rest, { native: 'run', noise: true })
+    const rated = RATES.filter((name) => about[name] != null)
+    if (rated.length > 0) this.out.outcome(key, Object.fromEntries(rated.map((name) => [name, about[name]])))
+    this.out.end(key)
+  }
+
+  private message(key: string, message: unknown, index: number, otherwise?: unknown): void {
+    const model = modelIn(objectIn(message))
+    if (model !== undefined && model !== this.model) this.out.session(key, { configs: { model } })
+    this.model = model ?? this.model
+    const said = messagesOf(message, index)
+    for (const [nth, { format, blob, meta, at }] of said.entries()) {
+      for (const { id } of objectsIn(blob.tool_calls)) this.called.push(String(id))
+      // A result without an id answers the oldest call that nothing answers.
+      const answered = blob.tool_call_id === 'unknown' ? this.called.shift() : undefined
+      this.out.message(key, format, answered === undefined ? blob : { ...blob, tool_call_id: answered }, {
+        native: nth === 0 ? index : `${index}/${nth}`,
+        at: at ?? otherwise,
+        ...(nth === 0 && meta && { meta: { original: meta } }),
+      })
+    }
+    if (said.length === 0) this.out.raw(key, 'message', message, { native: index, at: otherwise })
+  }
+}
+
+/** The conversation that an object is, whatever its members are called. */
+function conversationIn(value: JsonObject): Conversation | undefined {
+  for (const inner of ['chat', 'thread', 'data']) {
+    const found = isJsonObject(value[inner]) ? conversationIn(value[inner]) : undefined
+    if (found) return { ...found, about: { ...found.about, ...without(value, inner) } }
+  }
+  for (const name of LISTS) {
+    const list = value[name]
+    if (Array.isArray(list) && list.length > 0 && list.every(isMessage))
+      return {
+        messages: [...systemOf(value.system), ...list],
+        about: { ...without(value, name, 'info', ...ifSaid(value.system)), ...objectIn(value.info) },
+      }
+  }
+  return preferred(value) ?? completed(value)
+}
+
+function systemOf(system: unknown): JsonObject[] {
+  const content = objectsIn(system).length > 0 ? objectsIn(system) : textIn(system)
+  return content === undefined ? [] : [{ role: 'system', content }]
+}
+
+function ifSaid(system: unknown): string[] {
+  return systemOf(system).length > 0 ? ['system'] : []
+}
+
+/** Of two answers the one that is preferred was said; the other stays beside the conversation. */
+function preferred(value: JsonObject): Conversation | undefined {
+  const { prompt, chosen } = value
+  if (chosen === undefined || value.rejected === undefined) return undefined
+  const asked = saidBy('user', prompt)
+  const answered = saidBy('assistant', chosen)
+  if (!asked || !answered || answered.length === 0) return undefined
+  return { messages: [...asked, ...answered], about: without(value, 'prompt', 'chosen') }
+}
+
+/** A question and its answer, as files for training have them. */
+function completed(value: JsonObject): Conversation | undefined {
+  const { prompt, completion, instruction, input, output, question, answer, response } = value
+  const asked = saidBy(
+    'user',
+    prompt ??
+      question ??
+      (instruction === undefined ? undefined : [instruction, input].filter(textIn).join('\n\n')),
+  )
+  const told = completion ?? (instruction === undefined ? (answer ?? response) : (output ?? response))
+  const answered = saidBy('assistant', told)
+  if (!asked?.length || !answered?.length) return undefined
+  const names = [
+    'prompt',
+    'completion',
+    'instruction',
+    'question',
+    'answer',
+    'response',
+    ...(instruction === undefined ? [] : ['input', 'output']),
+  ]
+  return {
+    messages: [...systemOf(value.system), ...asked, ...answered],
+    about: without(value, ...names, ...ifSaid(value.system)),
+  }
+}
+
+/** A text, or messages; undefined for anything else. */
+function saidBy(role: string, value: unknown): unknown[] | undefined {
+  if (value === undefined) return []
+  if (typeof value === 'string') return [{ role, content: value }]
+  return Array.isArray(value) && value.every(isMessage) ? value : undefined
+}
+
+const SPEAKERS = new Set([
+  'system',
+  'developer',
+  'user',
+  'human',
+  'assistant',
+  'ai',
+  'gpt',
+  'chatgpt',
+  'bot',
+  'model',
+  'agent',
+  'tool',
+  'function',
+  'observation',
+  'function_call',
+  'toolresult',
+  'aimessagechunk',
+])
+
+/** Whether an object says who says what. */
+function isMessage(value: unknown): boolean {
+  if (!isJsonObject(value)) return false
+  if (agentMessageOf(value)) return true
+  if (value.kind === 'request' || value.kind === 'response') return Array.isArray(value.parts)
+  if (isJsonObject(value.kwargs) && Array.isArray(value.id)) return true
+  if (isJsonObject(value.message) && isMessage(value.message)) return true
+  if (isJsonObject(value.info) && Array.isArray(value.parts)) return typeof value.info.role === 'string'
+  if (Array.isArray(value.versions))
+    return objectsIn(value.versions).some((one) => typeof one.role === 'string')
+  const { role, from, sender, type, isCreatedByUser } = value
+  if (typeof isCreatedByUser === 'boolean') return true
+  const speaker = [role, from, sender, type].find((one) => typeof one === 'string')
+  const has_content = [
+    'content',
+    'value',
+    'parts',
+    'text',
+    'data',
+    'message',
+    'tool_calls',
+    'function_call',
+  ].some((name) => name in value)
+  return has_content && SPEAKERS.has(String(speaker).toLowerCase())
+}
