@@ -112,9 +112,15 @@ export function isOfConversations({ type, role }: JsonObject): boolean {
   return type === 'message' && !ROLES.has(String(role))
 }
 
+/** What the API wants of items that other services, and earlier versions, made without it. */
+const REQUIRED: Readonly<Record<string, JsonObject>> = {
+  tool_search_call: { arguments: {} },
+  tool_search_output: { tools: [] },
+}
+
 /** Only answers say who made an item. */
 function withoutAuthor({ created_by: _, ...given }: JsonObject): JsonObject {
-  const item = withoutOptionalNulls(given)
+  const item = { ...REQUIRED[String(given.type)], ...withoutOptionalNulls(given) }
   if (isObject(item.action)) item.action = withoutOptionalNulls(item.action)
   return item.type === 'additional_tools' ? { ...item, role: 'developer' } : item
 }
@@ -181,7 +187,10 @@ const PREFIXES: Readonly<Record<string, string>> = {
   function_call: 'fc',
   function_call_output: 'fc',
   custom_tool_call: 'ctc',
-  custom_tool_call_output: 'ctc',
+  custom_tool_call_output: 'ctco',
+  web_search_call: 'ws',
+  tool_search_call: 'tsc',
+  compaction: 'cmp',
 }
 
 /** Whether the API takes an item's id, which another service may have made. */
@@ -190,13 +199,21 @@ export function isItemId(type: unknown, id: string): boolean {
   return prefix === undefined || (id.startsWith(prefix) && /^[a-zA-Z0-9_-]{1,64}$/.test(id))
 }
 
-/** Items whose id a request need not have. */
-const WITHOUT_ID = new Set([...CALLS, ...OUTPUTS, 'shell_call', 'apply_patch_call'])
+/** Items whose id a request need not have, whatever the SDK's types say. */
+const WITHOUT_ID = new Set([
+  ...CALLS,
+  ...OUTPUTS,
+  'shell_call',
+  'apply_patch_call',
+  'web_search_call',
+  'tool_search_call',
+  'compaction',
+])
 
 /**
  * What the model said or called, without the reasoning that led to it. The API refuses an item that it knows by its id to
- * follow a reasoning item, if that is not there: so a message and a call go without an id, and the call of a tool of
- * OpenAI's, which cannot, is left out.
+ * follow a reasoning item, if that is not there: so a message and a call go without an id, and an item that cannot be
+ * without is left out.
  */
 export function withoutReasoningIds(piece: Piece): Piece | undefined {
   const { id, ...rest } = piece.block

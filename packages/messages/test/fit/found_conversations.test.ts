@@ -368,9 +368,10 @@ describe('a list', () => {
       ['message', undefined],
       ['function_call', undefined],
       ['function_call_output', undefined],
+      ['web_search_call', undefined],
       ['message', undefined],
     ])
-    expect(omitted.map(({ reason }) => reason)).toEqual(Array(5).fill('duplicate_item'))
+    expect(omitted.map(({ reason }) => reason)).toEqual(Array(4).fill('duplicate_item'))
   })
 
   it('has the instructions that Anthropic takes, and the others as the user’s words', () => {

@@ -366,7 +366,16 @@ const resultsOf = ({ parts = [] }: Json): Json[] =>
   parts.flatMap((part: Json) => part.functionResponse ?? part.function_response ?? [])
 
 const INPUTS = ['input_text', 'input_image', 'input_file', 'input_audio']
-const ID_PREFIXES = { message: 'msg', reasoning: 'rs', function_call: 'fc', custom_tool_call: 'ctc' }
+const ID_PREFIXES = {
+  message: 'msg',
+  reasoning: 'rs',
+  function_call: 'fc',
+  custom_tool_call: 'ctc',
+  custom_tool_call_output: 'ctco',
+  web_search_call: 'ws',
+  tool_search_call: 'tsc',
+  compaction: 'cmp',
+}
 const CALLERS_TOOLS = [
   'function_call',
   'custom_tool_call',

@@ -109,6 +109,23 @@ const REPORTED: Record<string, [MessageFormat, object[]]> = {
       },
     ],
   ],
+  'searches and a compaction whose ids another service made': [
+    'responses',
+    [
+      { role: 'user', content: 'x' },
+      {
+        type: 'web_search_call',
+        id: 'call_00_A8',
+        status: 'completed',
+        action: { type: 'search', query: 'q' },
+      },
+      { type: 'tool_search_call', id: 'fc_1', call_id: 't', execution: 'client', arguments: null },
+      { type: 'tool_search_output', id: 'tso_1', call_id: 't', execution: 'client', status: 'completed' },
+      { type: 'message', id: 'resp_1_msg', role: 'assistant', content: [{ type: 'output_text', text: 'y' }] },
+      { role: 'user', content: 'z' },
+      { type: 'compaction', id: 'fc_2', encrypted_content: 'e' },
+    ],
+  ],
   'nulls of frameworks in OpenAI’s format': [
     'openai',
     [
