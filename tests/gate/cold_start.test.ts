@@ -127,6 +127,26 @@ describe('ANNALS_API_KEY', () => {
     expectOk(await listWith(second, key))
     expectError(await listWith(second, made!), 401, 'unauthorized')
   })
+
+  it('that is the key of another project is refused in a sentence', async () => {
+    const env = { DATABASE_URL: database.url }
+    const made = await runAnnals(['project', 'create', 'other', '--json'], env)
+    const { token } = JSON.parse(made.stdout) as { token: string }
+    const { code, stderr } = await runAnnals(['serve'], { ...env, PORT: '0', ANNALS_API_KEY: token })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/ANNALS_API_KEY is a key of another project/)
+  })
+
+  it('replaces no key where the port is taken', async () => {
+    const running = await start()
+    const [made] = printedKeys(running)
+    const PORT = new URL(running.url).port
+    const more = { DATABASE_URL: database.url, PORT, ANNALS_API_KEY: 'd'.repeat(40) }
+    const { code, stderr } = await runAnnals(['serve'], more)
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`Port ${PORT} on 127.0.0.1 is taken`)])
+    await running.stop()
+    expectOk(await listWith(await start(), made!))
+  })
 })
 
 describe('a start without an admin token', () => {

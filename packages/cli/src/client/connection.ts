@@ -75,6 +75,8 @@ function urlMeant(env: NodeJS.ProcessEnv): string {
 
 async function findTarget(options: ConnectionOptions, env: NodeJS.ProcessEnv): Promise<Target> {
   const url = options.url || env.ANNALS_URL || undefined
+  if (url !== undefined && !/^https?:$/.test(protocolOf(url)))
+    throw new UsageError(`${options.url ? '--url' : 'ANNALS_URL'} must be a URL such as ${URL_DEFAULT}.`)
   const is_whole = Boolean(options.token && url)
   const name = options.profile || (is_whole ? undefined : env.ANNALS_PROFILE) || undefined
   if (name !== undefined) {
@@ -93,6 +95,10 @@ async function findTarget(options: ConnectionOptions, env: NodeJS.ProcessEnv): P
   const found = other ?? (await embeddedProfile(env, url))
   if (found) return fromProfile(...found)
   throw noToken(url ?? addressHere(env), profiles)
+}
+
+function protocolOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).protocol : ''
 }
 
 function givenToken(options: ConnectionOptions, env: NodeJS.ProcessEnv): Omit<Target, 'url'> | undefined {

@@ -13,7 +13,8 @@ const PROJECT = 'default'
 
 /** The local service's URL: from HOST and PORT if set, otherwise from its stored address. */
 export function addressHere(env: NodeJS.ProcessEnv): string {
-  const { host, port, database_url, data_dir } = readConfig(env)
+  // Whether a key is valid, the service says.
+  const { host, port, database_url, data_dir } = readConfig({ ...env, ANNALS_API_KEY: undefined })
   const is_given = env.HOST || env.PORT || database_url !== undefined
   const kept = is_given ? undefined : keptAddress(data_dir)
   if (kept !== undefined) return kept

@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { type Config, describeSettings, readConfig } from '@annals/kits/configuration/config.js'
 import type { Running } from 'annals/dist/service/serve_workers.js'
@@ -42,9 +40,8 @@ export function serveCommand(): Command {
         const { serveAsWorker } = await import('annals/dist/service/serve_workers.js')
         return serveAsWorker(config, stopping, tellProgress)
       }
-      // A person who meant another port has no database to clean up then.
-      if (config.database_url === undefined && !existsSync(join(config.data_dir, 'postgres')))
-        await (await import('@annals/kits/http/app_server.js')).refuseTakenPort(config)
+      // A person who meant another port has no database to clean up then, and has replaced no key of a running service.
+      await (await import('@annals/kits/http/app_server.js')).refuseTakenPort(config)
       const running = options.workers
         ? await (await import('annals/dist/service/serve_workers.js')).serveByWorkers(
             config,

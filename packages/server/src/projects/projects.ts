@@ -1,8 +1,8 @@
 import { switchConsumer } from '@annals/kits/changes/project_consumers.js'
-import { AnnalsError, invalidRequest, notFound } from '@annals/kits/errors.js'
+import { AnnalsError, invalidRequest, notFound, StartError } from '@annals/kits/errors.js'
 import { newId } from '@annals/kits/ids.js'
 import type { Database, Queryable, Tenant } from '@annals/kits/postgres/database.js'
-import { isForeignKeyViolation } from '@annals/kits/postgres/database_errors.js'
+import { isForeignKeyViolation, isUniqueViolation } from '@annals/kits/postgres/database_errors.js'
 import { audited } from './audit.js'
 import {
   CHANGE_PROJECT,
@@ -232,29 +232,38 @@ export async function revokeToken(
 /**
  * Ensures that the project `default` exists and has a key. A configured key is accepted, and other keys that the
  * service created by itself are revoked. Without one, the first start creates a key and returns it to be shown.
+ * @throws StartError if the configured key is another project's
  */
 export async function ensureDefaultProject(
   database: Database,
   given: string | undefined,
 ): Promise<string | undefined> {
-  return database.transaction(async (connection) => {
-    // If two first starts run at once, one inserts the project; the other waits for it here and finds a key below.
-    const [made] = await connection.query(CREATE_PROJECT, [newId(), 'default', '{}'])
-    const project_id = made?.id ?? (await findProject(connection, 'default'))
-    const store = (token: string, name: string, origin: Origin) =>
-      storeToken(connection, project_id, token, { name, scopes: ALL_SCOPES }, origin)
-    if (given === undefined) {
-      if ((await connection.query(HAS_API_KEY, [project_id])).length > 0) return undefined
-      const token = mintToken()
-      await store(token, 'first start', 'first_start')
-      return token
-    }
-    const hash = hashToken(given)
-    await connection.query(REVOKE_OTHER_OWN_API_KEYS, [project_id, hash])
-    const restored = await connection.query(RESTORE_OWN_API_KEY, [project_id, hash])
-    if (restored.length === 0) await store(given, 'ANNALS_API_KEY', 'environment')
-    return undefined
-  })
+  return database
+    .transaction(async (connection) => {
+      // If two first starts run at once, one inserts the project; the other waits for it here and finds a key below.
+      const [made] = await connection.query(CREATE_PROJECT, [newId(), 'default', '{}'])
+      const project_id = made?.id ?? (await findProject(connection, 'default'))
+      const store = (token: string, name: string, origin: Origin) =>
+        storeToken(connection, project_id, token, { name, scopes: ALL_SCOPES }, origin)
+      if (given === undefined) {
+        if ((await connection.query(HAS_API_KEY, [project_id])).length > 0) return undefined
+        const token = mintToken()
+        await store(token, 'first start', 'first_start')
+        return token
+      }
+      const hash = hashToken(given)
+      await connection.query(REVOKE_OTHER_OWN_API_KEYS, [project_id, hash])
+      const restored = await connection.query(RESTORE_OWN_API_KEY, [project_id, hash])
+      if (restored.length === 0) await store(given, 'ANNALS_API_KEY', 'environment')
+      return undefined
+    })
+    .catch((error: unknown) => {
+      if (!isUniqueViolation(error)) throw error
+      throw new StartError(
+        'ANNALS_API_KEY is a key of another project, and a service takes it for the key of "default". Unset it for `annals serve`, or set another.',
+        { cause: error },
+      )
+    })
 }
 
 /** Stores a token's hash. Returns the token as JSON, without its secret. */
