@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { align, compareSteps, isSame, type Step } from '../src/session/compare.ts'
+import { align, compareSteps, isSame, type Step, stepsOf } from '../src/session/compare.ts'
 
 const step: fc.Arbitrary<Step> = fc.record({
   seq: fc.nat(50),
@@ -22,6 +22,19 @@ describe('two runs side by side', () => {
         expect(rows.filter(isSame).length).toBeGreaterThanOrEqual(mostInCommon(a, b))
       }),
     )
+  })
+
+  it('leave out what a view folds', () => {
+    const stored = { id: 'e', session_id: 's', created_at: '2026-11-21T09:30:00Z' }
+    const event = (seq: number, type: string, data: object) =>
+      ({ ...stored, kind: 'event', seq, type, data }) as never
+    const noise = { raw: { messageId: 1 }, noise: true }
+    const log = [
+      event(1, 'source.claude-code.file-history-snapshot', noise),
+      event(2, 'bash_progress', { n: 1 }),
+      event(3, 'deployed', { to: 'test' }),
+    ]
+    expect(stepsOf(log).map(({ seq }) => seq)).toEqual([3])
   })
 
   it('part where the first step differs, and have calls alone', () => {

@@ -115,7 +115,7 @@ async function differenceLines(
           '',
         ]
   return [
-    `${different.length.toLocaleString('en')} of ${rows.length.toLocaleString('en')} steps differ. ${parts_at === 0 ? 'They part at the first.' : `They part after ${parts_at.toLocaleString('en')}.`}`,
+    `${different.length.toLocaleString('en')} of ${rows.length.toLocaleString('en')} steps differ. ${parts_at === 0 ? 'They differ from the first step.' : `They part after ${parts_at.toLocaleString('en')}.`}`,
     '',
     ...calls('left', only_left),
     ...calls('right', only_right),

@@ -136,7 +136,7 @@ function Parting({ comparison, onShow }: { comparison: Comparison; onShow: () =>
             : `The first ${countText(parts_at!)} steps are the same`}
         :{' '}
         <button type="button" className="plain" onClick={onShow}>
-          then left {briefOf(row.left)}; right {briefOf(row.right)}
+          {parts_at === 0 ? '' : 'then '}left {briefOf(row.left)}; right {briefOf(row.right)}
         </button>
       </p>
       <CallsAlone name="left" calls={only_left} />

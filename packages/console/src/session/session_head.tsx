@@ -1,7 +1,7 @@
 import type { Session } from '@annals/client'
 import { shownOutcome } from '@annals/messages/session'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
 import { useProject } from '../access/project_context.tsx'
 import { navigate } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
@@ -132,14 +132,17 @@ function Facts({ children }: { children: ReactNode }) {
   const line = useRef<HTMLDListElement>(null)
   const [is_open, setOpen] = useState(false)
   const [is_cut, setCut] = useState(false)
+  const measure = useCallback(() => {
+    const { scrollHeight, clientHeight } = line.current!
+    setCut(scrollHeight > clientHeight + 1)
+  }, [])
+  // The line keeps its size when it has more facts.
+  useEffect(measure)
   useEffect(() => {
-    const watch = new ResizeObserver(() => {
-      const { scrollHeight, clientHeight } = line.current!
-      setCut(scrollHeight > clientHeight + 1)
-    })
+    const watch = new ResizeObserver(measure)
     watch.observe(line.current!)
     return () => watch.disconnect()
-  }, [])
+  }, [measure])
   return (
     <div className={`facts-line ${is_open ? 'is-open' : ''}`}>
       <dl className="facts" ref={line}>

@@ -1,4 +1,4 @@
-import { isShownElsewhere, type ReadEntry } from '@annals/messages/session'
+import { isNoise, isShownElsewhere, type ReadEntry } from '@annals/messages/session'
 import type { Reading } from './log_reading.ts'
 
 /** What a session's log shows, as in its address. */
@@ -19,7 +19,6 @@ export function shownOf(text: string | null): Shown {
 const FOLDED_MIN = 3
 /** A run ends with each block of so many entries, so that a long one costs each row little. */
 const RUN_MAX = 100
-const PROGRESS = /(?:^|[._-])progress$/i
 /** The name of the format from which an importer took an event. */
 const SOURCE = /^source\.[\w-]+\./
 /** Events that say what became of the session or its log. */
@@ -84,13 +83,6 @@ function foldedKind(read: ReadEntry | undefined): string | undefined {
   if (read?.kind !== 'event' || TELLING.test(read.speaker)) return undefined
   if (!read.blocks.every(({ kind }) => kind === 'data' || kind === 'state')) return undefined
   return read.speaker.replace(SOURCE, '')
-}
-
-/** Whether an importer marked an event as noise, or it tells of progress. */
-function isNoise({ speaker, blocks }: ReadEntry): boolean {
-  if (PROGRESS.test(speaker)) return true
-  const [block] = blocks
-  return block?.kind === 'data' && (block.value as { noise?: unknown } | null)?.noise === true
 }
 
 /** Whether an entry has no row: the log shows others, or it is folded into an earlier one. */

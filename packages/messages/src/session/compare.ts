@@ -1,6 +1,6 @@
 import { writeJson } from '../json/exact_json.js'
 import type { LogEntry, Verdict } from './entry.js'
-import { SessionReader } from './session_reader.js'
+import { isNoise, SessionReader } from './session_reader.js'
 
 /** A step of a run that one entry adds: something said, a call with its result, or an event. */
 export interface Step {
@@ -20,12 +20,14 @@ export interface Row {
   right: Step | undefined
 }
 
-/** The steps of a session, from its entries in order. */
+/** The steps of a session, from its entries in order, without noise: no two sessions have the same. */
 export function stepsOf(items: readonly LogEntry[]): Step[] {
   const reader = new SessionReader()
   // Read to the end first: a result below belongs to its call.
   const entries = items.map((item) => ({ item, read: reader.read(item) }))
-  return entries.flatMap(({ item, read: { seq, speaker, kind, blocks } }) => {
+  return entries.flatMap(({ item, read }) => {
+    if (isNoise(read)) return []
+    const { seq, speaker, kind, blocks } = read
     const steps = blocks.flatMap((block): Step[] => {
       if (block.kind === 'text') return [{ seq, name: speaker, kind: 'said', text: block.text }]
       if (block.kind === 'streamed')

@@ -32,5 +32,5 @@ export {
   verdictOf,
 } from './outcome.js'
 export { InvalidPrices, type Prices, readPriceList, SessionCost } from './session_cost.js'
-export { isShownElsewhere, SessionReader } from './session_reader.js'
+export { isNoise, isShownElsewhere, SessionReader } from './session_reader.js'
 export { sessionTitle } from './session_title.js'

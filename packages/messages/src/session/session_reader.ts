@@ -266,3 +266,13 @@ function* explicitMarks(
       yield typeof block.is_error === 'boolean' ? block.is_error : undefined
   }
 }
+
+const PROGRESS = /(?:^|[._-])progress$/i
+
+/** Whether an importer marked an event as noise, or it tells of progress: a view may fold it. */
+export function isNoise({ kind, speaker, blocks }: ReadEntry): boolean {
+  if (kind !== 'event') return false
+  if (PROGRESS.test(speaker)) return true
+  const [block] = blocks
+  return block?.kind === 'data' && (block.value as { noise?: unknown } | null)?.noise === true
+}
