@@ -243,8 +243,7 @@ function pieceOf(
     return isEmptyMessage(block) ? undefined : { kind: 'content', block }
   }
   // The API wants a summary, though it be empty.
-  if (type === 'reasoning')
-    return { kind: 'thinking', block: item.summary === undefined ? { ...item, summary: [] } : item }
+  if (type === 'reasoning') return { kind: 'thinking', block: { summary: [], ...item } }
   if (CALLS.has(type)) {
     const ids = calls.pop()
     return ids && { kind: 'call', block: withArguments(item), call: ids.id, name: ids.name }

@@ -15,6 +15,7 @@ export class UniqueItems {
     if (side === 'user' && type === 'mcp_approval_response' && !this.known.has(String(approval_request_id)))
       return { reason: 'no_call' }
     if (side === 'user') this.is_less = false
+    if (piece.kind === 'thinking' && isTold(piece.block)) return this.takeTold(piece, side)
     if (typeof id !== 'string') return { shown: piece }
     const is_foreign = !isItemId(type ?? (role === undefined ? undefined : 'message'), id)
     const isKnown = this.known.has(id)
@@ -32,4 +33,18 @@ export class UniqueItems {
     const shown = withoutReasoningIds(piece)
     return shown ? { shown } : { reason: 'duplicate_item' }
   }
+  /**
+   * Reasoning with its text. Services that are not OpenAI give it, and OpenAI refuses it: only what is encrypted beside the
+   * text can be OpenAI's.
+   */
+  private takeTold(piece: Piece, side: Run['side']): { shown?: Piece; reason?: OmittedReason } {
+    const { content: _, ...block } = piece.block
+    if (typeof block.encrypted_content === 'string') return this.take({ ...piece, block }, side)
+    this.is_less = true
+    return { reason: 'not_in_format' }
+  }
+}
+
+function isTold({ content }: Piece['block']): boolean {
+  return Array.isArray(content) && content.length > 0
 }

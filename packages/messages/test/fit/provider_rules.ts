@@ -406,6 +406,8 @@ function responsesRules(items: readonly Json[]): string[] {
     if (item.type?.endsWith('_call_output') && !open.delete(item.call_id ?? item.id))
       broken.push(`[${at}] No tool call found for the output of ${item.call_id}`)
     if (item.type === 'reasoning') {
+      if (Array.isArray(item.content) && item.content.length > 0)
+        broken.push(`[${at}] Invalid content: array too long`)
       if (item.summary === undefined) broken.push(`[${at}] Missing required parameter: summary`)
       const next = items[at + 1]
       const is_followed =

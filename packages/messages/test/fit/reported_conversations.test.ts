@@ -126,6 +126,23 @@ const REPORTED: Record<string, [MessageFormat, object[]]> = {
       { type: 'compaction', id: 'fc_2', encrypted_content: 'e' },
     ],
   ],
+  'reasoning with its text, as other services give it': [
+    'responses',
+    [
+      { role: 'user', content: 'x' },
+      { type: 'reasoning', id: 'rs_1', summary: [], content: [{ type: 'reasoning_text', text: 'so' }] },
+      { type: 'function_call', id: 'fc_1', call_id: 'a', name: 'look', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'a', output: 'done' },
+      {
+        type: 'reasoning',
+        id: 'rs_2',
+        summary: [],
+        content: [{ type: 'reasoning_text', text: 'so' }],
+        encrypted_content: 'e',
+      },
+      { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'y' }] },
+    ],
+  ],
   'nulls of frameworks in OpenAI’s format': [
     'openai',
     [
