@@ -48,7 +48,11 @@ export class Conversations {
   /** What names the conversation. One without a name is named after its place and what begins it. */
   private keyOf(about: JsonObject, messages: readonly unknown[]): string {
     this.count += 1
-    const name = IDS.map((id) => about[id]).find((id) => typeof id === 'string' && id !== '')
-    return name === undefined ? `${this.count} ${digestOf([about, messages.slice(0, 3)])}` : String(name)
+    const named = IDS.find((id) => typeof about[id] === 'string' && about[id] !== '')
+    if (named === undefined) return `${this.count} ${digestOf([about, messages.slice(0, 3)])}`
+    // Every batch may have a `request-1`.
+    return named === 'custom_id'
+      ? `${about.custom_id} ${digestOf(messages.slice(0, 3))}`
+      : String(about[named])
   }
 }

@@ -23,6 +23,8 @@ export interface Span {
   error?: unknown
   input?: unknown
   output?: unknown
+  /** Of a tool: the call of the model that it answers. */
+  call_id?: string | undefined
   configs?: JsonObject
   /** The span as it was. */
   raw: JsonObject
@@ -58,27 +60,27 @@ export class Traces {
     const told = without({
       name: span.name,
       trace_id: span.trace_id,
-      span_id: span.id,
+      span_id: span.id.slice(span.id.lastIndexOf('/') + 1),
       parent_span_id: span.parent_id,
       started_at: started,
       ended_at: ended,
       duration_ms: started && ended ? Date.parse(ended) - Date.parse(started) : undefined,
       model: span.model,
-      usage: span.usage,
+      usage: usageOf(span.usage),
     })
-    const facts = { native: `span ${span.id}`, at: span.end ?? span.start }
-    if (span.kind !== 'tool') {
-      const data = { ...told, ...(hasFailed(span.error) && { error: span.error }), raw: span.raw }
-      this.out.event(key, 'otel.span', data, facts)
-      return
+    const is_failed = hasFailed(span.error)
+    const { call_id: id, name, input, output } = span
+    const tool = {
+      operation: 'tool',
+      tool: without({ name, id, arguments: input ?? {}, result: output, is_error: is_failed || undefined }),
     }
-    const result = { result: span.output ?? null, ...(hasFailed(span.error) && { error: span.error }) }
-    this.out.event(
-      key,
-      'tool_call',
-      { ...told, arguments: span.input ?? {}, ...result, raw: span.raw },
-      facts,
-    )
+    const data = {
+      ...(span.kind === 'tool' ? tool : span.kind === 'model' && { operation: 'model' }),
+      ...told,
+      ...(is_failed && { error: span.error }),
+      raw: span.raw,
+    }
+    this.out.event(key, 'otel.span', data, { native: `span ${span.id}`, at: span.end ?? span.start })
   }
 
   private converse(key: string, span: Span, asked: JsonObject[], answered: JsonObject[]): void {
@@ -104,6 +106,55 @@ export class Traces {
   private say(key: string, span: Span, place: string, blob: JsonObject, at: unknown): void {
     this.out.message(key, 'openai', blob, { native: `${span.id} ${place}`, at })
   }
+}
+
+/** What counts are called, by tracer. After a dot: a member. */
+const USAGE: Record<string, readonly string[]> = {
+  input_tokens: ['input_tokens', 'prompt_tokens', 'inputTokens', 'promptTokens', 'input', 'prompt'],
+  output_tokens: [
+    'output_tokens',
+    'completion_tokens',
+    'outputTokens',
+    'completionTokens',
+    'output',
+    'completion',
+  ],
+  total_tokens: ['total_tokens', 'totalTokens', 'total'],
+  cached_tokens: [
+    'cached_tokens',
+    'input_cached_tokens',
+    'cache_read_input_tokens',
+    'input_cache_read',
+    'input_token_details.cache_read',
+    'prompt_details.cache_read',
+    'prompt_tokens_details.cached_tokens',
+  ],
+  cache_write_tokens: [
+    'cache_write_tokens',
+    'cache_creation_input_tokens',
+    'input_cache_creation',
+    'input_token_details.cache_creation',
+    'prompt_details.cache_write',
+  ],
+  reasoning_tokens: [
+    'reasoning_tokens',
+    'output_reasoning_tokens',
+    'output_token_details.reasoning',
+    'completion_details.reasoning',
+    'completion_tokens_details.reasoning_tokens',
+  ],
+}
+
+/** How many tokens a call used, under the names that spans sent to the service have. */
+function usageOf(usage: unknown): JsonObject | undefined {
+  if (!isJsonObject(usage)) return undefined
+  const valueAt = (name: string) => name.split('.').reduce<unknown>((at, step) => objectIn(at)[step], usage)
+  const counts = Object.entries(USAGE).map(([name, names]) => {
+    const found = names.map(valueAt).find((value) => typeof value === 'number' && value >= 0)
+    return [name, found]
+  })
+  const known = without(Object.fromEntries(counts))
+  return isEmpty(known) ? undefined : known
 }
 
 function hasFailed(error: unknown): boolean {

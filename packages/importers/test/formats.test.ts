@@ -345,7 +345,7 @@ describe('langfuse', () => {
         "s1 openai user at 17:00:00",
         "s1 openai assistant at 17:00:01",
         "s1 otel.span at 17:00:01",
-        "s1 tool_call at 17:00:03",
+        "s1 otel.span at 17:00:03",
         "s1 openai tool at 17:00:04",
         "s1 openai assistant at 17:00:05",
         "s1 otel.span at 17:00:05",
@@ -367,7 +367,7 @@ describe('langsmith', () => {
         "s1 openai user at 18:00:01",
         "s1 openai assistant at 18:00:02",
         "s1 otel.span at 18:00:02",
-        "s1 tool_call at 18:00:03",
+        "s1 otel.span at 18:00:03",
       ]
     `)
   })
@@ -381,7 +381,7 @@ describe('phoenix', () => {
         "s1 openai user at 19:00:00",
         "s1 openai assistant at 19:00:01",
         "s1 otel.span at 19:00:01",
-        "s1 tool_call at 19:00:03",
+        "s1 otel.span at 19:00:03",
       ]
     `)
   })
@@ -395,7 +395,7 @@ describe('otlp', () => {
         "s1 openai user at 11:06:40",
         "s1 openai assistant at 11:06:41",
         "s1 otel.span at 11:06:41",
-        "s1 tool_call at 11:06:43",
+        "s1 otel.span at 11:06:43",
         "s1 {"source":"opentelemetry"}",
         "s1 otel.log at 11:06:42",
         "s2 {}",

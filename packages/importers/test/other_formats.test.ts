@@ -268,3 +268,206 @@ describe('Gemini', () => {
     expect(blobsIn(records)).toEqual([{ role: 'user', parts: [{ text: 'One' }] }])
   })
 })
+
+describe('batches', () => {
+  const asked = (custom_id: string, content: string, url = '/v1/chat/completions') => ({
+    custom_id,
+    method: 'POST',
+    url,
+    body: {
+      model: 'm',
+      ...(url.endsWith('responses') ? { input: content } : { messages: [{ role: 'user', content }] }),
+    },
+  })
+
+  it('that have the same names are not the same', async () => {
+    const ids = await Promise.all(
+      ['One', 'Two'].map(async (text) =>
+        entriesIn(await recordsOf('b.jsonl', lines(asked('request-1', text)))),
+      ),
+    )
+    expect(new Set(ids.flat().map(({ id }) => id)).size).toBe(ids.flat().length)
+  })
+
+  it.each([
+    ['of chats', asked('a', 'One'), 'openai-chat', { role: 'user', content: 'One' }],
+    [
+      'of responses',
+      asked('a', 'One', '/v1/responses'),
+      'openai-responses',
+      { role: 'user', content: 'One' },
+    ],
+    [
+      'of Anthropic',
+      { custom_id: 'a', params: { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'One' }] } },
+      'anthropic',
+      { role: 'user', content: 'One' },
+    ],
+  ])('%s are read before they are sent', async (_, line, format, blob) => {
+    const records = await recordsOf('b.jsonl', lines(line))
+    expect([formatOf(records), blobsIn(records)]).toEqual([format, [blob]])
+  })
+
+  it('have requests that failed', async () => {
+    const error = { message: 'bad', type: 'invalid_request_error' }
+    const failed = { custom_id: 'a', response: { status_code: 400, body: { error } }, error: null }
+    const records = await recordsOf('b.jsonl', lines(failed, { custom_id: 'b', response: null, error }))
+    expect(tallyOf(records)).toMatchObject({ read: 2, refused: 0 })
+    expect(json(entriesIn(records)).match(/invalid_request_error/g)).toHaveLength(2)
+  })
+})
+
+describe('traces', () => {
+  const start = '2026-10-01T10:00:00'
+  const end = '2026-10-01T10:00:02'
+  const data = async (text: string) =>
+    entriesIn(await recordsOf('spans.jsonl', text)).flatMap((entry) =>
+      entry.kind === 'event' ? [entry.data] : [],
+    )
+
+  it("have a tool's span as the call of the message that it answers, with its duration and failure", async () => {
+    const run = {
+      id: 'r',
+      trace_id: 't',
+      name: 'weather',
+      run_type: 'tool',
+      start_time: start,
+      end_time: end,
+    }
+    const outputs = { output: { type: 'tool', content: 'no city', tool_call_id: 'c1' } }
+    expect(
+      await data(lines({ ...run, inputs: { input: '{"city":1}' }, outputs, error: 'Boom' })),
+    ).toMatchObject([
+      {
+        operation: 'tool',
+        duration_ms: 2_000,
+        error: 'Boom',
+        tool: { name: 'weather', id: 'c1', arguments: { city: 1 }, result: outputs.output, is_error: true },
+      },
+    ])
+  })
+
+  it('count tokens under the same names, whatever a tracer calls them', async () => {
+    const usages = [
+      { input: 3, output: 2, total: 5, input_cached_tokens: 1 },
+      { promptTokens: 3, completionTokens: 2, totalTokens: 5, cached_tokens: 1 },
+    ]
+    for (const usageDetails of usages) {
+      const span = {
+        id: 'o',
+        traceId: 't',
+        type: 'GENERATION',
+        name: 'g',
+        startTime: start,
+        endTime: end,
+        model: 'm',
+      }
+      const [told] = await data(lines({ ...span, input: 'Hi', output: 'Hello', usageDetails }))
+      expect(told).toMatchObject({
+        operation: 'model',
+        usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5, cached_tokens: 1 },
+      })
+    }
+  })
+
+  it('of the console exporter and of Logfire say what a model was asked and answered', async () => {
+    const attributes = {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.request.model': 'm',
+      'gen_ai.input.messages': json([{ role: 'user', parts: [{ type: 'text', content: 'Hi' }] }]),
+      'gen_ai.output.messages': json([{ role: 'assistant', parts: [{ type: 'text', content: 'Hello' }] }]),
+    }
+    const spans = [
+      {
+        name: 'chat m',
+        context: { trace_id: '0xa', span_id: '0xb' },
+        start_time: start,
+        end_time: end,
+        attributes,
+      },
+      {
+        span_name: 'chat m',
+        trace_id: 'a',
+        span_id: 'b',
+        start_timestamp: start,
+        end_timestamp: end,
+        attributes,
+      },
+    ]
+    for (const span of spans)
+      expect(blobsIn(await recordsOf('spans.jsonl', lines(span)))).toEqual([
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: 'Hello' },
+      ])
+  })
+
+  it("have records of logs in the session of their trace's spans, with their messages and tools", async () => {
+    const traceId = '5b8efff798038103d269b633813fc60c'
+    const spanId = 'eee19b7ec3c1b174'
+    const text = (stringValue: string) => ({ stringValue })
+    const span = {
+      traceId,
+      spanId,
+      name: 'chat',
+      startTimeUnixNano: '1764149400000000000',
+      endTimeUnixNano: '1764149401000000000',
+      attributes: [{ key: 'session.id', value: text('s') }],
+    }
+    const said = (eventName: string, content: object) => ({
+      traceId,
+      spanId,
+      timeUnixNano: '1764149400000000000',
+      eventName,
+      body: { kvlistValue: { values: [{ key: 'content', value: content }] } },
+    })
+    const failed = {
+      traceId,
+      timeUnixNano: '1764149400500000000',
+      attributes: Object.entries({ 'event.name': 'tool_result', tool_name: 'Bash', success: 'false' }).map(
+        ([key, value]) => ({ key, value: text(value) }),
+      ),
+    }
+    const records = await recordsOf(
+      'otlp.jsonl',
+      lines(
+        { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] },
+        {
+          resourceLogs: [{ scopeLogs: [{ logRecords: [said('gen_ai.user.message', text('Hi')), failed] }] }],
+        },
+      ),
+    )
+    expect(records.filter(({ kind }) => kind === 'session')).toHaveLength(1)
+    expect(blobsIn(records)).toEqual([{ role: 'user', content: 'Hi' }])
+    expect(entriesIn(records).at(-1)).toMatchObject({
+      type: 'otel.log',
+      data: { tool: { name: 'Bash', is_error: true }, raw: { record: failed } },
+    })
+  })
+})
+
+it('a conversation that each request of the Responses API repeats is stored once', async () => {
+  const said = (id: string, text: string) => ({
+    type: 'message',
+    id,
+    role: 'assistant',
+    content: [{ type: 'output_text', text }],
+  })
+  const asked = (content: string) => ({ role: 'user', content })
+  const response = (id: string, output: object) => ({
+    id,
+    object: 'response',
+    conversation: 'c',
+    output: [output],
+  })
+  const records = await recordsOf(
+    'log.jsonl',
+    lines(
+      { request: { input: [asked('One')] }, response: response('r1', said('m1', 'First')) },
+      {
+        request: { input: [asked('One'), said('m1', 'First'), asked('Two')] },
+        response: response('r2', said('m2', 'Second')),
+      },
+    ),
+  )
+  expect(blobsIn(records)).toEqual([asked('One'), said('m1', 'First'), asked('Two'), said('m2', 'Second')])
+})

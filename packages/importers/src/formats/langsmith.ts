@@ -64,6 +64,7 @@ function spanOf(run: JsonObject): Span {
     error: run.error,
     input: is_tool && typeof objectIn(inputs).input === 'string' ? parsed(objectIn(inputs).input) : inputs,
     output: is_tool ? (objectIn(outputs).output ?? outputs) : outputs,
+    call_id: is_tool ? textIn(objectIn(objectIn(outputs).output).tool_call_id) : undefined,
     configs: parent_run_id == null ? without({ agent: name, tags: parsed(run.tags) }) : {},
     raw: run,
   }

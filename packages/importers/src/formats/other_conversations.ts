@@ -32,6 +32,8 @@ const IDS = [
   'key',
   'custom_id',
 ]
+/** Shorter ones are numbers of a list. */
+const ID_LENGTH_MIN = 16
 const CREATED = ['created_at', 'createdAt', 'created', 'create_time', 'timestamp', 'date', 'creationDate']
 const TITLES = ['title', 'name', 'summary']
 const RATES = ['reward', 'score', 'success', 'passed', 'outcome', 'rating']
@@ -95,7 +97,9 @@ export class OtherConversations implements Parser {
       names.map((name) => about[name]).find((one) => one != null && one !== '')
     const id = first(IDS)
     const named = typeof id === 'string' || typeof id === 'number'
-    const key = named ? String(id) : `${this.count} ${digestOf([about, messages.slice(0, 3)])}`
+    // Every data set may have a `1`.
+    const own = String(id).length < ID_LENGTH_MIN ? `${id} ${digestOf(messages[0])}` : String(id)
+    const key = named ? own : `${this.count} ${digestOf([about, messages.slice(0, 3)])}`
     const at = first(CREATED)
     const configs = { title: textIn(first(TITLES)), model: modelIn(about) }
     this.model = configs.model

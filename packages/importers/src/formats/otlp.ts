@@ -163,6 +163,7 @@ function spanOf(span: OtlpSpan, raw: JsonObject): Span {
     error: status.code === 2 ? status.message || 'error' : undefined,
     input: conversation ? chatOf(conversation.input) : tool?.arguments,
     output: conversation ? chatOf(conversation.output) : tool?.result,
+    call_id: textIn(tool?.id),
     configs: without({ agent, ...originOf(span, attributes) }),
     raw,
   }

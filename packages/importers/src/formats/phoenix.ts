@@ -58,6 +58,7 @@ function otherSpanOf(span: JsonObject, own: Span): Span {
     usage: isEmpty(usage) ? undefined : usage,
     input: conversation ? conversation.input.map((said) => openAiMessage(said)) : parsed(tool?.arguments),
     output: conversation ? conversation.output.map((said) => openAiMessage(said)) : parsed(tool?.result),
+    call_id: textIn(tool?.id),
     configs: without({ agent, service: resource['service.name'] ?? span.service_name }),
   }
 }
@@ -73,7 +74,10 @@ function spanOf(span: JsonObject): Span {
 function openInferenceSpan(span: JsonObject): Span {
   const context = objectIn(span.context)
   const given = { ...objectIn(parsed(span.attributes)), ...attributesBeside(span) }
-  const { llm, input, output, tool, session, user, openinference } = nested(given) as Record<string, unknown>
+  const { llm, input, output, tool, session, user, openinference, tool_call } = nested(given) as Record<
+    string,
+    unknown
+  >
   const model = objectIn(llm)
   const kind = String(span.span_kind ?? objectIn(objectIn(openinference).span).kind).toUpperCase()
   const is_failed = /^(?:STATUS_CODE_)?ERROR$/i.test(
@@ -115,6 +119,7 @@ function openInferenceSpan(span: JsonObject): Span {
     output: is_tool
       ? parsed(objectIn(output).value)
       : (messagesOf(model.output_messages) ?? parsed(objectIn(output).value)),
+    call_id: textIn(objectIn(tool).id) ?? textIn(objectIn(tool_call).id),
     raw: span,
   }
 }
