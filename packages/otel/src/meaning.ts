@@ -135,9 +135,11 @@ function usageIn(attributes: Attributes): Meaning['usage'] {
 }
 
 function valueAt(attributes: Attributes, name: string): unknown {
-  const [attribute = '', member] = name.split('#')
-  const value = attributes[attribute]
-  if (member === undefined || value === undefined) return value
+  const hash = name.indexOf('#')
+  if (hash === -1) return attributes[name]
+  const value = attributes[name.slice(0, hash)]
+  if (value === undefined) return undefined
+  const member = name.slice(hash + 1)
   const read = typeof value === 'string' ? jsonOr(value) : value
   return member.split('.').reduce<unknown>((at, name) => objectOrList(at)[name], read)
 }

@@ -29,6 +29,8 @@ const TITLES: Record<string, string> = {
 /** Lines of a tree that are remembered to recognize a prompt that was rewound: a hundred bytes each. */
 const TREE_MAX = 20_000
 const ANSWERS_MAX = 50
+/** Of these, only the last may be written again. */
+const BLOCKS_MAX = 20
 
 export const CLAUDE_CODE: Format = {
   name: 'claude-code',
@@ -131,7 +133,7 @@ class ClaudeCodeParser implements Parser {
     const [block, ...others] = listIn(content)
     if (typeof id !== 'string' || !isJsonObject(block) || others.length > 0) return []
     const name = `${key} ${id}`
-    const said = this.answers.get(name) ?? []
+    const said = (this.answers.get(name) ?? []).slice(-BLOCKS_MAX)
     const before = said.filter((one) => isBeginning(one.block, block))
     this.answers.delete(name)
     this.answers.set(name, [...said.filter((one) => !before.includes(one)), { block, entry_id }])

@@ -32,6 +32,9 @@ export class GeminiCli {
   private about: JsonObject = {}
   private readonly held = new Map<string, JsonObject>()
   private readonly written = new Map<string, string[]>()
+  /** The messages that nothing took back, and the place of each among them. */
+  private readonly order: string[] = []
+  private readonly places = new Map<string, number>()
   private model: unknown
 
   constructor(
@@ -66,6 +69,8 @@ export class GeminiCli {
       })
     this.about = {}
     this.written.clear()
+    this.places.clear()
+    this.order.length = 0
     this.model = undefined
     this.out.end(this.key)
   }
@@ -86,15 +91,15 @@ export class GeminiCli {
   private hold(id: string, message: JsonObject): void {
     if (this.written.has(id)) return
     this.held.set(id, message)
+    if (!this.places.has(id)) this.places.set(id, this.order.push(id) - 1)
     if (this.held.size > HELD_MAX) this.write(this.held.keys().next().value)
   }
 
   /** Takes back a message, and those that follow it. */
   private rewind(target: string): void {
-    const ids = [...this.written.keys(), ...this.held.keys()]
-    const from = ids.indexOf(target)
     this.write()
-    const left = ids.slice(Math.max(0, from))
+    const left = this.order.splice(this.places.get(target) ?? 0)
+    for (const id of left) this.places.delete(id)
     this.out.retract(
       this.key,
       left.flatMap((id) => this.written.get(id) ?? []),

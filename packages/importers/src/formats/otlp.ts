@@ -76,15 +76,22 @@ class OtlpParser implements Parser {
 
   /** Records as the service takes them: they may say messages. */
   private logs({ scopeLogs, ...about }: JsonObject): void {
-    const raws: JsonObject[] = []
-    const records: LogRecord[] = []
-    for (const { logRecords, ...scope } of objectsIn(scopeLogs))
-      for (const record of listIn(logRecords)) {
-        const raw = { record, ...about, scope_logs: scope }
-        const read = recordIn({ ...about, scopeLogs: [{ ...scope, logRecords: [record] }] })
-        if (read) records.push({ ...read, attributes: { ...read.attributes, [PLACE]: raws.push(raw) - 1 } })
-        else this.out.raw(this.file_key, 'log', raw)
-      }
+    const scopes = objectsIn(scopeLogs)
+    const raws: JsonObject[] = scopes.flatMap(({ logRecords, ...scope }) =>
+      listIn(logRecords).map((record) => ({ record, ...about, scope_logs: scope })),
+    )
+    const whole = recordsIn({ ...about, scopeLogs: scopes })
+    // One that cannot be read costs no other.
+    const read =
+      whole.length === raws.length
+        ? whole
+        : raws.map(
+            ({ record, scope_logs }) =>
+              recordsIn({ ...about, scopeLogs: [{ ...objectIn(scope_logs), logRecords: [record] }] })[0],
+          )
+    const records = read.flatMap((record, place) =>
+      record ? [{ ...record, attributes: { ...record.attributes, [PLACE]: place } }] : [],
+    )
     for (const { user, configs, parts } of recordsBySession(records, 'otlp', NAMING).groups) {
       const [[attribute = '', name] = []] = Object.entries(objectIn(configs.otel))
       const of_trace = attribute === 'trace_id' ? this.sessions.get(String(name)) : undefined
@@ -105,7 +112,7 @@ class OtlpParser implements Parser {
         delete raws[Number(place)]
       }
     }
-    // Those of no session and no trace belong to the file.
+    // Those that cannot be read, or are of no session and no trace, belong to the file.
     for (const raw of Object.values(raws)) this.out.raw(this.file_key, 'log', raw)
   }
 
@@ -125,12 +132,12 @@ const NAMING: Naming = { idOf: (namespace, name) => stableId('otlp', namespace, 
 /** Where a record's own text is kept while it is read. */
 const PLACE = '\u0000place'
 
-function recordIn(group: JsonObject): LogRecord | undefined {
+function recordsIn(group: JsonObject): LogRecord[] {
   try {
-    return readLogRecords(new TextEncoder().encode(writeJson({ resourceLogs: [group] })), 'json').items[0]
+    return readLogRecords(new TextEncoder().encode(writeJson({ resourceLogs: [group] })), 'json').items
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
-    return undefined
+    return []
   }
 }
 
