@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '../blob_reading.js'
 import { textOf } from '../json/exact_json.js'
 import { imageType, isUnnamedFile, nameOfBytes } from '../media.js'
 import { itemKind, itemRole } from '../response_items.js'
-import { textOfArguments } from '../tool_arguments.js'
+import { argumentsAsObject, textOfArguments } from '../tool_arguments.js'
 import {
   isBlank,
   NO_RESULT,
@@ -86,7 +86,7 @@ export const RESPONSES_SHAPE: Shape = {
 function runOf(given: JsonObject, ids: PieceIds, omit: OmitBlock): Run[] {
   const type = typeof given.type === 'string' ? given.type : given.role != null ? 'message' : 'item_reference'
   const known = RESPONSES_FIELDS[type]
-  const item = known ? withOnly(given, known) : withoutAuthor(given)
+  const item = completed(known ? withOnly(given, known) : withoutAuthor(given))
   const piece = pieceOf(item, type, ids, omit)
   if (piece === undefined) return []
   const side = sideOf(piece, item, type)
@@ -112,15 +112,31 @@ export function isOfConversations({ type, role }: JsonObject): boolean {
   return type === 'message' && !ROLES.has(String(role))
 }
 
-/** What the API wants of items that other services, and earlier versions, made without it. */
-const REQUIRED: Readonly<Record<string, JsonObject>> = {
-  tool_search_call: { arguments: {} },
-  tool_search_output: { tools: [] },
+/** The item with what the API wants of it, and other services, earlier versions and what SDKs dump leave out. */
+function completed(item: JsonObject): JsonObject {
+  const withAction = (least: JsonObject) =>
+    isObject(item.action) ? { ...item, action: { ...least, ...item.action } } : item
+  switch (item.type) {
+    case 'tool_search_call':
+      return isObject(item.arguments)
+        ? item
+        : { ...item, arguments: argumentsAsObject(textOf(item.arguments ?? '')) }
+    case 'tool_search_output':
+      return { tools: [], ...item }
+    case 'custom_tool_call':
+      return { input: '', ...item }
+    case 'local_shell_call':
+      return withAction({ env: {} })
+    case 'web_search_call':
+      return withAction({ type: 'search' })
+    default:
+      return item
+  }
 }
 
 /** Only answers say who made an item. */
 function withoutAuthor({ created_by: _, ...given }: JsonObject): JsonObject {
-  const item = { ...REQUIRED[String(given.type)], ...withoutOptionalNulls(given) }
+  const item = withoutOptionalNulls(given)
   if (isObject(item.action)) item.action = withoutOptionalNulls(item.action)
   return item.type === 'additional_tools' ? { ...item, role: 'developer' } : item
 }
@@ -158,7 +174,7 @@ function spokenMessage(item: JsonObject, omit: OmitBlock): JsonObject {
 }
 
 /** A file of bytes has to have a name. */
-function withFileName(block: JsonObject): JsonObject {
+function withFileName({ cache_control: _, ...block }: JsonObject): JsonObject {
   if (block.type !== 'input_file' || !isUnnamedFile(block)) return block
   return { ...block, filename: nameOfBytes(block.file_data) }
 }
@@ -166,6 +182,7 @@ function withFileName(block: JsonObject): JsonObject {
 /** Whether an image is of a type that the API refuses. */
 function isRefusedImage({ type, image_url }: JsonObject): boolean {
   if (type !== 'input_image' || typeof image_url !== 'string') return false
+  if (image_url === '') return true
   const media_type = /^data:([^;,]*)/i.exec(image_url.slice(0, 128))?.[1]
   return media_type !== undefined && imageType(media_type) === undefined
 }
@@ -176,7 +193,8 @@ function outputText(block: JsonObject): JsonObject {
   return kept.annotations === undefined ? { ...kept, annotations: [] } : kept
 }
 
-function inputText(block: JsonObject): JsonObject {
+/** `cache_control` is what gateways put in for Anthropic. */
+function inputText({ cache_control: _, ...block }: JsonObject): JsonObject {
   return block.type === 'input_text' ? block : { type: 'input_text', text: block.text }
 }
 
@@ -197,6 +215,11 @@ const PREFIXES: Readonly<Record<string, string>> = {
 export function isItemId(type: unknown, id: string): boolean {
   const prefix = PREFIXES[String(type)]
   return prefix === undefined || (id.startsWith(prefix) && /^[a-zA-Z0-9_-]{1,64}$/.test(id))
+}
+
+function isOpenAisCompaction({ id, encrypted_content }: JsonObject): boolean {
+  const isKnown = typeof id !== 'string' || isItemId('compaction', id)
+  return isKnown && typeof encrypted_content === 'string' && encrypted_content !== ''
 }
 
 /** Items whose id a request need not have, whatever the SDK's types say. */
@@ -258,6 +281,11 @@ function pieceOf(
         ...(ids.name !== undefined && { name: ids.name }),
       }
     )
+  }
+  // Nobody can read what another service encrypted: what it sums up is there.
+  if (type === 'compaction' && !isOpenAisCompaction(item)) {
+    omit(type, item)
+    return undefined
   }
   const kind = itemKind(type)
   const call = callIdOf(item, type)

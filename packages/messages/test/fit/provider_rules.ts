@@ -376,6 +376,14 @@ const ID_PREFIXES = {
   tool_search_call: 'tsc',
   compaction: 'cmp',
 }
+/** Members that an item has to have, and their types. */
+const WANTED = {
+  tool_search_call: { arguments: 'object' },
+  tool_search_output: { tools: 'object' },
+  custom_tool_call: { input: 'string' },
+  local_shell_call: { env: 'object' },
+  compaction: { encrypted_content: 'string' },
+}
 const CALLERS_TOOLS = [
   'function_call',
   'custom_tool_call',
@@ -424,6 +432,14 @@ function responsesRules(items: readonly Json[]): string[] {
     const prefix = ID_PREFIXES[item.type as keyof typeof ID_PREFIXES]
     if (prefix && item.id !== undefined && !(item.id.startsWith(prefix) && /^[\w-]{1,64}$/.test(item.id)))
       broken.push(`[${at}] Expected an ID that begins with '${prefix}': ${item.id}`)
+    const wanted = WANTED[item.type as keyof typeof WANTED]
+    const action = { ...item, ...item.action } as Record<string, unknown>
+    for (const [key, type] of Object.entries(wanted ?? {}))
+      if (typeof action[key] !== type) broken.push(`[${at}] Missing required parameter: ${key}`)
+    if (item.type === 'web_search_call' && item.action && !item.action.type)
+      broken.push(`[${at}] Missing required parameter: action.type`)
+    if (JSON.stringify(item.content ?? []).includes('"cache_control"'))
+      broken.push(`[${at}] Unknown parameter: cache_control`)
     if ('created_by' in item) broken.push(`[${at}] Unknown parameter: created_by`)
     for (const [key, value] of Object.entries({ ...item, ...item.action }))
       if (value === null && !['result', 'code', 'outputs', 'keys'].includes(key))

@@ -126,6 +126,32 @@ const REPORTED: Record<string, [MessageFormat, object[]]> = {
       { type: 'compaction', id: 'fc_2', encrypted_content: 'e' },
     ],
   ],
+  'items that lack what the API wants of them': [
+    'responses',
+    [
+      {
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'x', cache_control: { type: 'ephemeral' } },
+          { type: 'input_image', image_url: '' },
+        ],
+      },
+      { type: 'tool_search_call', call_id: 't', execution: 'client', arguments: '{"query":"q"}' },
+      { type: 'tool_search_output', call_id: 't', tools: null },
+      { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { query: 'q' } },
+      {
+        type: 'local_shell_call',
+        id: 'lsh_1',
+        call_id: 's',
+        status: 'completed',
+        action: { type: 'exec', command: ['ls'], env: null },
+      },
+      { type: 'local_shell_call_output', id: 's', output: 'done' },
+      { type: 'custom_tool_call', call_id: 'c', name: 'look' },
+      { type: 'custom_tool_call_output', call_id: 'c', output: 'done' },
+      { type: 'compaction', id: 'cmp_1', encrypted_content: null },
+    ],
+  ],
   'reasoning with its text, as other services give it': [
     'responses',
     [
