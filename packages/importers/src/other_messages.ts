@@ -84,7 +84,6 @@ function plain(given: JsonObject): JsonObject {
   if (agents) return agents
   if (isJsonObject(given.message) && !('content' in given))
     return { role: given.role ?? given.type, ...given.message }
-  if (typeof given.message === 'string' && !('content' in given)) return { ...given, content: given.message }
   if (isJsonObject(given.info) && Array.isArray(given.parts))
     return { role: given.info.role, content: objectsIn(given.parts).flatMap(ofOpenCode) }
   const version = objectsIn(given.versions)[Number(given.currentlySelected ?? 0)]

@@ -306,6 +306,16 @@ describe('conversations of other programs', () => {
     expect(new Set(entriesIn(records).map(({ id }) => id)).size).toBe(entriesIn(records).length)
   })
 
+  it('leaves lists of what a user typed, which agents keep beside their sessions, out of a folder', async () => {
+    const typed = [
+      { sessionId: 's', messageId: 0, type: 'user', message: 'Weather?', timestamp: time(1) },
+      { session_id: 's', ts: ms(1) / 1e3, text: 'Weather?' },
+      { display: 'Weather?', pastedContents: {}, timestamp: ms(1), project: '/w' },
+    ]
+    for (const one of typed)
+      await expect(recordsOf('logs.json', json([one]))).rejects.toThrow('None of the formats')
+  })
+
   it('Goose and Kimi, whose lines look like those of OpenAI, have their calls and thoughts', async () => {
     const goose = lines(
       { working_dir: '/w', description: 'Weather' },

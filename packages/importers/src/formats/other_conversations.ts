@@ -235,15 +235,8 @@ function isMessage(value: unknown): boolean {
   const { role, from, sender, type, isCreatedByUser } = value
   if (typeof isCreatedByUser === 'boolean') return true
   const speaker = [role, from, sender, type].find((one) => typeof one === 'string')
-  const has_content = [
-    'content',
-    'value',
-    'parts',
-    'text',
-    'data',
-    'message',
-    'tool_calls',
-    'function_call',
-  ].some((name) => name in value)
-  return has_content && SPEAKERS.has(String(speaker).toLowerCase())
+  const has_content = ['content', 'value', 'parts', 'text', 'data', 'tool_calls', 'function_call'].some(
+    (name) => name in value,
+  )
+  return (has_content || isJsonObject(value.message)) && SPEAKERS.has(String(speaker).toLowerCase())
 }
