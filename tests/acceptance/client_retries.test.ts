@@ -76,6 +76,30 @@ describe.each(CUTS)('when the connection breaks (%s)', (cut) => {
     await expect(direct.sessions.get(id)).rejects.toMatchObject({ error: 'session_not_found' })
   })
 
+  it('a request is asked once, and whoever answered it first is not taken for a second one', async () => {
+    const { id } = await direct.sessions.create()
+    proxy.script.push(cut)
+    const asked = await annals.runs.request(id, { kind: 'approval', text: 'Pay?' })
+    proxy.script.push(cut)
+    const answered = await annals.runs.resolve(asked.id, { decision: 'approve', by: 'ada' })
+    expect(answered).toMatchObject({ id: asked.id, decision: 'approve', by: 'ada' })
+    const others = await Promise.all(
+      [1, 2].map(() => direct.runs.request(id, { kind: 'question', text: 'Which?' })),
+    )
+    proxy.script.push(cut)
+    const resolutions = others.map(({ id: request_id }) => ({
+      request_id,
+      decision: 'answer' as const,
+      answer: 1,
+    }))
+    const many = await annals.runs.resolveAll(resolutions)
+    expect(many.map(({ resolved_seq }) => resolved_seq)).toEqual([5, 6])
+    expect(await all(direct.sessions.events(id))).toHaveLength(6)
+    await expect(direct.runs.resolve(asked.id, { decision: 'approve', by: 'ada' })).rejects.toMatchObject({
+      error: 'resolved',
+    })
+  })
+
   it('a list goes on', async () => {
     const user = `list-${cut}`
     const ids: string[] = []

@@ -295,6 +295,31 @@ describe('a request', () => {
     expectError(await all({ resolutions }), 409, 'resolved', '/resolutions/0')
   })
 
+  it('is answered again to whoever sends the same answer under its id, and refuses another one under it', async () => {
+    const [one, two] = [expectOk(await open({}), 201).id, expectOk(await open({}), 201).id]
+    const id = randomUUID()
+    const first = expectOk(await resolve(one, { id, decision: 'deny', by: 'ada' }))
+    const again = await Promise.all(
+      [api, second].map((at) => resolve(one, { id, decision: 'deny', by: 'ada' }, at)),
+    )
+    expect(again.map((answer) => expectOk(answer))).toEqual([first, first])
+    const differs = 'idempotency_key_reused'
+    expectError(await resolve(one, { id, decision: 'approve', by: 'ada' }), 422, differs, '/id')
+    expectError(await resolve(two, { id, decision: 'deny', by: 'ada' }), 422, differs, '/id')
+    expectError(await resolve(one, { decision: 'deny', by: 'ada' }), 409, 'resolved')
+    const all = (...resolutions: object[]) =>
+      api.request('POST', '/api/v1/requests/resolve', { body: { resolutions } })
+    const known = { request_id: one, id, decision: 'deny', by: 'ada' }
+    const other = { request_id: two, decision: 'deny' }
+    expectError(await all(known, { ...other, id }), 400, 'invalid_request', '/resolutions/1/id')
+    expect(expectOk(await all(known, other))).toMatchObject({
+      items: [first, { id: two, state: 'resolved' }],
+    })
+    const { items } = expectOk(await api.listEvents(session))
+    expect(items.filter(({ type }) => type === 'annals.resolution')).toHaveLength(2)
+    expect(items.map((event) => event.id)).toContain(id)
+  })
+
   it('counts as an entry in the usage of the day, and so does each answer of several', async () => {
     const own = await service.newClient()
     const { id } = expectOk(await own.createSession({}), 201)

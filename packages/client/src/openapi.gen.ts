@@ -330,7 +330,7 @@ export interface paths {
         put?: never;
         /**
          * Answer a request
-         * @description The first answer wins, and appends an event `annals.resolution`; the next gets 409 `resolved`, which says what was decided. To approve a call, send its `call_sha256`: what was approved is what runs.
+         * @description The first answer wins, and appends an event `annals.resolution`; the next gets 409 `resolved`, which says what was decided. With an `id`, a retry gets the first answer again. To approve a call, send its `call_sha256`: what was approved is what runs.
          */
         post: operations["resolveRequest"];
         delete?: never;
@@ -5388,6 +5388,12 @@ export interface operations {
                     by?: string;
                     /** @description The SHA-256 of `{ "name", "arguments" }` in the canonical form of RFC 8785, in hexadecimal. */
                     call_sha256?: string;
+                    /**
+                     * Format: uuid
+                     * @description An id for the answer, and for its event. It makes a retry safe.
+                     * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                     */
+                    id?: string;
                 };
             };
         };
@@ -5417,6 +5423,7 @@ export interface operations {
             409: components["responses"]["resolved"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
+            422: components["responses"]["idempotency_key_reused"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["headers_too_large"];
             500: components["responses"]["internal_error"];
@@ -5454,6 +5461,12 @@ export interface operations {
                         by?: string;
                         /** @description The SHA-256 of `{ "name", "arguments" }` in the canonical form of RFC 8785, in hexadecimal. */
                         call_sha256?: string;
+                        /**
+                         * Format: uuid
+                         * @description An id for the answer, and for its event. It makes a retry safe.
+                         * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
+                         */
+                        id?: string;
                     }[];
                 };
             };
@@ -5486,6 +5499,7 @@ export interface operations {
             409: components["responses"]["resolved"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
+            422: components["responses"]["idempotency_key_reused"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["headers_too_large"];
             500: components["responses"]["internal_error"];

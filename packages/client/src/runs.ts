@@ -204,7 +204,8 @@ export class Runs {
   /** Answers a request. @throws AnnalsError resolved, if somebody else has answered */
   resolve(request_id: string, resolution: Resolution, options?: CallOptions): Promise<RunnerRequest> {
     const path = ['requests', request_id, 'resolve']
-    return this.#transport.call({ method: 'POST', path, body: resolution }, options)
+    const body = { id: newId(), ...resolution }
+    return this.#transport.call({ method: 'POST', path, body }, options)
   }
 
   /** Answers up to 20 requests, all or none. */
@@ -212,7 +213,8 @@ export class Runs {
     resolutions: Array<Resolution & { request_id: string }>,
     options?: CallOptions,
   ): Promise<RunnerRequest[]> {
-    const call = { method: 'POST' as const, path: ['requests', 'resolve'], body: { resolutions } }
+    const body = { resolutions: resolutions.map((one) => ({ id: newId(), ...one })) }
+    const call = { method: 'POST' as const, path: ['requests', 'resolve'], body }
     const { items } = await this.#transport.call<{ items: RunnerRequest[] }>(call, options)
     return items
   }

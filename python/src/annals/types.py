@@ -991,6 +991,8 @@ class Resolution(TypedDict):
     """Who decided."""
     call_sha256: NotRequired[str]
     """The SHA-256 of `{ 'name', 'arguments' }` in the canonical form of RFC 8785, in hexadecimal."""
+    id: NotRequired[str]
+    """An id for the answer, and for its event. It makes a retry safe."""
 
 
 class ResolutionOf(TypedDict):
@@ -1004,6 +1006,8 @@ class ResolutionOf(TypedDict):
     """Who decided."""
     call_sha256: NotRequired[str]
     """The SHA-256 of `{ 'name', 'arguments' }` in the canonical form of RFC 8785, in hexadecimal."""
+    id: NotRequired[str]
+    """An id for the answer, and for its event. It makes a retry safe."""
 
 
 class RetractedEntries(TypedDict):

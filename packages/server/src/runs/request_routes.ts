@@ -107,10 +107,10 @@ export const requestRoutes = (parts: RunParts) =>
       body: RUN_BODIES.resolveRequest,
       summary: 'Answer a request',
       description:
-        'The first answer wins, and appends an event `annals.resolution`; the next gets 409 `resolved`, which says what was decided. To approve a call, send its `call_sha256`: what was approved is what runs.',
+        'The first answer wins, and appends an event `annals.resolution`; the next gets 409 `resolved`, which says what was decided. With an `id`, a retry gets the first answer again. To approve a call, send its `call_sha256`: what was approved is what runs.',
       returns: 'The request, resolved.',
       data: Type.Ref('RunnerRequest'),
-      errors: ['resolved', 'quota_exceeded'],
+      errors: ['resolved', 'quota_exceeded', 'idempotency_key_reused'],
       json: async (request, _reply, { resolutions: [one], bytes }) => {
         const { request_id } = request.params
         await requireReached(request, request_id)
@@ -130,7 +130,7 @@ export const requestRoutes = (parts: RunParts) =>
         'Up to 20 requests of the project, in one transaction. If one is refused, none is resolved, and `msg` names the index.',
       returns: 'The requests, resolved, in the order sent.',
       data: Type.Object({ items: Type.Array(Type.Ref('RunnerRequest')) }),
-      errors: ['request_not_found', 'resolved', 'quota_exceeded'],
+      errors: ['request_not_found', 'resolved', 'quota_exceeded', 'idempotency_key_reused'],
       json: async (request, _reply, body) => {
         const resolved = await resolve(parts, request, body, true)
         showSessions(request, resolved)
@@ -201,8 +201,10 @@ async function resolve(
     return answer
   }
   const most = bytes + RESOLUTION_BYTES * resolutions.length
-  const answered = await withinQuota(parts, request, most, store, () => resolutions.length)
-  const { sessions, items } = JSON.parse(answered) as Record<'sessions' | 'items', string[]>
+  const read = (answer: string) =>
+    JSON.parse(answer) as Record<'sessions' | 'items', string[]> & { added: number }
+  const answered = await withinQuota(parts, request, most, store, (answer) => read(answer).added)
+  const { sessions, items } = read(answered)
   told(parts, project_id, sessions, { isLog: true })
   return mayRead(request) ? items : items.map((item) => withFields(item, HIDDEN_QUESTION))
 }
@@ -212,7 +214,7 @@ const HIDDEN_ANSWER = { decision: undefined, answer: undefined, by: undefined }
 const HIDDEN_QUESTION = { call: undefined, call_sha256: undefined, text: undefined, options: undefined }
 
 interface RefusedResolution {
-  refused: 'missing' | 'resolved' | 'expired' | 'kind' | 'call'
+  refused: 'missing' | 'resolved' | 'expired' | 'kind' | 'call' | 'differs'
   index: number
   decision?: string
   by?: string | null
@@ -234,6 +236,11 @@ function refusedResolution(refusal: RefusedResolution, isList: boolean): AnnalsE
     }
     case 'expired':
       return resolved(`${named} request expired at ${at} without an answer.`)
+    case 'differs':
+      return new AnnalsError(
+        'idempotency_key_reused',
+        `${place}/id is already the id of another answer or entry of this session. Use a new id for a new answer.`,
+      )
     case 'kind':
       return invalidRequest(
         `${place}/decision must be ${kind === 'question' ? '"answer": the request is a question' : '"approve" or "deny": the request is an approval'}.`,

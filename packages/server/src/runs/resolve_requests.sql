@@ -1,7 +1,8 @@
 -- Resolves requests, all or none, and appends an event for each. `p_resolutions`: a JSON array of `id`, `event_id`,
--- `decision`, `answer`, `by`, `call_sha256`. Answer: `sessions` and `items`, which are JSON as text; or `refused`, the
--- `index` and what is there: missing, resolved, expired, kind (the decision is none for it), call (another call was
--- asked for). The heads are locked in the order of their ids, as by appends.
+-- `decision`, `answer`, `by`, `call_sha256`. Answer: `sessions`, how many were `added`, and `items`, which are JSON as
+-- text; or `refused`, the `index` and what is there: missing, resolved, expired, kind (the decision is none for it), call
+-- (another call was asked for), differs (another entry has the `event_id`). One that was added under its `event_id` before
+-- is a retry. The heads are locked in the order of their ids, as by appends.
 CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_resolutions jsonb) RETURNS text
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
@@ -12,6 +13,7 @@ DECLARE{run_variables}
   p_session uuid;
   sessions uuid[] := '{}';
   items text[] := '{}';
+  added int := 0;
 BEGIN
   FOR p_session IN
     SELECT h.session_id FROM session_heads h WHERE h.project_id = p_project AND h.session_id = ANY (ARRAY(
@@ -29,7 +31,15 @@ BEGIN
     WHERE q.project_id = p_project AND q.id = (one.value ->> 'id')::uuid AND q.session_id = ANY (sessions);
     IF NOT FOUND THEN
       RETURN json_build_object('refused', 'missing', 'index', one.index);
+    ELSIF EXISTS (
+      SELECT FROM entries e WHERE e.project_id = p_project AND e.session_id = request.session_id AND e.id = (one.value ->> 'event_id')::uuid
+        AND (e.seq <> coalesce(request.resolved_seq, 0) OR request.decision <> one.decision OR request.resolved_by IS DISTINCT FROM one.value ->> 'by'
+          OR request.answer -> 'value' IS DISTINCT FROM one.value -> 'answer')
+    ) THEN
+      RETURN json_build_object('refused', 'differs', 'index', one.index);
     ELSIF request.decision IS NOT NULL THEN
+      CONTINUE WHEN EXISTS (
+        SELECT FROM entries e WHERE e.project_id = p_project AND e.session_id = request.session_id AND e.id = (one.value ->> 'event_id')::uuid);
       RETURN json_build_object('refused', 'resolved', 'index', one.index, 'decision', request.decision, 'by', request.resolved_by,
         'at', {resolved_at_text});
     ELSIF request.expires_at <= at THEN
@@ -42,7 +52,12 @@ BEGIN
   END LOOP;
   FOR one IN SELECT x.value FROM jsonb_array_elements(p_resolutions) WITH ORDINALITY x (value, nth) ORDER BY x.nth LOOP
     SELECT q.* INTO request FROM session_requests q WHERE q.project_id = p_project AND q.id = (one.value ->> 'id')::uuid;
+    IF request.decision IS NOT NULL THEN
+      items := items || {request_json};
+      CONTINUE;
+    END IF;
     p_session := request.session_id;
+    added := added + 1;
     SELECT h.last_seq, h.updated_at, coalesce(h.run_place, 0) AS place INTO head
     FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session;
     {append}
@@ -54,6 +69,6 @@ BEGIN
     SELECT q.* INTO request FROM session_requests q WHERE q.project_id = p_project AND q.id = request.id;
     items := items || {request_json};
   END LOOP;
-  RETURN json_build_object('sessions', sessions, 'items', items);
+  RETURN json_build_object('sessions', sessions, 'added', added, 'items', items);
 END
 $function$

@@ -239,6 +239,7 @@ const resolution = {
     answer: Type.Unsafe<unknown>({ description: 'Any JSON.' }),
     by: By,
     call_sha256: CallDigest,
+    id: Uuid('An id for the answer, and for its event. It makes a retry safe.'),
   }),
 }
 const ResolveRequestBody = Strict(resolution)
@@ -362,13 +363,14 @@ const takeRequest: TakeBody<OpenRequestBody, { json: string; bytes: number }> = 
 }
 
 function resolutionJson(
-  { decision, answer }: Static<typeof ResolveRequestBody>,
+  { id, decision, answer }: Static<typeof ResolveRequestBody>,
   members: ReadonlyMap<string, string>,
   place: string,
 ): string {
   if ((decision === 'answer') !== (answer !== undefined))
     throw invalidRequest(`${place}/answer is only for the decision "answer".`)
-  return [`"event_id":"${newId()}"`, ...membersOf(members, 'decision', 'answer', 'by', 'call_sha256')].join(
+  const event_id = id?.toLowerCase() ?? newId()
+  return [`"event_id":"${event_id}"`, ...membersOf(members, 'decision', 'answer', 'by', 'call_sha256')].join(
     ',',
   )
 }
@@ -394,9 +396,12 @@ const takeResolutions: TakeBody<Static<typeof ResolveRequestsBody>, TakenResolut
   const seen = new Set<string>()
   const resolutions = body.resolutions.map((one, index) => {
     const id = one.request_id.toLowerCase()
-    if (seen.has(id))
-      throw invalidRequest(`/resolutions/${index}/request_id is already that of an earlier element.`)
-    seen.add(id)
+    for (const name of ['request_id', 'id'] as const) {
+      const known = `${name} ${one[name]?.toLowerCase()}`
+      if (one[name] !== undefined && seen.has(known))
+        throw invalidRequest(`/resolutions/${index}/${name} is already that of an earlier element.`)
+      seen.add(known)
+    }
     return { id, members: resolutionJson(one, objects[index]!.members, `/resolutions/${index}`) }
   })
   return { resolutions, bytes }

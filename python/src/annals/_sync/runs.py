@@ -163,11 +163,12 @@ class Runs:
 
     def resolve(self, request_id: str, **resolution: Unpack[Resolution]) -> RunnerRequest:
         """Answers a request. Raises AnnalsError with `resolved` if somebody else has answered."""
-        return self._transport.call(Call("POST", ("requests", request_id, "resolve"), body=resolution))
+        body = {"id": str(uuid4()), **resolution}
+        return self._transport.call(Call("POST", ("requests", request_id, "resolve"), body=body))
 
     def resolve_all(self, resolutions: Sequence[ResolutionOf]) -> Sequence[RunnerRequest]:
         """Answers up to 20 requests, all or none."""
-        call = Call("POST", ("requests", "resolve"), body={"resolutions": [*resolutions]})
+        call = Call("POST", ("requests", "resolve"), body={"resolutions": [{"id": str(uuid4()), **one} for one in resolutions]})
         return cast("dict[str, Sequence[RunnerRequest]]", self._transport.call(call))["items"]
 
     def _waiting(self, wait_ms: int) -> Transport:
