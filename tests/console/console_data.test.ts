@@ -4,6 +4,7 @@ import { CHROMIUM, NO_BROWSER, signIn, useBrowser } from '../harness/browser.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { useService } from '../harness/service.ts'
 import { newSessionLog, sessionLog } from '../harness/session_log.ts'
+import { queryRows } from '../harness/sql.ts'
 
 const PRICES = { currency: 'USD', models: { 'claude-x': { input: 3, output: 15 } } }
 const service = useService({ ANNALS_PRICES: JSON.stringify(PRICES) })
@@ -101,7 +102,15 @@ describe('what the console reads beside the API', () => {
     expect(found.get(id)!.began_at).toBe(first!.created_at)
     expect(found.get(id)!.duration_ms).toBeGreaterThan(0)
     const nothing = { calls: 0, failures: 0 }
-    const none = { last_seq: 0, total_tokens: 0, began_at: null, duration_ms: 0, is_whole: true, ...nothing }
+    const none = {
+      last_seq: 0,
+      total_tokens: 0,
+      began_at: null,
+      duration_ms: 0,
+      is_whole: true,
+      summary: null,
+      ...nothing,
+    }
     expect(found.get(named)).toEqual({ session_id: named, title: 'Night run', ...none })
     expect(found.get(untitled)).toEqual({ session_id: untitled, title: null, ...none })
     const query = { ids: user_id! }
@@ -131,6 +140,18 @@ describe('what the console reads beside the API', () => {
     expect(await api.request('GET', '/console/data/users', { query: { ids: 'x' } })).toMatchObject({
       status: 400,
     })
+  })
+
+  it('tell that an automatic summary waits, or could not be written', async () => {
+    const { id, project_id } = expectOk(await api.createSession(), 201)
+    const insert = `INSERT INTO auto_compactions AS a (project_id, session_id, tokens, due_at, attempts)
+      VALUES ($1, $2, 9000, now() + interval '5 minutes', 1) RETURNING 1`
+    await queryRows(service.databaseUrl, insert, [project_id, id])
+    expect(await figures(api, id)).toMatchObject([{ summary: 'waits' }])
+    const failed = `UPDATE auto_compactions AS a SET due_at = NULL, attempts = 3
+      WHERE a.project_id = $1 AND a.session_id = $2 RETURNING 1`
+    await queryRows(service.databaseUrl, failed, [project_id, id])
+    expect(await figures(api, id)).toMatchObject([{ summary: 'failed' }])
   })
 
   it('counts the calls of a long session to its end', async () => {

@@ -4,7 +4,15 @@ import { byAgent, quantileOf, type Run } from '../src/activity/run_figures.ts'
 
 function run(configs: Session['configs'], failures: number): Run {
   const session = { id: JSON.stringify(configs), configs } as Session
-  const counts = { last_seq: 4, total_tokens: 10, duration_ms: 7, calls: 3, failures, is_whole: true }
+  const counts = {
+    last_seq: 4,
+    total_tokens: 10,
+    duration_ms: 7,
+    calls: 3,
+    failures,
+    is_whole: true,
+    summary: null,
+  }
   return { session, figures: { session_id: session.id, title: null, began_at: null, ...counts } }
 }
 

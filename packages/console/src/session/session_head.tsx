@@ -10,7 +10,7 @@ import { ConfirmDialog } from '../parts/confirm_dialog.tsx'
 import { CopyButton } from '../parts/copy_button.tsx'
 import { countText, durationText, Timestamp } from '../parts/timestamp.tsx'
 import { type Filter, pathText, tellingConditions } from '../sessions/conditions.ts'
-import { type SessionFigures, useIdentifier } from '../sessions/facts_query.ts'
+import { readFigures, type SessionFigures, useIdentifier } from '../sessions/facts_query.ts'
 import { pathOf } from '../sessions/sessions_page.tsx'
 import type { Log } from './log_query.ts'
 import { useCost } from './session_cost.ts'
@@ -18,6 +18,8 @@ import { SessionTree } from './session_tree.tsx'
 
 const VALUE_CHARACTERS_MAX = 60
 const CONFIGS_MAX = 24
+const SUMMARY_EVERY_MS = 15_000
+const SUMMARIES = { waits: 'waits for the model', failed: 'the model’s answers were unusable' }
 
 /** The session's user, configs, length and size. */
 export function SessionHead(props: {
@@ -39,6 +41,11 @@ export function SessionHead(props: {
     placeholderData: (before) => before,
   })
   const cost = useCost(log)
+  const summary = useQuery({
+    queryKey: [project_id, 'summary', id],
+    queryFn: async ({ signal }) => (await readFigures(project_id, id, signal)).get(id)?.summary ?? null,
+    refetchInterval: SUMMARY_EVERY_MS,
+  })
   const outcome = shownOutcome(configs, outcomes)
   const [began, ended] = [log.entry(1), log.entry(log.last_seq)].map(
     (item) => item?.occurred_at ?? item?.created_at,
@@ -93,6 +100,7 @@ export function SessionHead(props: {
         <Fact name="tokens">{tokens.data ? countText(tokens.data.total_tokens) : '…'}</Fact>
         {cost !== undefined && <Fact name="cost">{cost}</Fact>}
         {took_ms > 0 && <Fact name="took">{durationText(took_ms)}</Fact>}
+        {summary.data && <Fact name="summary">{SUMMARIES[summary.data]}</Fact>}
         <Fact name={began ? 'began' : 'created'}>
           <Timestamp at={began ?? session.created_at} />
         </Fact>

@@ -16,6 +16,8 @@ export interface SessionFigures {
   failures: number
   /** Whether the whole log was read for its calls and its title; more of it is read in a moment. */
   is_whole: boolean
+  /** An automatic summary of it waits for the model, or could not be written. */
+  summary: 'waits' | 'failed' | null
 }
 
 /** The figures of up to 50 sessions. */

@@ -4,6 +4,7 @@ import type uPlot from 'uplot'
 import { useProject } from '../access/project_context.tsx'
 import { Chart, type Series } from '../parts/chart.tsx'
 import { countText } from '../parts/timestamp.tsx'
+import { pathText } from './conditions.ts'
 import { type OverTime, type SessionsView, useOverTime } from './sessions_query.ts'
 
 const COUNTED_MAX = 20_000
@@ -26,7 +27,9 @@ export function OverTimeChart({ view, path }: { view: SessionsView; path: string
   const isCut = data.sessions >= COUNTED_MAX
   const { passed, failed } = counted
   const all = `${isCut ? 'the newest ' : ''}${countText(data.sessions)} ${noun}`
-  const split = `${countText(failed)} failed, ${countText(passed)} passed`
+  // Sessions may say how they ended elsewhere, too.
+  const said = path ? `, as ${pathText(path)} says` : ''
+  const split = `${countText(failed)} failed, ${countText(passed)} passed${said}`
   return (
     <figure className="over-time">
       <figcaption>
@@ -36,6 +39,7 @@ export function OverTimeChart({ view, path }: { view: SessionsView; path: string
           <>
             : <span className="is-failed">{countText(failed)} failed</span>,{' '}
             <span className="is-passed">{countText(passed)} passed</span>
+            {said}
           </>
         )}
       </figcaption>

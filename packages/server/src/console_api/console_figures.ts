@@ -65,6 +65,8 @@ interface SessionFigures {
   failures: number
   /** Whether the whole log was read for its calls and its title; more of it is read in a moment. */
   is_whole: boolean
+  /** An automatic summary of it waits for the model, or could not be written. */
+  summary: 'waits' | 'failed' | null
 }
 
 export async function readFigures(
@@ -83,6 +85,7 @@ export async function readFigures(
     calls: Number(row.calls),
     failures: Number(row.failures),
     is_whole: row.is_whole === 't',
+    summary: (row.summary as SessionFigures['summary'] | undefined) ?? null,
   }))
 }
 

@@ -143,7 +143,8 @@ WHERE k.project_id = $1 AND k.token_hash = $2 AND k.origin = 'console' RETURNING
 
 /**
  * Figures of sessions. Parameters: $1 project, $2 session ids. Rows: session_id, last_seq, total_tokens, title,
- * question, duration_ms, calls, failures; is_whole, if the index of calls has the whole log.
+ * question, duration_ms, calls, failures; is_whole, if the index of calls has the whole log; summary, if the model is to
+ * write one, or could not.
  */
 export const READ_FIGURES = prepared(
   'read_session_figures',
@@ -155,7 +156,9 @@ export const READ_FIGURES = prepared(
     (SELECT coalesce(l.occurred_at, l.created_at) FROM entries l WHERE l.project_id = $1 AND l.session_id = h.session_id AND l.seq = h.last_seq)
     - f.began_at) * 1000), 0), 0)::bigint AS duration_ms, c.calls, c.failures,
   h.last_seq <= coalesce((SELECT u.seq FROM change_cursors u
-    WHERE u.project_id = $1 AND u.consumer = '${CALLS_CONSUMER}' AND u.session_id = h.session_id), 0) AS is_whole
+    WHERE u.project_id = $1 AND u.consumer = '${CALLS_CONSUMER}' AND u.session_id = h.session_id), 0) AS is_whole,
+  (SELECT CASE WHEN a.due_at IS NOT NULL THEN 'waits' WHEN a.attempts > 0 THEN 'failed' END FROM auto_compactions a
+    WHERE a.project_id = $1 AND a.session_id = h.session_id) AS summary
 FROM session_heads h JOIN sessions s ON s.project_id = h.project_id AND s.id = h.session_id
 CROSS JOIN LATERAL (SELECT (SELECT coalesce(e.occurred_at, e.created_at) FROM entries e
   WHERE e.project_id = $1 AND e.session_id = h.session_id AND e.seq = 1) AS began_at OFFSET 0) f
