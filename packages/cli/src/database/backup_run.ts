@@ -69,7 +69,7 @@ export async function runBackup(
     throw error
   })
   process.stdout.write(
-    `Backed up ${file.state.sections.length} projects: ${countsOf(rows).join(', ')} (${file.offset} bytes).\n`,
+    `Backed up ${countOf(file.state.sections.length, 'projects')}: ${countsOf(rows).join(', ')} (${file.offset} bytes).\n`,
   )
   tellLost(rows)
 }
