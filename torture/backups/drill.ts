@@ -35,7 +35,7 @@ const WITHOUT_DISK = {
   full_page_writes: 'off',
   autovacuum_naptime: '10s',
 }
-const ROUNDS_WITHOUT_VACUUM = 5
+const ROUNDS_OF_A_TENANT = 5
 /** Every so many rounds the links of chains are made anew, too. */
 const ROUNDS_WITHOUT_PROOF = 4
 
@@ -55,6 +55,10 @@ else {
     number,
   ]
   process.exitCode = (await drill(rounds, minutes * 60_000, seed)) ? 0 : 1
+}
+
+interface Tenant extends Target {
+  project_id: string
 }
 
 interface Tally {
@@ -104,8 +108,11 @@ async function drill(rounds: number, duration_ms: number, seed: number): Promise
         exportProject(postgres, join(work, 'drill.ndjson'), tally),
       ])
       say(`round ${round}: ${summaryOf(tally)}`)
-      // Deleted blobs would fill the disk sooner than autovacuum comes by.
-      if (round % ROUNDS_WITHOUT_VACUUM === 0) await postgres.ask('VACUUM', [], 'annals')
+      if (round % ROUNDS_OF_A_TENANT > 0) continue
+      // Blobs that nobody refers to stay for a day, and would make each round longer than the one before.
+      Object.assign(hostile, await replaceTenant(url, admin, hostile, `hostile-${round}`))
+      // What was deleted would fill the disk sooner than autovacuum comes by.
+      await postgres.ask('VACUUM', [], 'annals')
     }
   } finally {
     await load.stop()
@@ -175,14 +182,23 @@ async function run(postgres: Postgres, database: string, ...args: string[]) {
   return { code, output }
 }
 
-async function newTenant(url: string, admin: string, name: string): Promise<Target> {
+async function newTenant(url: string, admin: string, name: string): Promise<Tenant> {
   const response = await fetch(`${url}/admin/v1/projects`, {
     method: 'POST',
     headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
     body: JSON.stringify({ name, proof: true }),
   })
   if (!response.ok) throw new Error(`a project was refused: ${response.status}`)
-  return { url, token: ((await response.json()) as { data: { token: string } }).data.token }
+  const { data } = (await response.json()) as { data: { project: { id: string }; token: string } }
+  return { url, project_id: data.project.id, token: data.token }
+}
+
+/** Has a project take the place of another one, which is deleted while its writers still write. */
+async function replaceTenant(url: string, admin: string, old: Tenant, name: string): Promise<Tenant> {
+  const headers = { authorization: `Bearer ${admin}` }
+  const deleted = await fetch(`${url}/admin/v1/projects/${old.project_id}`, { method: 'DELETE', headers })
+  if (!deleted.ok) throw new Error(`a project was not deleted: ${deleted.status}`)
+  return newTenant(url, admin, name)
 }
 
 function summaryOf({ backups, exports, bytes, findings }: Tally): string {
