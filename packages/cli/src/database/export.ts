@@ -28,12 +28,12 @@ export function exportCommand(): Command {
     .addHelpText(
       'after',
       `
-Everything is exported as of one moment, even while the service runs. It only reads, so a standby will do. The last line is a checksum: \`annals import\`
-refuses a file that was truncated or changed. API keys are not exported.
+Everything is exported as of one moment, even while the service runs. It only reads, so a standby will do. The last
+line is a checksum: \`annals import\` refuses a file that was truncated or changed. API keys are not exported.
 
 The other formats are read through a service, with an API key: atif (trajectories), openai and anthropic (a line
-{ "messages" } for each session, as files for fine-tuning have it), jsonl (the entries as the API shows them). What a
-format has no form for is counted on stderr.
+{ "messages" } for each session, as files for fine-tuning have it), jsonl (the entries as the API shows them).
+Entries that a format has no form for are counted on stderr.
 
 Examples:
   annals export --output default.ndjson

@@ -46,8 +46,9 @@ Importing again adds what is new, and nothing else. Lines that no rule knows are
 is refused, named, and stops nothing. The exit code is 1 if a line was refused, or has changed since it was imported.
 docs/import.md says what becomes of each format.
 
-An export of Annals is imported directly into the database. It is checked completely before anything is stored; stdin is stored while it is read, and a wrong checksum is reported at the end. A session that exists
-with a different log is left unchanged and reported, and the exit code is 1.
+An export of Annals is imported directly into the database. It is checked completely before anything is stored; stdin is
+stored while it is read, and a wrong checksum is reported at the end. A session that exists with a different log is left
+unchanged and reported, and the exit code is 1.
 
 Examples:
   annals import ~/.claude/projects
