@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { runAnnals } from '../harness/annals_process.ts'
 import { useClientCommands } from '../harness/client_commands.ts'
+import { runCommand } from '../harness/command_process.ts'
 import { useSharedService } from '../harness/service.ts'
 
 const service = useSharedService()
@@ -74,17 +75,17 @@ describe('annals', () => {
     ['ls', 'annals sessions list'],
     ['shwo', 'show'],
   ])('suggests what "%s" may mean', async (word, meant) => {
-    const { code, stderr } = await runAnnals([word], {})
+    const { code, stderr } = await runCommand([word])
     expect(code).toBe(2)
     expect(stderr).toMatch(/did you mean/i)
     expect(stderr).toContain(meant)
   })
 
   it('creates an API key of the only project, which the service accepts', async () => {
-    const alone = await runAnnals(['key'], { DATABASE_URL: service.databaseUrl, LOG_LEVEL: 'silent' })
+    const alone = await runCommand(['key'], { DATABASE_URL: service.databaseUrl, LOG_LEVEL: 'silent' })
     // The shared service has a project for each test.
     expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('--project') })
-    const { stdout, stderr } = await runAnnals(['key', '--project', 'default'], {
+    const { stdout, stderr } = await runCommand(['key', '--project', 'default'], {
       DATABASE_URL: service.databaseUrl,
     })
     const key = /^API key: (sk-\S+)$/m.exec(stdout)?.[1]

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { honest } from '../../lab/model_scripts.ts'
-import { runAnnals } from '../harness/annals_process.ts'
+import { runCommand } from '../harness/command_process.ts'
 import { learnerOf, user, useScriptedModels } from '../harness/model_project.ts'
 import { useSharedService } from '../harness/service.ts'
 
@@ -11,7 +11,7 @@ it('a project is given a model, its key and its quota by the command line, learn
   const project = await service.newProject()
   const model = await newModel(honest)
   const set = async (options: string[], input?: string) =>
-    runAnnals(['project', 'set', project.name, ...options], { DATABASE_URL: service.databaseUrl }, input)
+    runCommand(['project', 'set', project.name, ...options], { DATABASE_URL: service.databaseUrl }, input)
   const given = ['--model', 'scripted', '--model-url', model.url, '--max-model-tokens', '50000', '--json']
   const { code, stdout, stderr } = await set([...given, '--model-key'], 'secret-key-of-test\n')
   expect(code, stderr).toBe(0)
@@ -34,7 +34,7 @@ it('a project is given a model, its key and its quota by the command line, learn
 it('a project is given the length of a context from which on it is summarised, and none again', async () => {
   const project = await service.newProject()
   const set = (tokens: string) =>
-    runAnnals(['project', 'set', project.name, '--auto-compact-tokens', tokens], {
+    runCommand(['project', 'set', project.name, '--auto-compact-tokens', tokens], {
       DATABASE_URL: service.databaseUrl,
     })
   expect((await set('100000')).stdout).toMatch(/^auto_compact_tokens +100000$/m)
@@ -45,7 +45,9 @@ it('a project is given the length of a context from which on it is summarised, a
 it('a project is given words for outcomes, and the command prints what is set, one setting on a line', async () => {
   const project = await service.newProject()
   const set = (outcomes: string) =>
-    runAnnals(['project', 'set', project.name, '--outcomes', outcomes], { DATABASE_URL: service.databaseUrl })
+    runCommand(['project', 'set', project.name, '--outcomes', outcomes], {
+      DATABASE_URL: service.databaseUrl,
+    })
   const { stdout } = await set('submitted=passed,gave up=failed')
   expect(stdout).toMatch(/^name +\S+\nid +\S+\ncreated_at +\S+\noutcomes +gave up=failed submitted=passed$/)
   for (const wrong of ['submitted', 'submitted=good', `${'x'.repeat(41)}=passed`])

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { type Finished, runAnnals } from './annals_process.ts'
+import type { Finished } from './annals_process.ts'
 import type { ApiClient } from './api_client.ts'
 import { runCommand } from './command_process.ts'
 import { expectOk } from './expectations.ts'
@@ -48,10 +48,7 @@ export function useClientCommands(service: Service): ClientCommands {
     get env() {
       return { ANNALS_URL: service.node.url, ANNALS_TOKEN: token, XDG_CONFIG_HOME: directory, TZ: 'UTC' }
     },
-    annals: (args, more = {}, input) => {
-      const env = { ...commands.env, ...more }
-      return input === undefined ? runCommand(args, env) : runAnnals(args, env, input)
-    },
+    annals: (args, more = {}, input) => runCommand(args, { ...commands.env, ...more }, input),
     values: async <T>(...args: string[]) => {
       const { code, stdout, stderr } = await commands.annals(args)
       expect(code, stderr).toBe(0)

@@ -25,11 +25,15 @@ let isBusy = false
 
 /**
  * Runs one `annals` command to its end like `runAnnals`, but in a process that the file's other commands share: most of what
- * a command does is to start. For tests of what it prints and changes. What concerns its own process (input, signals, a
+ * a command does is to start. For tests of what it prints and changes. What concerns its own process (signals, a pipe, a
  * terminal, a database that ends with it) is for `runAnnals` and `startAnnals`. A command that runs beside another gets its own.
  */
-export async function runCommand(args: string[], env: Record<string, string> = {}): Promise<Finished> {
-  if (isBusy) return runAnnals(args, env)
+export async function runCommand(
+  args: string[],
+  env: Record<string, string> = {},
+  input?: string,
+): Promise<Finished> {
+  if (isBusy) return runAnnals(args, env, input)
   isBusy = true
   try {
     kept ??= startKeptProcess()
@@ -43,7 +47,7 @@ export async function runCommand(args: string[], env: Record<string, string> = {
     fallen.catch(() => {})
     await Promise.race([isReady, fallen])
     const answered = once(child, 'message') as Promise<[Answer]>
-    child.send({ bin: ANNALS_BIN, args, env: variablesOf(env) })
+    child.send({ bin: ANNALS_BIN, args, env: variablesOf(env), input })
     const [{ code, stdout, stderr }] = await Promise.race([answered, fallen])
     const [printed, logged] = await Promise.all([stdout, stderr].map(linesOf))
     for (const line of logged!) keepShown(`log-${child.pid}`, line)

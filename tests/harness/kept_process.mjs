@@ -9,12 +9,16 @@ process.chdir(tmpdir())
 process.on('message', run)
 process.send('ready')
 
-async function run({ bin, args, env }) {
+async function run({ bin, args, env, input }) {
   process.argv = [process.execPath, bin, ...args]
   // One by one, for only so does Node hear of a new time zone.
   for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name]
   for (const [name, value] of Object.entries(env)) process.env[name] = value
-  const streams = { stdin: Readable.from([]), stdout: collector(), stderr: collector() }
+  const streams = {
+    stdin: Readable.from(input === undefined ? [] : [Buffer.from(input)]),
+    stdout: collector(),
+    stderr: collector(),
+  }
   for (const [name, value] of Object.entries(streams))
     Object.defineProperty(process, name, { value, configurable: true })
   await runCommand(() => annalsProgram().parseAsync(args, { from: 'user' }))

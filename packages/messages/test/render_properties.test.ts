@@ -14,7 +14,7 @@ import { isValidFor } from './message_schemas.js'
 import { messageId, rendered, renderMessages, storedAs } from './stored_run.js'
 import { whatWasSaid } from './what_was_said.js'
 
-const RUNS = { numRuns: 200 }
+const RUNS = { numRuns: process.env.TEST_THOROUGH ? 200 : 80 }
 
 describe.each(MESSAGE_FORMATS)('any %s message', (from) => {
   const message = MESSAGES[from]
@@ -104,7 +104,7 @@ describe('a blob that is no message', () => {
           for (const each of messages) expect(isValidFor(to, each), JSON.stringify(each)).toBe(true)
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: process.env.TEST_THOROUGH ? 2_000 : 800 },
     )
   })
 })

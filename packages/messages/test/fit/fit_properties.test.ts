@@ -6,7 +6,7 @@ import { messageId } from '../stored_run.js'
 import { conversation, toldIn } from './conversations.js'
 import { brokenRules } from './provider_rules.js'
 
-const RUNS = process.env.TEST_THOROUGH ? 250 : 25
+const RUNS = process.env.TEST_THOROUGH ? 250 : 12
 
 function fitted(
   from: MessageFormat,
