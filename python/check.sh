@@ -9,13 +9,16 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
+# shellcheck source=.ci/python_environment.sh
+source ../.ci/python_environment.sh
+
 TEMPORARY=$(mktemp -d "${TMPDIR:-/tmp}/annals-check-python.XXXXXX")
 trap 'rm -rf "$TEMPORARY"' EXIT
 VENV=${1:-$TEMPORARY}/venv
 shift || true
 export PYTHONPATH=$PWD/src
 # A run leaves nothing in the working tree.
-export PYTHONDONTWRITEBYTECODE=1 RUFF_NO_CACHE=true HYPOTHESIS_STORAGE_DIRECTORY=$TEMPORARY/hypothesis
+export PYTHONPYCACHEPREFIX=$TEMPORARY/pycache RUFF_NO_CACHE=true HYPOTHESIS_STORAGE_DIRECTORY=$TEMPORARY/hypothesis
 passed=0
 failed=0
 
@@ -37,8 +40,7 @@ run_tests() {
 }
 
 if [ ! -x "$VENV/bin/pytest" ]; then
-  "${PYTHON:-python3}" -m venv "$VENV"
-  "$VENV/bin/pip" install -q --disable-pip-version-check -r requirements.txt
+  install_python "$VENV" requirements.txt "${PYTHON:-python3}"
 fi
 npm run --silent --prefix .. build
 check "$VENV/bin/python" generate_sync.py --check

@@ -1,6 +1,9 @@
 # shellcheck shell=bash
 # A server of a script's own, on an embedded PostgreSQL in a temporary directory, and its end with the script: what the
-# checks that are written in Python share. Source it, then call `make_room NAME`.
+# checks that are written in Python share. Source it in the root of the repository, then call `make_room NAME`.
+
+# shellcheck source=.ci/python_environment.sh
+source .ci/python_environment.sh
 
 READY_WITHIN_S=120
 server=''
@@ -29,12 +32,6 @@ make_room() {
   trap 'exit 130' INT TERM
   # PostgreSQL does not run as root: the account that it gets must be able to pass through to its data.
   chmod 711 "$TEMPORARY"
-}
-
-# install_python DIRECTORY REQUIREMENTS: a virtual environment.
-install_python() {
-  python3 -m venv "$1"
-  "$1/bin/pip" install -q --disable-pip-version-check -r "$2"
 }
 
 # start_server VARIABLE=VALUE…: returns when it is ready, without what the caller's environment says of another server.

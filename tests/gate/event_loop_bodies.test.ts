@@ -63,7 +63,7 @@ describe('the event loop is held for 20 ms at most', { timeout: 300_000 }, () =>
       ['many folders', zipOf(entries)],
     ]
     const described = fitting(FRONT_BYTES)
-    for (const [name, value] of IS_THOROUGH ? described : shareOf(described, 0, 12)) {
+    for (const [name, value] of IS_THOROUGH ? described : shareOf(described, 0, 6)) {
       const content = `---\nname: long\ndescription: ${value}\n---\n`
       zips.push([`front matter of ${name}`, zipOf([{ path: 'SKILL.md', content }])])
     }
@@ -74,7 +74,7 @@ describe('the event loop is held for 20 ms at most', { timeout: 300_000 }, () =>
   it('by any field, name or file of a form', async () => {
     const zip = skillZip('small')
     const messages = `session/${session_id}/messages`
-    for (const [name, json] of IS_THOROUGH ? texts : shareOf(texts, 1, 6)) {
+    for (const [name, json] of IS_THOROUGH ? texts : shareOf(texts, 1, 3)) {
       const text = json.slice(1, -1)
       const meta = `{"a":"${text.slice(0, 200_000)}"}`
       const payload = `{"format":"acontext","blob":${json}}`
@@ -128,7 +128,7 @@ describe('the event loop is held for 20 ms at most', { timeout: 300_000 }, () =>
     const sent = (value: string) =>
       `{"resourceSpans":[{"scopeSpans":[{"spans":[{${span},"attributes":[{"key":"gen_ai.input.messages","value":{"stringValue":${value}}}]}]}]}]}`
     const values = fitting(BODY_BYTES)
-    for (const [name, value] of IS_THOROUGH ? values : shareOf(values, signal.length, 8)) {
+    for (const [name, value] of IS_THOROUGH ? values : shareOf(values, signal.length, 4)) {
       const headers = { 'Content-Type': 'application/json' }
       await check(`value: ${name}`, 'POST', path, { rawBody: sent(value), headers })
       await check(`body: ${name}`, 'POST', path, { rawBody: value, headers })
@@ -166,7 +166,7 @@ describe('the event loop is held for 20 ms at most', { timeout: 300_000 }, () =>
   ])('by any value in a request of MCP: %s', async (template) => {
     const sent = template.replace('#', session_id)
     const values = fitting(MCP_BYTES - sent.length)
-    for (const [name, value] of IS_THOROUGH ? values : shareOf(values, template.length, 10))
+    for (const [name, value] of IS_THOROUGH ? values : shareOf(values, template.length, 5))
       await check(name, 'POST', '/mcp', { rawBody: sent.replace('@', () => value), headers: MCP })
     expect(watch.noted().join('\n')).toBe('')
   })

@@ -77,7 +77,7 @@ describe('the event loop is held for 20 ms at most', () => {
       ...CONTEXTS.map((query) => `context?${query}&format=`),
     ]
     for (const [place, format] of FORMATS.entries())
-      for (const read of IS_THOROUGH ? reads : shareOf(reads, place, Math.ceil(reads.length / 2)))
+      for (const read of IS_THOROUGH ? reads : shareOf(reads, place, Math.ceil(reads.length / 4)))
         await get(`session/${id}/${read}${format}`)
     for (const path of [
       'timeline',

@@ -10,7 +10,7 @@ import { walkPages } from '../harness/walk_pages.ts'
 
 const service = useService()
 /** Each takes two seconds, so only the gate makes all of them. */
-const KILLS = IS_THOROUGH ? 20 : 4
+const KILLS = IS_THOROUGH ? 20 : 3
 const SESSIONS = 10
 const ENTRIES = 40
 /** A node begins with what others have left behind, and is killed at any moment of that. */

@@ -8,8 +8,8 @@ import { execute, queryRows } from '../harness/sql.ts'
 import { IS_THOROUGH } from '../harness/thorough.ts'
 
 const service = useService()
-const KILLS = IS_THOROUGH ? 8 : 3
-const SESSIONS = 40
+const KILLS = IS_THOROUGH ? 8 : 2
+const SESSIONS = IS_THOROUGH ? 40 : 20
 const ENTRIES = 50
 
 async function refilling(api: ApiClient): Promise<object | undefined> {

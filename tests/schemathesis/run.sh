@@ -34,7 +34,7 @@ cd "$TEMPORARY"
 look() {
   local phases=$1 seconds=$2
   shift 2
-  SCHEMATHESIS_HOOKS=hooks PYTHONPATH="$SETTINGS" PYTHONDONTWRITEBYTECODE=1 \
+  SCHEMATHESIS_HOOKS=hooks PYTHONPATH="$SETTINGS" PYTHONPYCACHEPREFIX="$TEMPORARY/pycache" \
     "$VENV/bin/st" --config-file "$SETTINGS/schemathesis.toml" run "$url/openapi.json" --phases "$phases" \
     --checks all --max-time "$seconds" --seed "$SEED" --continue-on-failure --no-color "$@" || code=$?
 }
