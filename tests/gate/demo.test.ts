@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { runAnnals, startServer } from '../harness/annals_process.ts'
 import type { ApiClient } from '../harness/api_client.ts'
+import { runCommand } from '../harness/command_process.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useService } from '../harness/service.ts'
 
@@ -56,12 +57,12 @@ describe('annals demo', () => {
       const client = { ANNALS_URL: service.node.url, ANNALS_API_KEY: token, XDG_CONFIG_HOME: directory }
       const load = () =>
         how === 'on the database'
-          ? runAnnals(['demo', '--project', id], { DATABASE_URL: service.databaseUrl })
-          : runAnnals(['demo'], client)
+          ? runCommand(['demo', '--project', id], { DATABASE_URL: service.databaseUrl })
+          : runCommand(['demo'], client)
       const first = await load()
       expect(first.code, first.stderr).toBe(0)
       expect(first.stdout).toContain('12 new sessions, with 192 entries, and 3 learning spaces')
-      const list = () => runAnnals(['sessions', 'list', '--all'], client)
+      const list = () => runCommand(['sessions', 'list', '--all'], client)
       const before = await list()
       expect(linesOf(before.stdout)).toHaveLength(12)
       const second = await load()
@@ -69,9 +70,9 @@ describe('annals demo', () => {
       expect(second.stdout).toContain('nothing was added')
       expect((await list()).stdout).toBe(before.stdout)
       // Search takes disk space, so the key of a project alone cannot switch it on.
-      const searched = await runAnnals(['search', 'refund'], client)
+      const searched = await runCommand(['search', 'refund'], client)
       expect(searched.code).toBe(how === 'on the database' ? 0 : 6)
-      const spaces = linesOf((await runAnnals(['spaces', 'list'], client)).stdout)
+      const spaces = linesOf((await runCommand(['spaces', 'list'], client)).stdout)
       expect(spaces).toHaveLength(3)
       const wantedSpace = spaces.find(({ meta }) => (meta as { demo: string }).demo === 'payment-provider')!
       await expectLearnt(await service.newClient({ token }), String(wantedSpace.id))
@@ -82,7 +83,7 @@ describe('annals demo', () => {
       expect(first.stdout.includes('Search is off')).toBe(how === 'through the service')
       if (how === 'through the service') {
         const shown = linesOf(
-          (await runAnnals(['show', '--user', 'omar', '--configs', 'outcome=failed'], client)).stdout,
+          (await runCommand(['show', '--user', 'omar', '--configs', 'outcome=failed'], client)).stdout,
         )
         const times = shown.map(({ occurred_at }) => Date.parse(String(occurred_at)))
         expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(10_000)
@@ -90,22 +91,22 @@ describe('annals demo', () => {
       }
 
       const wanted = ['show', '--user', 'omar', '--configs', 'outcome=failed']
-      const [third] = linesOf((await runAnnals([...wanted, '--tool', '3'], client)).stdout)
+      const [third] = linesOf((await runCommand([...wanted, '--tool', '3'], client)).stdout)
       expect(third).toMatchObject({
         number: 3,
         name: 'issue_refund',
         arguments: { order_id: 'L-20461' },
         result: { is_error: true, value: { error: 'payment_provider_timeout' } },
       })
-      const forPeople = await runAnnals([...wanted, '--tools', '--no-json'], client)
+      const forPeople = await runCommand([...wanted, '--tools', '--no-json'], client)
       expect(forPeople.stdout).toMatch(/call 3 issue_refund[\s\S]*payment_provider_timeout/)
-      expect((await runAnnals([...wanted, '--tool', '9'], client)).code).toBe(3)
+      expect((await runCommand([...wanted, '--tool', '9'], client)).code).toBe(3)
     },
     60_000,
   )
 
   it('says what to do where there is neither a service nor a database', async () => {
-    const result = await runAnnals(['demo'], {
+    const result = await runCommand(['demo'], {
       ANNALS_DATA_DIR: join(directory, 'none'),
       XDG_CONFIG_HOME: directory,
     })
