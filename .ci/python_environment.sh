@@ -17,6 +17,12 @@ with_uv() {
     ${PIP_FIND_LINKS:+UV_FIND_LINKS="$PIP_FIND_LINKS"} ${PIP_CERT:+SSL_CERT_FILE="$PIP_CERT"} "$UV" "$@"
 }
 
+# keep_bytecode DIRECTORY: each module is compiled once, when it is first imported, and nothing of that is in the working tree.
+keep_bytecode() {
+  unset PYTHONDONTWRITEBYTECODE
+  export PYTHONPYCACHEPREFIX=$1
+}
+
 # install_python DIRECTORY REQUIREMENTS [PYTHON]: a virtual environment, by uv where there is one, or else by pip.
 install_python() {
   local python=${3:-python3}

@@ -18,7 +18,8 @@ VENV=${1:-$TEMPORARY}/venv
 shift || true
 export PYTHONPATH=$PWD/src
 # A run leaves nothing in the working tree.
-export PYTHONPYCACHEPREFIX=$TEMPORARY/pycache RUFF_NO_CACHE=true HYPOTHESIS_STORAGE_DIRECTORY=$TEMPORARY/hypothesis
+keep_bytecode "$TEMPORARY/pycache"
+export RUFF_NO_CACHE=true HYPOTHESIS_STORAGE_DIRECTORY=$TEMPORARY/hypothesis
 passed=0
 failed=0
 

@@ -13,6 +13,7 @@ source tests/own_server.sh
 
 make_room python
 VENV=${1:-$TEMPORARY}/venv
+keep_bytecode "$TEMPORARY/pycache"
 install_python "$VENV" tests/python_client/requirements.txt
 npm run --silent build
 start_server

@@ -19,6 +19,7 @@ random_token() { node -e 'console.log(require("node:crypto").randomBytes(32).toS
 
 make_room schemathesis
 VENV=${3:-$TEMPORARY}/venv
+keep_bytecode "$TEMPORARY/pycache"
 install_python "$VENV" tests/schemathesis/requirements.txt
 npm run --silent build
 ANNALS_API_KEY=$(random_token)
@@ -34,7 +35,7 @@ cd "$TEMPORARY"
 look() {
   local phases=$1 seconds=$2
   shift 2
-  SCHEMATHESIS_HOOKS=hooks PYTHONPATH="$SETTINGS" PYTHONPYCACHEPREFIX="$TEMPORARY/pycache" \
+  SCHEMATHESIS_HOOKS=hooks PYTHONPATH="$SETTINGS" \
     "$VENV/bin/st" --config-file "$SETTINGS/schemathesis.toml" run "$url/openapi.json" --phases "$phases" \
     --checks all --max-time "$seconds" --seed "$SEED" --continue-on-failure --no-color "$@" || code=$?
 }
