@@ -5,6 +5,7 @@ import { NO_CONTENT } from '../turns.js'
 import { fitId, isOwnToolId, ownToolId } from './fit_ids.js'
 import {
   isBlank,
+  isEmptyMedium,
   NO_RESULT,
   type OmitBlock,
   only,
@@ -224,7 +225,9 @@ function cleaned(block: unknown, omit: OmitBlock): JsonObject | undefined {
         ? { ...kept, content: kept.content.flatMap((inner) => cleaned(inner, omit) ?? []) }
         : kept
     case 'image':
-      return takenImage(kept)
+      return isEmptyMedium(kept) ? undefined : takenImage(kept)
+    case 'document':
+      return isEmptyMedium(kept) ? undefined : kept
     default:
       return kept
   }
@@ -280,7 +283,7 @@ function cleanedInside(block: unknown, omit: OmitBlock): JsonObject[] {
   const kept = isObject(block) && OF_MCP.has(String(block.type)) ? textOfMcp(block) : cleaned(block, omit)
   if (kept) return [kept]
   if (isObject(block) && OF_MCP.has(String(block.type))) omit(String(block.type), block)
-  if (isObject(block) && block.type === 'image') omit('image', block)
+  if (isObject(block) && /^(image|document)$/.test(String(block.type))) omit(String(block.type), block)
   return []
 }
 

@@ -4,6 +4,7 @@ import { textOfArguments } from '../tool_arguments.js'
 import { cutText } from './fit_ids.js'
 import {
   isBlank,
+  isEmptyMedium,
   NO_RESULT,
   type OmitBlock,
   type Piece,
@@ -112,7 +113,7 @@ function runOf(item: JsonObject, { calls, results }: PieceIds, omit: OmitBlock):
   if (typeof head.name === 'string') head.name = cutText(head.name.replace(/[\s<|\\/>]/g, '_'), 64)
   if (head.name === '') delete head.name
   const pieces = contentPieces(item.content).filter(({ block }) => {
-    const isTaken = item.role !== 'assistant' || OF_REPLIES.has(String(block.type))
+    const isTaken = item.role === 'assistant' ? OF_REPLIES.has(String(block.type)) : !isEmptyMedium(block)
     if (!isTaken) omit(String(block.type), block)
     return isTaken
   })

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../blob_reading.js'
+import { isObject, type JsonObject } from '../blob_reading.js'
 import type { MessageFormat } from '../formats.js'
 
 /**
@@ -145,4 +145,10 @@ export function withoutNulls(object: JsonObject): JsonObject {
 
 export function isBlank(text: unknown): boolean {
   return typeof text !== 'string' || text.trim() === ''
+}
+
+/** Whether an image or a file has nothing where its bytes or its address belong, which every provider refuses. */
+export function isEmptyMedium(block: JsonObject): boolean {
+  const places = [block, block.source, block.image_url, block.input_audio, block.file].filter(isObject)
+  return places.some(({ data, url, file_data, image_url }) => [data, url, file_data, image_url].includes(''))
 }

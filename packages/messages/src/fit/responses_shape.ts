@@ -5,6 +5,7 @@ import { itemKind, itemRole } from '../response_items.js'
 import { argumentsAsObject, textOfArguments } from '../tool_arguments.js'
 import {
   isBlank,
+  isEmptyMedium,
   NO_RESULT,
   type OmitBlock,
   only,
@@ -158,8 +159,8 @@ function spokenMessage(item: JsonObject, omit: OmitBlock): JsonObject {
   const blocks: JsonObject[] = item.content.filter(isObject)
   const content = blocks.flatMap<JsonObject>((block) => {
     const kept = withoutNulls(block)
-    if (isRefusedImage(kept)) {
-      omit('image', block)
+    if (isRefusedImage(kept) || isEmptyMedium(kept)) {
+      omit(String(kept.type).replace(/^input_/, ''), block)
       return []
     }
     if (TEXTS.has(String(kept.type))) return is_models ? outputText(kept) : inputText(kept)
@@ -182,7 +183,6 @@ function withFileName({ cache_control: _, ...block }: JsonObject): JsonObject {
 /** Whether an image is of a type that the API refuses. */
 function isRefusedImage({ type, image_url }: JsonObject): boolean {
   if (type !== 'input_image' || typeof image_url !== 'string') return false
-  if (image_url === '') return true
   const media_type = /^data:([^;,]*)/i.exec(image_url.slice(0, 128))?.[1]
   return media_type !== undefined && imageType(media_type) === undefined
 }
@@ -309,8 +309,8 @@ function withOutput(item: JsonObject, omit: OmitBlock): JsonObject {
   if (!Array.isArray(item.output)) return item
   const output = item.output.filter(isObject).flatMap((block) => {
     if (TEXTS.has(String(block.type))) return inputText(block)
-    if (!isRefusedImage(block)) return withFileName(block)
-    omit('image', block)
+    if (!isRefusedImage(block) && !isEmptyMedium(block)) return withFileName(block)
+    omit(String(block.type).replace(/^input_/, ''), block)
     return []
   })
   return { ...item, output: output.length > 0 ? output : '' }

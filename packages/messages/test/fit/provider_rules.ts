@@ -11,6 +11,7 @@ export function brokenRules(format: MessageFormat, items: readonly unknown[]): s
   const text = JSON.stringify(items)
   if (isStrict && URL_SAFE.test(text)) broken.push('bytes in the URL-safe alphabet')
   if (/\\ud[89a-f]/i.test(text)) broken.push('half a character')
+  if (isStrict && EMPTY_MEDIUM.test(text)) broken.push('a picture or a file of nothing')
   for (const [, type, data] of text.matchAll(IMAGE)) {
     const is = Object.entries(BEGINNINGS).find(([, begins]) => data!.startsWith(begins))?.[0]
     if (is && is !== type) broken.push(`specified using ${type}, but appears to be ${is}`)
@@ -20,6 +21,9 @@ export function brokenRules(format: MessageFormat, items: readonly unknown[]): s
 
 /** A `data:` URL, or Anthropic's `data`, that no decoder of the standard alphabet takes. */
 const URL_SAFE = /(?:;base64,|"data":")[A-Za-z0-9+/]*[-_][A-Za-z0-9_-]*={0,2}"/
+
+const EMPTY_MEDIUM =
+  /"(?:image_url|file_data)":""|"image_url":\{"url":""|"source":\{"type":"(?:url","url|base64","media_type":"[^"]*","data)":""/
 
 /** An image with what it is said to be, and how its base64 begins. */
 const IMAGE =

@@ -152,6 +152,36 @@ const REPORTED: Record<string, [MessageFormat, object[]]> = {
       { type: 'compaction', id: 'cmp_1', encrypted_content: null },
     ],
   ],
+  'a picture and a file of nothing': [
+    'openai',
+    [
+      user([
+        { type: 'image_url', image_url: { url: '' } },
+        { type: 'file', file: { filename: 'a.pdf', file_data: '' } },
+        { type: 'text', text: 'x' },
+      ]),
+    ],
+  ],
+  'a picture and a document of nothing, also in a result': [
+    'anthropic',
+    [
+      user([
+        { type: 'image', source: { type: 'url', url: '' } },
+        { type: 'text', text: 'x' },
+      ]),
+      assistant([use('a')]),
+      user([
+        {
+          type: 'tool_result',
+          tool_use_id: 'a',
+          content: [
+            { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: '' } },
+            { type: 'text', text: 'y' },
+          ],
+        },
+      ]),
+    ],
+  ],
   'reasoning with its text, as other services give it': [
     'responses',
     [
