@@ -204,10 +204,20 @@ describe('a masked key', () => {
     expect((await read.timeline({ after_seq: 2 })).text).toContain('mail <EMAIL_1> or <EMAIL_4>, <CARD_1>')
     expect(expectOk(await log.list()).items[0]!.content).toContain(EMAIL)
     const made = expectOk(
-      await masked.request('POST', '/api/v1/keys', { body: { name: 'more', masked: false } }),
+      await masked.request<{ masked: boolean; token: string }>('POST', '/api/v1/keys', {
+        body: { name: 'more', masked: false },
+      }),
       201,
     )
     expect(made.masked).toBe(true)
+    const more = apiClient(service.node.url, made.token)
+    const asked = { for: { session_id: log.id }, scopes: ['read'], ttl_s: 60 }
+    const { token } = expectOk(
+      await more.request<{ token: string }>('POST', '/api/v1/tokens', { body: asked }),
+      201,
+    )
+    const narrow = sessionLog(apiClient(service.node.url, token), log.id)
+    expect((await narrow.timeline()).text).toContain('mail <EMAIL_1>')
     expect(expectOk(await masked.request('GET', '/api/v1/key')).masked).toBe(true)
     const hook = { url: 'https://example.com/', events: ['message'] }
     expectError(await masked.request('POST', '/api/v1/webhooks', { body: hook }), 403, 'insufficient_scope')

@@ -94,14 +94,14 @@ METHODS: list[tuple[str, Method, object, bool]] = [
     (f"GET /requests/{ID}", lambda annals: annals.runs.get_request(ID), None, UNKEYED),
     (
         f"POST /requests/{ID}/resolve",
-        lambda annals: annals.runs.resolve(ID, decision="approve", by="ada"),
-        {"decision": "approve", "by": "ada"},
+        lambda annals: annals.runs.resolve(ID, id=ID, decision="approve", by="ada"),
+        {"id": ID, "decision": "approve", "by": "ada"},
         UNKEYED,
     ),
     (
         "POST /requests/resolve",
-        lambda annals: annals.runs.resolve_all([{"request_id": ID, "decision": "deny"}]),
-        {"resolutions": [{"request_id": ID, "decision": "deny"}]},
+        lambda annals: annals.runs.resolve_all([{"request_id": ID, "id": ID, "decision": "deny"}]),
+        {"resolutions": [{"request_id": ID, "id": ID, "decision": "deny"}]},
         UNKEYED,
     ),
     (

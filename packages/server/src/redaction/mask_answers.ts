@@ -30,6 +30,9 @@ const REFUSED: ReadonlySet<string> = new Set([
   'getProof',
 ])
 
+/** They answer with a secret that was made for the caller, and with what the caller sent. */
+const MAKE_SECRETS: ReadonlySet<string> = new Set(['issueToken', 'createKey', 'createPersonalToken'])
+
 /** Whether a request's caller reads masks: its key is masked, or the role of its person is. */
 function isMasked({ grant }: FastifyRequest): boolean {
   return grant?.masked === true
@@ -53,6 +56,7 @@ export function maskAnswers(app: AppServer, thread: WorkThread): void {
   })
   app.addHook<unknown>('onSend', (request, reply, payload, done) => {
     if (!isMasked(request) || payload === null || payload === undefined) return done()
+    if (MAKE_SECRETS.has(request.routeOptions.schema?.operationId ?? '')) return done()
     reply.removeHeader('etag')
     const isJson = /^application\/(?:json|x-ndjson)/.test(String(reply.getHeader('content-type') ?? ''))
     if (typeof payload === 'string' && isJson) {
