@@ -45,6 +45,28 @@ describe('what is large stays whole in a context', () => {
     expect(tokens).toBeGreaterThan(length / 10)
   })
 
+  it('but for a picture that Anthropic refuses, and every list that has it', async () => {
+    const { token } = await service.newProject()
+    const annals = new Annals({ url: service.node.url, token })
+    const { id } = await annals.sessions.create({})
+    const png = (bytes: number) => {
+      const data = Buffer.concat([Buffer.from('iVBORw0KGgo=', 'base64'), Buffer.alloc(bytes, bytes % 251)])
+      return `data:image/png;base64,${data.toString('base64')}`
+    }
+    const image = (bytes: number) => ({ type: 'image_url', image_url: { url: png(bytes) } })
+    const blob = user([image(3_900_000), image(3_950_000), { type: 'text', text: 'Look.' }])
+    const { id: message_id } = await annals.sessions.appendMessage(id, { blob })
+    const read = async (format: 'openai' | 'anthropic') => {
+      const { items, omitted } = await annals.sessions.context(id, { format, max_tokens: 2_000_000 })
+      return { types: (items[0] as Item).content.map(({ type }: Item) => type), omitted }
+    }
+    expect(await read('anthropic')).toEqual({
+      types: ['image', 'text'],
+      omitted: [{ id: message_id, reason: 'not_in_format', what: 'image' }],
+    })
+    expect(await read('openai')).toEqual({ types: ['image_url', 'image_url', 'text'], omitted: [] })
+  })
+
   it('where the OpenAI Agents SDK stores a photo, and what a tool returned', async () => {
     const { token } = await service.newProject()
     const annals = new Annals({ url: service.node.url, token })

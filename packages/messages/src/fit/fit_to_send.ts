@@ -12,7 +12,7 @@ import { ACONTEXT_SHAPE } from './acontext_shape.js'
 import { ANTHROPIC_SHAPE } from './anthropic_shape.js'
 import { withoutCompacted } from './compacted.js'
 import { GEMINI_SHAPE, hasMixedParts } from './gemini_shape.js'
-import { writeTrueImageTypes } from './image_types.js'
+import { takeOutImages, writeTrueImageTypes } from './image_types.js'
 import { LeftOut, reasoningOf } from './left_out.js'
 import { OPENAI_SHAPE, REASONING_FIELDS } from './openai_shape.js'
 import { putInOrder } from './order.js'
@@ -37,6 +37,8 @@ export interface FitOptions {
   begun_seq?: number | undefined
   /** Where lists ended that were sent before, ascending: what stood in them does not change. */
   sent_seqs?: readonly number[] | undefined
+  /** Hashes of pictures that are too large for the provider: it would refuse the list for one of them. */
+  too_large?: readonly string[] | undefined
 }
 
 /** A stored message of the list: its blob as JSON text. */
@@ -75,12 +77,14 @@ export class FitToSend {
   private readonly left: SourcePiece[] = []
   private readonly left_out: LeftOut
   private readonly shape: Shape
+  private readonly too_large: ReadonlySet<string>
 
   constructor(
     private readonly format: MessageFormat,
     private readonly options: FitOptions = {},
   ) {
     this.shape = SHAPES[format]
+    this.too_large = new Set(options.too_large)
     this.left_out = new LeftOut(format)
   }
 
@@ -94,7 +98,7 @@ export class FitToSend {
       this.runs.push({ source, run: text })
       return
     }
-    const stored = parseSent(format, blob)
+    const stored = parseSent(format, blob, this.too_large)
     const edited = message.edit ? editBlob(format, stored, message.edit) : stored
     const read = this.reader.read({ id, parent_id: message.parent_id, format, blob: edited })
     if (isObject(edited) && typeof edited.id === 'string' && format === 'anthropic')
@@ -197,11 +201,13 @@ export class FitToSend {
   }
 }
 
-/** Reads a stored message, in which images are called what they are. */
-function parseSent(format: MessageFormat, text: string): unknown {
+/** Reads a stored message, in which images are called what they are. Those that are too large have no bytes. */
+function parseSent(format: MessageFormat, text: string, too_large: ReadonlySet<string>): unknown {
   const blob = parseJson(text)
   if (text.includes('image/') || text.includes('image\\/')) writeTrueImageTypes(format, blob)
-  return mayReferToBlobs(text) ? markBlobs(format, blob) : blob
+  if (!mayReferToBlobs(text)) return blob
+  if (too_large.size > 0) takeOutImages(format, blob, too_large)
+  return markBlobs(format, blob)
 }
 
 /** Parts, or blocks of its own format, of a message that its list's format has no form for. */

@@ -44,3 +44,11 @@ function withType(text: string, type: string): string {
 function isOtherImage(given: unknown, type: string): boolean {
   return typeof given === 'string' && /^image\//i.test(given) && given.toLowerCase() !== type
 }
+
+/** Takes out the bytes of images with these hashes. Changes the blob, in which references stand for bytes. */
+export function takeOutImages(format: MessageFormat, blob: unknown, hashes: ReadonlySet<string>): void {
+  for (const { holder, key } of bytePlaces(format, blob)) {
+    const bytes = holder[key]
+    if (isObject(bytes) && imageTypeOf(bytes) && hashes.has(String(bytes.annals_blob))) holder[key] = ''
+  }
+}

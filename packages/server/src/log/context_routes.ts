@@ -45,7 +45,7 @@ export const getContext = ({ thread }: { thread: WorkThread }) =>
       const { plan, newest, shown, is_kept } = await reader.read(rules, cut)
       const reasoning = query.reasoning as Reasoning | undefined
       const sent = is_kept ? { sent_seqs, begun_seq } : {}
-      const list = await fitMessages(thread, project_id, format, shown, { reasoning, ...sent })
+      const list = await fitMessages(thread, request, format, shown, { reasoning, ...sent })
       const { tokens, from_seq, asked_seq, cleared_through_seq, compaction_seq } = plan
       const place = [from_seq, asked_seq, cleared_through_seq, writePosition(newest), compaction_seq]
       const pin = pins.write(

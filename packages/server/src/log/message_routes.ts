@@ -104,7 +104,9 @@ export const messageRoutes = (parts: LogParts) =>
           range,
           editing: await readEditing(request.database, session, edit_strategies, pin),
           format: format as MessageFormat,
-          fit: fit ? { reasoning: reasoning as Reasoning | undefined, hold } : undefined,
+          fit: fit
+            ? { reasoning: reasoning as Reasoning | undefined, database: request.database, hold }
+            : undefined,
         }
         if (page.editing) await request.memory.hold(logReadBytes(request) + EDITED_BYTES_MAX)
         const urls = request.query.with_asset_public_url

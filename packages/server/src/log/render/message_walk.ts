@@ -1,10 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { type AnnalsError, invalidRequest } from '@annals/kits/errors.js'
 import type { LogPosition } from '@annals/kits/lists/log_position.js'
+import type { Queryable, Tenant } from '@annals/kits/postgres/database.js'
 import { inOrders, type WorkThread } from '@annals/kits/threads/work_thread.js'
 import { type MessageFormat, mayReferToBlobs } from '@annals/messages'
 import { MessageTurns, storedSeq, storedTurn } from '@annals/messages/context'
 import { type FitMessage, type FitOptions, FitToSend, type Reasoning } from '@annals/messages/fit'
+import { findBlobs } from '../../blobs/blob_store.js'
 import type { ReadEntry } from '../read/entry_columns.js'
 import { type LogReader, type ReadPage, UNLIMITED } from '../read/read_log.js'
 import type { EntryView } from '../read/read_queries.js'
@@ -38,6 +40,11 @@ export function fittedList(list: FitToSend): FittedList {
 const INLINE_LENGTH_MAX = 128 * 1024
 const PIECE_LENGTH_MAX = 32 * 1024
 
+/** As PostgreSQL writes it. */
+const REFERENCE = /"annals_blob": "([0-9a-f]{64})"/g
+/** Anthropic takes 5 MiB of base64. */
+const IMAGE_BYTES_MAX = (5 * 1024 * 1024 * 3) / 4
+
 let lists = 0
 
 /**
@@ -46,20 +53,34 @@ let lists = 0
  */
 export async function fitMessages(
   thread: WorkThread,
-  project_id: string,
+  tenant: Tenant,
   format: MessageFormat,
   messages: FitMessage[],
-  options: FitOptions,
+  asked: FitOptions,
 ): Promise<FittedList> {
   for (const { format } of messages) requireKnown(format)
+  const options = { ...asked, too_large: await tooLarge(tenant, format, messages) }
   const length = messages.reduce((sum, { blob }) => sum + blob.length, 0)
-  if (length > INLINE_LENGTH_MAX) return fitOnThread(thread, project_id, format, messages, options)
+  if (length > INLINE_LENGTH_MAX) return fitOnThread(thread, tenant.project_id, format, messages, options)
   const list = new FitToSend(format, options)
   for (const [index, piece] of inOrders(messages, blobLength, PIECE_LENGTH_MAX).entries()) {
     if (index > 0) await turn()
     for (const message of piece) list.add(message)
   }
   return fittedList(list)
+}
+
+/** Hashes of what the messages refer to and Anthropic refuses as a picture. */
+async function tooLarge(tenant: Tenant, format: MessageFormat, messages: FitMessage[]): Promise<string[]> {
+  if (format !== 'anthropic') return []
+  const hashes = new Set<string>()
+  for (const [index, piece] of inOrders(messages, blobLength).entries()) {
+    if (index > 0) await turn()
+    for (const { blob } of piece) for (const [, sha256] of blob.matchAll(REFERENCE)) hashes.add(sha256!)
+  }
+  if (hashes.size === 0) return []
+  const blobs = await findBlobs(tenant, [...hashes])
+  return [...blobs.values()].filter(({ bytes }) => bytes > IMAGE_BYTES_MAX).map(({ sha256 }) => sha256)
 }
 
 async function fitOnThread(
@@ -95,6 +116,7 @@ export interface MessagePageRequest {
 
 export interface PageFit {
   reasoning: Reasoning | undefined
+  database: Queryable
   /** Holds the memory for so many characters of messages. */
   hold: (length: number) => Promise<void>
 }
@@ -160,7 +182,10 @@ export class MessageWalk {
    * The page as a list that can be sent: the page alone is looked at.
    * @throws AnnalsError invalid_request if it is too long
    */
-  async fitted(thread: WorkThread, { reasoning, hold }: PageFit): Promise<FittedList & { metas: string[] }> {
+  async fitted(
+    thread: WorkThread,
+    { reasoning, database, hold }: PageFit,
+  ): Promise<FittedList & { metas: string[] }> {
     const messages: ReadEntry[] = []
     let length = 0
     for await (const turns of this.turns())
@@ -177,7 +202,7 @@ export class MessageWalk {
       return { id, parent_id: parent_id ?? null, format, blob, seq, ...shown }
     })
     const { project_id, format } = this.request
-    const list = await fitMessages(thread, project_id, format, stored, { reasoning })
+    const list = await fitMessages(thread, { database, project_id }, format, stored, { reasoning })
     this.tokens -= list.tokens_left_out
     const metas = new Map(messages.map(({ id, meta }) => [id!, meta!]))
     return { ...list, metas: list.ids.map((id) => metas.get(id)!) }
