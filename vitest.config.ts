@@ -90,9 +90,6 @@ export default defineConfig({
         test: {
           name: 'unit',
           ...SHARED_PROCESS,
-          // They never wait, and each worker loads the source for itself.
-          maxWorkers: availableParallelism(),
-          sequence: { groupOrder: 0 },
           include: ['{packages/*,torture,fuzz,siege}/test/**/*.test.ts'],
           exclude: [EMBEDDED],
           ...PATIENCE,
@@ -100,20 +97,13 @@ export default defineConfig({
       },
       {
         resolve: { alias: ALIAS },
-        test: {
-          name: 'acceptance',
-          ...ON_A_DATABASE,
-          maxWorkers: 2 * availableParallelism(),
-          sequence: { groupOrder: 1 },
-          include: ['tests/{acceptance,database}/**/*.test.ts'],
-        },
+        test: { name: 'acceptance', ...ON_A_DATABASE, include: ['tests/{acceptance,database}/**/*.test.ts'] },
       },
       {
         resolve: { alias: ALIAS },
         test: {
           name: 'gate',
           ...ON_A_DATABASE,
-          sequence: { groupOrder: 2 },
           include: ['tests/{gate,console}/**/*.test.ts', 'packages/adapters/*/test/**/*.test.ts'],
         },
       },
@@ -121,7 +111,6 @@ export default defineConfig({
         test: {
           name: 'gate-embedded',
           ...SHARED_PROCESS,
-          sequence: { groupOrder: 2 },
           include: [EMBEDDED],
           globalSetup: ['packages/embedded-postgres/test/prepared_clusters.ts'],
           ...PATIENCE,

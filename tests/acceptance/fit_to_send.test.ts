@@ -335,15 +335,16 @@ describe('a list that can be sent', () => {
     ]
     const session = await sessionOf('responses', ...log)
     const dropped = await session.context('responses', { reasoning: 'drop' })
-    expect(dropped.items.map(({ id }) => id)).toEqual([
-      undefined,
-      'msg_0',
-      undefined,
-      undefined,
-      undefined,
-      'msg_2',
+    expect(dropped.items.map(({ type, id }) => [type, id])).toEqual([
+      [undefined, undefined],
+      ['message', 'msg_0'],
+      ['web_search_call', undefined],
+      ['message', undefined],
+      ['function_call', undefined],
+      ['function_call_output', undefined],
+      ['message', 'msg_2'],
     ])
-    expect(dropped.items[2]).toEqual({ type: 'message', role: 'assistant', content: 'Found.' })
+    expect(dropped.items[3]).toEqual({ type: 'message', role: 'assistant', content: 'Found.' })
     const kept = await session.context('responses')
     expect(kept.items[2]).toEqual({ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'c2ln' })
     expect(kept.items.map(({ id }) => id).slice(2, 6)).toEqual(['rs_1', 'ws_1', 'msg_1', 'fc_1'])

@@ -5,6 +5,7 @@ import { bytesOf, putBlob, sha256Of } from '../harness/blobs.ts'
 import { signInToConsole } from '../harness/console_session.ts'
 import { expectOk } from '../harness/expectations.ts'
 import type { Answer } from '../harness/http_client.ts'
+import { connectMcp } from '../harness/mcp_client.ts'
 import { newPerson } from '../harness/people.ts'
 import { useSharedService } from '../harness/service.ts'
 import { newSessionLog } from '../harness/session_log.ts'
@@ -200,6 +201,18 @@ describe('a masked key', { timeout: 240_000 }, () => {
     expect([status === 200 || status === 403, blob.status]).toEqual([true, 403])
     expectMasked({ status: 403, text: await blob.text() } as Answer, 'a blob')
   })
+})
+
+it('a masked key reads masks with the tools of an agent, too, and no file of a skill', async () => {
+  const { token } = await keyFor()
+  const { client, call, value } = await connectMcp(service.node.url, token)
+  const { sessions } = await value<{ sessions: Array<{ id: string }> }>('list_sessions', {})
+  expect(sessions.length).toBeGreaterThan(0)
+  const texts = [JSON.stringify(sessions)]
+  for (const { id } of sessions) texts.push((await call('read_session', { session_id: id, last: 50 })).text)
+  expect(texts.join()).toContain('<EMAIL_1>')
+  for (const planted of PLANTED) expect(texts.join()).not.toContain(planted)
+  await expect(client.readResource({ uri: `annals://skill/${ids.skill_id}` })).rejects.toThrow(/masked/)
 })
 
 async function keyFor() {

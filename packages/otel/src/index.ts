@@ -1,4 +1,5 @@
-export { DIALECTS, type Dialect, type Operation } from './dialects.js'
+export type { Dialect, Operation } from './dialect.js'
+export { DIALECTS } from './dialects.js'
 export {
   type Conversation,
   conversationOf,

@@ -1,15 +1,6 @@
 import { isJsonObject } from '@annals/messages/json'
-import {
-  DIALECTS,
-  type Dialect,
-  ENVIRONMENT_ATTRIBUTES,
-  type Operation,
-  SESSION_ATTRIBUTES,
-  type Source,
-  type ToolField,
-  USER_ATTRIBUTES,
-  type UsageName,
-} from './dialects.js'
+import type { Dialect, Operation, Source, ToolField, UsageName } from './dialect.js'
+import { DIALECTS, ENVIRONMENT_ATTRIBUTES, SESSION_ATTRIBUTES, USER_ATTRIBUTES } from './dialects.js'
 import { jsonOr, messagesIn, type Said } from './said.js'
 import { type Carrier, type Found, messagesAt, toolMessages } from './sources.js'
 import type { Attributes, Origin } from './telemetry.js'

@@ -1,5 +1,5 @@
 import { isJsonObject } from '@annals/messages/json'
-import type { Source } from './dialects.js'
+import type { Source } from './dialect.js'
 import { jsonOr, messagesIn, type Said, together } from './said.js'
 import type { Attributes, SpanEvent } from './telemetry.js'
 

@@ -1,4 +1,4 @@
-import type { Dialect } from './dialects.js'
+import type { Dialect } from './dialect.js'
 
 export const MLFLOW: Dialect = {
   name: 'MLflow',

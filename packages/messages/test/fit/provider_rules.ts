@@ -397,6 +397,27 @@ const CALLERS_TOOLS = [
   'local_shell_call',
 ]
 
+/** What an item itself has to have, and must not have. */
+function memberRules(item: Json): string[] {
+  const broken: string[] = []
+  const prefix = ID_PREFIXES[item.type as keyof typeof ID_PREFIXES]
+  if (prefix && item.id !== undefined && !(item.id.startsWith(prefix) && /^[\w-]{1,64}$/.test(item.id)))
+    broken.push(`Expected an ID that begins with '${prefix}': ${item.id}`)
+  const wanted = WANTED[item.type as keyof typeof WANTED]
+  const action = { ...item, ...item.action } as Record<string, unknown>
+  for (const [key, type] of Object.entries(wanted ?? {}))
+    if (typeof action[key] !== type) broken.push(`Missing required parameter: ${key}`)
+  if (item.type === 'web_search_call' && item.action && !item.action.type)
+    broken.push(`Missing required parameter: action.type`)
+  if (JSON.stringify(item.content ?? []).includes('"cache_control"'))
+    broken.push(`Unknown parameter: cache_control`)
+  if ('created_by' in item) broken.push(`Unknown parameter: created_by`)
+  for (const [key, value] of Object.entries({ ...item, ...item.action }))
+    if (value === null && !['result', 'code', 'outputs', 'keys'].includes(key))
+      broken.push(`${key}: got null`)
+  return broken
+}
+
 function responsesRules(items: readonly Json[]): string[] {
   const broken: string[] = []
   const open = new Map<string, number>()
@@ -433,21 +454,7 @@ function responsesRules(items: readonly Json[]): string[] {
     }
     if ('arguments' in item && item.type === 'function_call' && !isObjectText(item.arguments))
       broken.push(`[${at}] arguments ${item.arguments}`)
-    const prefix = ID_PREFIXES[item.type as keyof typeof ID_PREFIXES]
-    if (prefix && item.id !== undefined && !(item.id.startsWith(prefix) && /^[\w-]{1,64}$/.test(item.id)))
-      broken.push(`[${at}] Expected an ID that begins with '${prefix}': ${item.id}`)
-    const wanted = WANTED[item.type as keyof typeof WANTED]
-    const action = { ...item, ...item.action } as Record<string, unknown>
-    for (const [key, type] of Object.entries(wanted ?? {}))
-      if (typeof action[key] !== type) broken.push(`[${at}] Missing required parameter: ${key}`)
-    if (item.type === 'web_search_call' && item.action && !item.action.type)
-      broken.push(`[${at}] Missing required parameter: action.type`)
-    if (JSON.stringify(item.content ?? []).includes('"cache_control"'))
-      broken.push(`[${at}] Unknown parameter: cache_control`)
-    if ('created_by' in item) broken.push(`[${at}] Unknown parameter: created_by`)
-    for (const [key, value] of Object.entries({ ...item, ...item.action }))
-      if (value === null && !['result', 'code', 'outputs', 'keys'].includes(key))
-        broken.push(`[${at}] ${key}: got null`)
+    broken.push(...memberRules(item).map((rule) => `[${at}] ${rule}`))
     for (const { type, image_url } of [item.content, item.output].flatMap((one) =>
       Array.isArray(one) ? one : [],
     ))

@@ -27,7 +27,7 @@ export function mcpRoutes(app: AppServer, cors_origins: string | undefined): voi
   app.addHook('onClose', () => thread.close())
   app.post(
     '/mcp',
-    { bodyLimit: BODY_BYTES_MAX, config: { scope: 'read' }, schema: { hide: true } },
+    { bodyLimit: BODY_BYTES_MAX, config: { scope: 'read', answers_masked: true }, schema: { hide: true } },
     async (request, reply) => {
       const { headers, body, grant, project_id } = request
       // Hundreds of calls would have the place of one. The protocol has no batches since its version 2025-06-18.

@@ -9,6 +9,10 @@ import { redactionHere } from './redaction_work.js'
 import { rulesOf } from './rules_of.js'
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What it answers is made of answers of other operations to the same key, which are masked. */
+    answers_masked?: boolean
+  }
   interface FastifyRequest {
     /** Masks a JSON text for a masked reader; null: the reader sees all. For answers that bypass the hooks. */
     mask: ((json: string) => Promise<string>) | null
@@ -56,7 +60,8 @@ export function maskAnswers(app: AppServer, thread: WorkThread): void {
   })
   app.addHook<unknown>('onSend', (request, reply, payload, done) => {
     if (!isMasked(request) || payload === null || payload === undefined) return done()
-    if (MAKE_SECRETS.has(request.routeOptions.schema?.operationId ?? '')) return done()
+    const { config, schema } = request.routeOptions
+    if (config.answers_masked || MAKE_SECRETS.has(schema?.operationId ?? '')) return done()
     reply.removeHeader('etag')
     const isJson = /^application\/(?:json|x-ndjson)/.test(String(reply.getHeader('content-type') ?? ''))
     if (typeof payload === 'string' && isJson) {

@@ -172,7 +172,9 @@ class AsyncRuns:
 
     async def resolve_all(self, resolutions: Sequence[ResolutionOf]) -> Sequence[RunnerRequest]:
         """Answers up to 20 requests, all or none."""
-        call = Call("POST", ("requests", "resolve"), body={"resolutions": [{"id": str(uuid4()), **one} for one in resolutions]})
+        call = Call(
+            "POST", ("requests", "resolve"), body={"resolutions": [{"id": str(uuid4()), **one} for one in resolutions]}
+        )
         return cast("dict[str, Sequence[RunnerRequest]]", await self._transport.call(call))["items"]
 
     def _waiting(self, wait_ms: int) -> AsyncTransport:
