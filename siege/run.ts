@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { median } from '../lab/statistics.ts'
 import type { Attack } from './attackers/attack.ts'
 import { strike } from './attackers/strike.ts'
-import { type Judged, judge } from './verdict.ts'
+import { type Judged, judge, mayBeChance } from './verdict.ts'
 import type { Deed } from './victim/victim.ts'
 import { STOP_MS_MAX } from './world/service.ts'
 import type { World } from './world/world.ts'
@@ -59,8 +59,15 @@ export async function quietly({ service, victim }: World): Promise<{ baseline: B
   return { baseline, judged }
 }
 
-/** Runs one attack, and waits until the service has recovered. */
+/** Runs one attack, once more where what it did may be chance, and waits until the service has recovered. */
 export async function endure(
+  ...[world, attack, baseline, options]: Parameters<typeof endureOnce>
+): Promise<Judged> {
+  const judged = await endureOnce(world, attack, baseline, options)
+  return mayBeChance(judged) ? endureOnce(world, attack, baseline, options) : judged
+}
+
+async function endureOnce(
   world: World,
   attack: Attack,
   baseline: Baseline,
@@ -101,7 +108,7 @@ export async function endure(
     problems,
   })
   // What this attack left must not count against the next one.
-  if (judged.broken.length > 0 && !stopped.aborted) {
+  if (judged.broken.length > 0 && !mayBeChance(judged) && !stopped.aborted) {
     if (recovered_ms === undefined) await service.kill()
     else await service.stop(STOP_MS_MAX * 2)
     await service.start()

@@ -80,6 +80,14 @@ export function judge(seen: Seen): Judged {
   }
 }
 
+/**
+ * Whether only the loop stood, and not for long: a full collection of the heap may come at a bad moment, but an attack
+ * that causes it causes it again.
+ */
+export function mayBeChance({ broken, loop_ms }: Pick<Judged, 'broken' | 'loop_ms'>): boolean {
+  return broken.length === 1 && loop_ms >= BOUNDS.loop_ms_max && loop_ms < 2 * BOUNDS.loop_ms_max
+}
+
 function brokenBounds(seen: Seen, success: number, loop_ms: number): string[] {
   const broken: string[] = []
   if (seen.hasFallen) broken.push('the process ended')

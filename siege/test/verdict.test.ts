@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { BOUNDS, judge, type Seen } from '../verdict.ts'
+import { BOUNDS, judge, mayBeChance, type Seen } from '../verdict.ts'
 import type { Deed } from '../victim/victim.ts'
 
 const good: Deed = { what: 'list', began_at: 0, took_ms: 5, starved_ms: 0, outcome: 200, isGood: true }
@@ -61,6 +61,16 @@ describe('an attack that does harm', () => {
     ['something else went wrong', { problems: ['an orphan was left'] }, /an orphan was left/],
   ])('is told in a sentence: %s', (_case, harm, sentence) => {
     expect(judge({ ...harmless, ...harm }).broken).toEqual([expect.stringMatching(sentence)])
+  })
+
+  it.each([
+    ['a loop that stood for less than twice the bound', 150, {}, true],
+    ['a longer one', 200, {}, false],
+    ['one beside something else', 150, { hasFallen: true }, false],
+    ['no loop that stood', 50, { hasFallen: true }, false],
+  ])('may be chance, and is tried once more, if it is %s', (_case, cpu_ms, harm, expected) => {
+    const stood = [{ stood_ms: cpu_ms, cpu_ms, waited_ms: 0 }]
+    expect(mayBeChance(judge({ ...harmless, stood, ...harm }))).toBe(expected)
   })
 
   it('counts a request that was answered too late as failed', () => {

@@ -94,6 +94,8 @@ interface Waiter {
   refuse: (error: Error) => void
 }
 
+/** Waits that end without a place in one turn of the event loop: each is answered and logged. */
+const REFUSED_A_TURN = 16
 /** Most waits at once, over all owners. Further ones are refused at once, so waiting takes bounded memory. */
 const WAITING_MAX = 10_000
 
@@ -201,11 +203,13 @@ export class FairSemaphore {
   private expire(): void {
     this.expiry = undefined
     const now = performance.now()
+    let left = REFUSED_A_TURN
     for (const waiter of this.waiters) {
-      if (waiter.expires_at > now) {
+      if (waiter.expires_at > now || left === 0) {
         this.expiry = setTimeout(() => this.expire(), waiter.expires_at - now)
         break
       }
+      left -= 1
       this.waiters.delete(waiter)
       this.queue.remove(waiter.owner, waiter)
       this.counts.refusals += 1

@@ -138,6 +138,17 @@ describe('a fair semaphore', () => {
     expect(semaphore.counts).toEqual({ waits: 2, refusals: 1 })
   })
 
+  it('refuses hundreds that waited for too long in many turns of the event loop', async () => {
+    const { of, startMany } = tasksIn(semaphoreOf(2))
+    startMany('a', 301)
+    await vi.advanceTimersByTimeAsync(WAIT_MS)
+    for (let before = 0; of('refused').length < 300; before = of('refused').length) {
+      expect(of('refused').length - before).toBeLessThanOrEqual(16)
+      await vi.advanceTimersByTimeAsync(1)
+    }
+    expect(of('waits')).toEqual([])
+  })
+
   it('refuses at once what has no room to wait, whoever else has room', async () => {
     const semaphore = semaphoreOf(2)
     const { of, start, startMany } = tasksIn(semaphore)
