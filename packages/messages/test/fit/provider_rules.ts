@@ -403,9 +403,8 @@ function memberRules(item: Json): string[] {
   const prefix = ID_PREFIXES[item.type as keyof typeof ID_PREFIXES]
   if (prefix && item.id !== undefined && !(item.id.startsWith(prefix) && /^[\w-]{1,64}$/.test(item.id)))
     broken.push(`Expected an ID that begins with '${prefix}': ${item.id}`)
-  const wanted = WANTED[item.type as keyof typeof WANTED]
   const action = { ...item, ...item.action } as Record<string, unknown>
-  for (const [key, type] of Object.entries(wanted ?? {}))
+  for (const [key, type] of Object.entries(WANTED[item.type as keyof typeof WANTED] ?? {}))
     if (typeof action[key] !== type) broken.push(`Missing required parameter: ${key}`)
   if (item.type === 'web_search_call' && item.action && !item.action.type)
     broken.push(`Missing required parameter: action.type`)
