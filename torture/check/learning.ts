@@ -113,12 +113,15 @@ export class Learning {
 
   /**
    * The model is asked about a session once, when it has its outcome. A database whose clock was set forward may have asked
-   * before: to it, the session was quiet for ten minutes.
+   * before: to it, the session was quiet for ten minutes. What it asked while the outcome was on its way may be either.
    */
   private async twice(): Promise<string[]> {
     return (await this.learnt()).flatMap(({ session_id, space_id, reflections, by_rules, own, shared }) => {
-      const early = this.askedBeforeTheOutcome(session_id, reflections)
-      const wanted = { reflections: early + 1, by_rules: 1, own: reflections.length, shared: 1 }
+      const { outcome_at = 0, outcome_by = 0 } =
+        this.lessons.sessions.find((one) => one.session_id === session_id) ?? {}
+      const [least, most] = [outcome_at, outcome_by].map((until) => 1 + this.askedBefore(until, reflections))
+      const asked = Math.min(Math.max(reflections.length, least!), most!)
+      const wanted = { reflections: asked, by_rules: 1, own: reflections.length, shared: 1 }
       return Object.entries({ reflections: reflections.length, by_rules, own, shared })
         .map(([what, count]) => ({ what, count, of: wanted[what as keyof typeof wanted] }))
         .filter(({ count, of }) => count !== of)
@@ -129,10 +132,8 @@ export class Learning {
     })
   }
 
-  private askedBeforeTheOutcome(session_id: string, hashes: string[]): number {
-    const { sessions, model } = this.lessons
-    const until = sessions.find((one) => one.session_id === session_id)?.outcome_at ?? 0
-    const early = new Set(model.sent.filter(({ at }) => at < until).map(({ hash }) => hash))
+  private askedBefore(until: number, hashes: string[]): number {
+    const early = new Set(this.lessons.model.sent.filter(({ at }) => at < until).map(({ hash }) => hash))
     return hashes.filter((hash) => early.has(hash)).length
   }
 

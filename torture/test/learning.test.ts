@@ -13,8 +13,8 @@ const WELL = {
 }
 
 /** What the check says of a database with these rows, after an input was sent, and others before the session had its outcome. */
-async function foundIn(rows: typeof WELL, sent: string, early: string[] = []) {
-  const model = { sent: early.map((hash) => ({ hash, at: -1 })) }
+async function foundIn(rows: typeof WELL, sent: string, early: string[] = [], early_at = -1) {
+  const model = { sent: early.map((hash) => ({ hash, at: early_at })) }
   let looks = 0
   const ask = async (statement: string) => {
     if (statement.includes('FROM skills')) return rows.versions
@@ -27,11 +27,11 @@ async function foundIn(rows: typeof WELL, sent: string, early: string[] = []) {
     tenant: { project_id: 'project' },
     space_ids: ['space'],
     model,
-    sessions: [{ ...SESSION, outcome_at: 0 }],
+    sessions: [{ ...SESSION, outcome_at: 0, outcome_by: 10 }],
   }
   const learning = new Learning({ ask } as unknown as Postgres, lessons as unknown as Lessons)
   await expect.poll(() => looks).toBeGreaterThan(0)
-  model.sent.push({ hash: sent, at: sent === 'b' ? 0 : Infinity })
+  model.sent.push({ hash: sent, at: sent === 'b' ? 10 : Infinity })
   return learning.problems(0)
 }
 
@@ -42,7 +42,11 @@ describe.concurrent('the check of learning spaces', () => {
 
   it('finds nothing where a session seemed to be quiet before it had its outcome', async () => {
     const learnt = [{ ...WELL.learnt[0]!, reflections: ['a', 'b'], own: 2 }]
-    expect(await foundIn({ ...WELL, learnt, inputs: [{ hash: 'a' }, { hash: 'b' }] }, 'b', ['a'])).toEqual([])
+    const rows = { ...WELL, learnt, inputs: [{ hash: 'a' }, { hash: 'b' }] }
+    expect(await foundIn(rows, 'b', ['a'])).toEqual([])
+    // Or while the outcome was on its way.
+    expect(await foundIn(rows, 'b', ['a'], 5)).toEqual([])
+    expect(await foundIn(rows, 'b', ['a'], 10)).toEqual([expect.stringContaining('has 2 reflections')])
   })
 
   it.each([
