@@ -7,8 +7,8 @@ import type { Deed } from './victim/victim.ts'
 export const BOUNDS = {
   success_min: 0.99,
   loop_ms_max: 100,
-  // The heap's 192 MB, and what lies outside of it: sockets, buffers, code, the heap of the thread for large bodies.
-  rss_mb_max: 500,
+  // As docs/operations.md promises: the heap, and what lies outside of it: sockets, buffers, code, the heap of the thread for large bodies.
+  rss_mb_max: 550,
   /** What may remain after an attack, in memory and open files: caches fill, pools open connections. */
   kept_mb_more_max: 48,
   files_more_max: 32,
