@@ -1,17 +1,6 @@
-import type { Fixture } from './fixtures.js'
+import { ASKED as CHAT, type Fixture } from './fixtures.js'
 
 const json = JSON.stringify
-/** What most of these say of a call: OpenAI's messages, as JSON. */
-const CHAT = [
-  { role: 'system', content: 'Be brief.' },
-  { role: 'user', content: 'Weather in Oslo?' },
-  {
-    role: 'assistant',
-    content: null,
-    tool_calls: [{ id: 'c1', type: 'function', function: { name: 'weather', arguments: '{"city":"Oslo"}' } }],
-  },
-  { role: 'tool', tool_call_id: 'c1', content: '4 degrees' },
-]
 const COMPLETION = { model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'Cold.' } }] }
 
 export const VENDOR_FIXTURES: Fixture[] = [

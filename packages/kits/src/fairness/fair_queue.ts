@@ -206,7 +206,7 @@ export class FairSemaphore {
     let left = REFUSED_A_TURN
     for (const waiter of this.waiters) {
       if (waiter.expires_at > now || left === 0) {
-        this.expiry = setTimeout(() => this.expire(), waiter.expires_at - now)
+        this.expiry = setTimeout(() => this.expire(), Math.max(1, waiter.expires_at - now))
         break
       }
       left -= 1

@@ -40,8 +40,8 @@ export function fittedList(list: FitToSend): FittedList {
 const INLINE_LENGTH_MAX = 128 * 1024
 const PIECE_LENGTH_MAX = 32 * 1024
 
-/** As PostgreSQL writes it. */
-const REFERENCE = /"annals_blob": "([0-9a-f]{64})"/g
+/** As PostgreSQL writes it, or an adapter that stored the message in parts. */
+const REFERENCE = /"annals_blob": ?"([0-9a-f]{64})"/g
 /** Anthropic takes 5 MiB of base64. */
 const IMAGE_BYTES_MAX = (5 * 1024 * 1024 * 3) / 4
 
