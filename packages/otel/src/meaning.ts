@@ -30,29 +30,37 @@ const SCRUBBED = '[Scrubbed due to '
 /** A text that names something: not empty, and of bounded length. */
 export function firstText(attributes: Attributes, names: readonly string[]): string | undefined {
   for (const name of names) {
-    const value = valueAt(attributes, name)
-    const text = typeof value === 'number' ? String(value) : value
-    if (typeof text === 'string' && text !== '' && !text.startsWith(SCRUBBED)) return text
+    const text = textAt(attributes, name)
+    if (text !== undefined) return text
   }
   return undefined
+}
+
+function textAt(attributes: Attributes, name: string): string | undefined {
+  const value = valueAt(attributes, name)
+  const text = typeof value === 'number' ? String(value) : value
+  return typeof text === 'string' && text !== '' && !text.startsWith(SCRUBBED) ? text : undefined
 }
 
 function shortText(attributes: Attributes, names: readonly string[]): string | undefined {
   return firstText(attributes, names)?.slice(0, TEXT_LENGTH_MAX).toWellFormed()
 }
 
-/** The name of the session, and the attribute that has it. */
-export function sessionNamed(attributes: Attributes): [attribute: string, name: string] | undefined {
+/** The name of the session, and the attribute that has it: of the span itself, or else of its resource. */
+export function sessionNamed(
+  attributes: Attributes,
+  resource: Attributes = {},
+): [attribute: string, name: string] | undefined {
   for (const attribute of SESSION_ATTRIBUTES) {
-    const name = firstText(attributes, [attribute])
+    const name = textAt(attributes, attribute) ?? textAt(resource, attribute)
     if (name !== undefined) return [attribute, name]
   }
   return undefined
 }
 
 /** The user's identifier, if it is one that can be. */
-export function userNamed(attributes: Attributes): string | undefined {
-  const user = firstText(attributes, USER_ATTRIBUTES)
+export function userNamed(attributes: Attributes, resource: Attributes = {}): string | undefined {
+  const user = firstText(attributes, USER_ATTRIBUTES) ?? firstText(resource, USER_ATTRIBUTES)
   return user === undefined || user === '.' || user === '..' || [...user].length > TEXT_LENGTH_MAX
     ? undefined
     : user
@@ -65,7 +73,7 @@ export function originOf(
 ): Record<string, string> {
   const named = {
     service: shortText(resource, ['service.name']),
-    environment: shortText({ ...resource, ...attributes }, ENVIRONMENT_ATTRIBUTES),
+    environment: shortText(attributes, ENVIRONMENT_ATTRIBUTES) ?? shortText(resource, ENVIRONMENT_ATTRIBUTES),
   }
   return Object.fromEntries(Object.entries(named).filter(([, text]) => text !== undefined)) as Record<
     string,
@@ -74,7 +82,8 @@ export function originOf(
 }
 
 export function meaningOf(name: string, attributes: Attributes, events: Carrier['events'] = []): Meaning {
-  const operation = first(attributes, ({ operation = {}, named = {} }) => {
+  const dialects = tablesOf(attributes)
+  const operation = first(dialects, ({ operation = {}, named = {} }) => {
     for (const [attribute, kinds] of Object.entries(operation)) {
       const value = valueAt(attributes, attribute)
       // MLflow writes texts as JSON.
@@ -84,14 +93,14 @@ export function meaningOf(name: string, attributes: Attributes, events: Carrier[
     return Object.entries(named).find(([start]) => name.startsWith(start))?.[1]
   })
   const text = (field: 'agent' | 'model' | 'provider') =>
-    first(attributes, (dialect) => shortText(attributes, dialect[field] ?? []))
+    first(dialects, (dialect) => shortText(attributes, dialect[field] ?? []))
   return {
     operation,
     agent: text('agent'),
     model: text('model'),
     provider: text('provider'),
-    usage: usageIn(attributes),
-    tool: operation === 'tool' ? toolIn(name, { attributes, events }) : undefined,
+    usage: usageIn(attributes, dialects),
+    tool: operation === 'tool' ? toolIn(name, { attributes, events }, dialects) : undefined,
   }
 }
 
@@ -99,20 +108,43 @@ function dialectsOf(attributes: Attributes): Dialect[] {
   return DIALECTS.filter(({ when }) => when === undefined || when in attributes)
 }
 
+/** For each attribute that says what a span is about: the places of the tables that name it, as bits. */
+const PLACES = new Map<string, number>()
+/** The tables that need no attribute: a span's name is enough. */
+let by_name = 0
+for (const [place, dialect] of DIALECTS.entries()) {
+  const { operation = {}, named, agent = [], model = [], provider = [], usage = {}, tool = {} } = dialect
+  const names = [Object.keys(operation), agent, model, provider, Object.values(usage), Object.values(tool)]
+  for (const name of names.flat(2)) {
+    const attribute = name.split('#', 1)[0]!
+    PLACES.set(attribute, (PLACES.get(attribute) ?? 0) | (1 << place))
+  }
+  if (named) by_name |= 1 << place
+}
+
+/** The tables that may say what a span is about, which are few: each span asks them for a dozen things. */
+function tablesOf(attributes: Attributes): Dialect[] {
+  let places = by_name
+  for (const name of Object.keys(attributes)) places |= PLACES.get(name) ?? 0
+  return DIALECTS.filter(
+    ({ when }, place) => (places & (1 << place)) !== 0 && (when === undefined || when in attributes),
+  )
+}
+
 function first<Found>(
-  attributes: Attributes,
+  dialects: readonly Dialect[],
   of: (dialect: Dialect) => Found | undefined,
 ): Found | undefined {
-  for (const dialect of dialectsOf(attributes)) {
+  for (const dialect of dialects) {
     const found = of(dialect)
     if (found !== undefined) return found
   }
   return undefined
 }
 
-function usageIn(attributes: Attributes): Meaning['usage'] {
+function usageIn(attributes: Attributes, dialects: readonly Dialect[]): Meaning['usage'] {
   const usage: Meaning['usage'] = {}
-  for (const { usage: names = {} } of dialectsOf(attributes))
+  for (const { usage: names = {} } of dialects)
     for (const [field, from] of Object.entries(names) as Array<[UsageName, readonly string[]]>) {
       if (usage[field] !== undefined) continue
       // Claude Code has numbers as texts.
@@ -139,10 +171,10 @@ function objectOrList(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
-function toolIn(span_name: string, carrier: Carrier): Meaning['tool'] {
+function toolIn(span_name: string, carrier: Carrier, dialects: readonly Dialect[]): Meaning['tool'] {
   const { attributes } = carrier
   const tool: NonNullable<Meaning['tool']> = {}
-  for (const { tool: names = {} } of dialectsOf(attributes))
+  for (const { tool: names = {} } of dialects)
     for (const [field, from] of Object.entries(names) as Array<[ToolField, readonly string[]]>) {
       const value = from.map((name) => valueAt(attributes, name)).find((one) => one != null && one !== '')
       // A text may come as JSON.
@@ -181,7 +213,7 @@ export function conversationOf(carrier: Carrier): Conversation | undefined {
   const input = side(carrier, 'input')
   const output = side(carrier, 'output')
   if (!input && !output) return undefined
-  const system = first(carrier.attributes, ({ system = [] }) => instructionsIn(carrier, system))
+  const system = first(dialectsOf(carrier.attributes), ({ system = [] }) => instructionsIn(carrier, system))
   const answers = output?.messages ?? []
   // Several answers to choose from: one is what was said, the others stay with the span.
   const hasChoices = answers.length > 1 && answers.every(({ role }) => role === 'assistant')
@@ -195,7 +227,7 @@ export function conversationOf(carrier: Carrier): Conversation | undefined {
 }
 
 function side(carrier: Carrier, name: 'input' | 'output'): Found | undefined {
-  return first(carrier.attributes, (dialect) => {
+  return first(dialectsOf(carrier.attributes), (dialect) => {
     for (const source of dialect[name] ?? []) {
       const found = messagesAt(source, carrier, name)
       if (found) return found

@@ -1,7 +1,7 @@
 import { ExactNumber, isJsonObject, parseJson } from '@annals/messages/json'
 import { anyNumber, type Bounds, storable, wholeNumber } from './bounds.js'
 import { setMember } from './read_protobuf.js'
-import { empty, type Field, type Message } from './schema.js'
+import { absent, type Field, type Message } from './schema.js'
 import { Unreadable } from './telemetry.js'
 
 type Read = Record<string, unknown>
@@ -14,7 +14,8 @@ const OPENING: ReadonlySet<number> = new Set([0x5b, 0x7b])
 export function readJsonMessage(text: string, message: Message, bounds: Bounds): Read {
   // Before it is parsed: a list of nothing takes eighty times its length.
   let objects = 0
-  for (let at = 0; at < text.length; at++) if (OPENING.has(text.charCodeAt(at))) objects += 1
+  const is_short = text.length <= OBJECTS_MAX
+  for (let at = 0; !is_short && at < text.length; at++) if (OPENING.has(text.charCodeAt(at))) objects += 1
   if (objects > OBJECTS_MAX)
     throw new Unreadable(
       `The request has more than ${OBJECTS_MAX} objects and lists. Send smaller batches.`,
@@ -32,11 +33,13 @@ export function readJsonMessage(text: string, message: Message, bounds: Bounds):
 function messageOf(value: unknown, message: Message, bounds: Bounds, place: string): Read {
   if (!isJsonObject(value)) throw new Unreadable(`The body is not OTLP: ${place || '/'} must be an object.`)
   bounds.message()
-  const read = empty(message)
-  for (const [name, field] of Object.entries(message)) {
-    const camel = camelCase(name)
+  const read: Read = {}
+  for (const { name, camel, field } of fieldsOf(message)) {
     const given = value[camel] ?? value[name]
-    if (given == null) continue
+    if (given == null) {
+      read[name] = absent(field)
+      continue
+    }
     const at = `${place}/${camel}`
     if (field.many || field.type === 'attributes') {
       if (!Array.isArray(given)) throw new Unreadable(`The body is not OTLP: ${at} must be an array.`)
@@ -115,13 +118,23 @@ function hexIn(given: string): string {
   return /^[0-9a-f]*$/.test(text) ? text : ''
 }
 
-const camels = new Map<string, string>()
+interface NamedField {
+  name: string
+  /** Its name in JSON. */
+  camel: string
+  field: Field
+}
 
-function camelCase(name: string): string {
-  let camel = camels.get(name)
-  if (camel === undefined) {
-    camel = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
-    camels.set(name, camel)
+const fields = new Map<Message, NamedField[]>()
+
+function fieldsOf(message: Message): NamedField[] {
+  let found = fields.get(message)
+  if (!found) {
+    found = Object.entries(message).map(([name, field]) => {
+      const camel = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+      return { name, camel, field }
+    })
+    fields.set(message, found)
   }
-  return camel
+  return found
 }

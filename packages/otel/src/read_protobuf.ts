@@ -153,7 +153,8 @@ function fieldsOf(message: Message): Map<number, [string, Field]> {
 /** Also where it is called __proto__. The first of a name counts. */
 export function setMember(members: Record<string, unknown>, [name, value]: [string, unknown]): void {
   if (Object.hasOwn(members, name)) return
-  Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true })
+  if (name !== '__proto__') members[name] = value
+  else Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))

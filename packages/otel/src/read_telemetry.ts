@@ -17,11 +17,10 @@ export function readSpans(body: Uint8Array, encoding: Encoding): Telemetry<Span>
   for (const { resource, scope_spans } of read.resource_spans as Array<Record<string, unknown>>)
     for (const { origin, items: spans } of withOrigins(resource, scope_spans, 'spans'))
       for (const span of spans) {
-        const { dropped_attributes_count, dropped_events_count, dropped_links_count, ...rest } =
-          span as Span & Record<`dropped_${'attributes' | 'events' | 'links'}_count`, number>
-        const dropped = dropped_attributes_count + dropped_events_count + dropped_links_count
-        if (rest.trace_id.length === 32 && rest.span_id.length === 16)
-          items.push({ ...rest, ...origin, dropped })
+        const read = span as Span & Record<`dropped_${'attributes' | 'events' | 'links'}_count`, number>
+        const dropped = read.dropped_attributes_count + read.dropped_events_count + read.dropped_links_count
+        if (read.trace_id.length === 32 && read.span_id.length === 16)
+          items.push(Object.assign(read, origin, { dropped }))
         else bounds.refuse('a span has no valid trace id and span id')
       }
   return { items, refused: bounds.refused, reason: bounds.reason }

@@ -20,11 +20,22 @@ export function timeOf(nanos: bigint): string | null {
   if (nanos <= 0n) return null
   const time = new Date(Number(nanos / NANOS))
   if (!(time.getUTCFullYear() <= 9_999)) return null
-  const micros = String((nanos / 1_000n) % 1_000_000n).padStart(6, '0')
-  return `${time.toISOString().slice(0, 19)}.${micros}Z`
+  const micros = String(Math.floor(Number(nanos % NANOS) / 1_000)).padStart(3, '0')
+  return `${time.toISOString().slice(0, 23)}${micros}Z`
 }
 
-export function spanData(span: Span, meaning: Meaning, beside: Beside | undefined): Attributes {
+/** When a span began and ended, as `timeOf` writes it. */
+export interface SpanTimes {
+  started_at: string | null
+  ended_at: string | null
+}
+
+export function spanData(
+  span: Span,
+  meaning: Meaning,
+  { started_at, ended_at }: SpanTimes,
+  beside: Beside | undefined,
+): Attributes {
   const { name, kind, trace_id, span_id, parent_span_id, status, links, resource, scope, dropped } = span
   const { start_time_unix_nano: start, end_time_unix_nano: end } = span
   const used = new Set(beside?.conversation.used)
@@ -36,8 +47,8 @@ export function spanData(span: Span, meaning: Meaning, beside: Beside | undefine
     trace_id,
     span_id,
     parent_span_id: parent_span_id || undefined,
-    started_at: timeOf(start) ?? undefined,
-    ended_at: timeOf(end) ?? undefined,
+    started_at: started_at ?? undefined,
+    ended_at: ended_at ?? undefined,
     duration_ms: start > 0n && end >= start ? Number(end - start) / 1e6 : undefined,
     status: withoutNothing({
       code: STATUS_CODES[status.code] ?? String(status.code),
@@ -127,6 +138,8 @@ function without(attributes: Attributes, names: ReadonlySet<string>): Attributes
     : Object.fromEntries(Object.entries(attributes).filter(([name]) => !names.has(name)))
 }
 
+/** Leaves out what is undefined, of an object that nobody else has. */
 function withoutNothing(members: Attributes): Attributes {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
+  for (const name of Object.keys(members)) if (members[name] === undefined) delete members[name]
+  return members
 }

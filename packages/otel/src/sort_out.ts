@@ -60,41 +60,39 @@ function groupOf(groups: Map<string, Group>, id: string, [attribute, name]: [str
 }
 
 /** What a session's configs may get, each only once. */
-function describe(group: Group, item: Span | LogRecord, attributes: Attributes, meaning: Meaning): void {
+function describe(group: Group, item: Span | LogRecord, meaning: Meaning): void {
   const { agent, model, provider } = meaning
-  group.configs = {
-    ...Object.fromEntries(
-      Object.entries({ agent, model, provider }).filter(([, text]) => text !== undefined),
-    ),
-    ...originOf(item, attributes),
-    ...group.configs,
-  }
-  group.user ??= userNamed({ ...item.resource, ...attributes })
+  const facts = { agent, model, provider, ...originOf(item, item.attributes) }
+  for (const [name, text] of Object.entries(facts)) if (text !== undefined) group.configs[name] ??= text
+  group.user ??= userNamed(item.attributes, item.resource)
 }
 
 /** Sorts spans out by session: in the order in which they ended, as most are sent. */
 export function spansBySession(spans: Span[], project_id: string, naming: Naming): Group[] {
   const groups = new Map<string, Group>()
-  const nameOfTrace = namesOfTraces(spans)
+  const ownName = new Map(spans.map((span) => [span, sessionNamed(span.attributes, span.resource)] as const))
+  const nameOfTrace = namesOfTraces(ownName)
   const sorted = spans.toSorted((a, b) => compare(a.end_time_unix_nano, b.end_time_unix_nano))
   for (const span of sorted) {
-    const { trace_id, span_id, attributes, resource } = span
-    const own = sessionNamed({ ...resource, ...attributes })
+    const { trace_id, span_id, attributes } = span
+    const own = ownName.get(span)
     const of_trace: [string, string] = ['trace_id', trace_id]
     const found = own ?? nameOfTrace(span)
     const name = found ?? of_trace
     const group = groupOf(groups, naming.idOf(project_id, name[1]), name)
     const meaning = meaningOf(span.name, attributes, span.events)
-    describe(group, span, attributes, meaning)
+    describe(group, span, meaning)
     const conversation = meaning.operation === 'model' ? conversationOf(span) : undefined
     const [input, output] = conversation ? chained(naming, group.id, conversation) : NO_LINKS
     const last_id = (output.at(-1) ?? input.at(-1))?.id
+    const times = { started_at: timeOf(span.start_time_unix_nano), ended_at: timeOf(span.end_time_unix_nano) }
+    const beside = conversation && last_id ? { conversation, last_id } : undefined
     group.parts.push({
       id: naming.idOf(project_id, `${trace_id}/${span_id}`),
       type: SPAN_TYPE,
-      data: () => spanData(span, meaning, conversation && last_id ? { conversation, last_id } : undefined),
-      began_at: timeOf(span.start_time_unix_nano),
-      ended_at: timeOf(span.end_time_unix_nano) ?? timeOf(span.start_time_unix_nano),
+      data: () => spanData(span, meaning, times, beside),
+      began_at: times.started_at,
+      ended_at: times.ended_at ?? times.started_at,
       input,
       output,
       continues: false,
@@ -108,18 +106,20 @@ export function spansBySession(spans: Span[], project_id: string, naming: Naming
  * The session's name for spans that do not have it: that of the nearest span above that was sent with them, or the only
  * one in their trace.
  */
-function namesOfTraces(spans: Span[]): (span: Span) => [string, string] | undefined {
-  const byId = new Map(spans.map((span) => [`${span.trace_id}/${span.span_id}`, span]))
+function namesOfTraces(
+  names: ReadonlyMap<Span, [string, string] | undefined>,
+): (span: Span) => [string, string] | undefined {
   const ofTrace = new Map<string, [string, string] | 'several'>()
-  for (const { trace_id, attributes, resource } of spans) {
-    const name = sessionNamed({ ...resource, ...attributes })
+  for (const [{ trace_id }, name] of names) {
     if (!name) continue
     const before = ofTrace.get(trace_id)
     ofTrace.set(trace_id, before === undefined || before[1] === name[1] ? name : 'several')
   }
+  let byId: Map<string, Span> | undefined
   return (span) => {
     const name = ofTrace.get(span.trace_id)
     if (name !== 'several') return name
+    byId ??= new Map([...names.keys()].map((one) => [`${one.trace_id}/${one.span_id}`, one]))
     let above = byId.get(`${span.trace_id}/${span.parent_span_id}`)
     for (let steps = 0; above && steps < 100; steps++) {
       const own = sessionNamed(above.attributes)
@@ -142,15 +142,14 @@ export function recordsBySession(
   const spoken = conversationsOf(sorted)
   for (const record of sorted) {
     const { trace_id, span_id, attributes, resource } = record
-    const name =
-      sessionNamed({ ...resource, ...attributes }) ?? (trace_id ? ['trace_id', trace_id] : undefined)
+    const name = sessionNamed(attributes, resource) ?? (trace_id ? ['trace_id', trace_id] : undefined)
     if (!name) {
       left += 1
       continue
     }
     const group = groupOf(groups, naming.idOf(project_id, name[1]!), name as [string, string])
     const named = { ...attributes, 'event.name': nameOf(record) }
-    describe(group, record, attributes, meaningOf('', named))
+    describe(group, record, meaningOf('', named))
     const said = spoken.get(spanOf(record))
     if (said && !said.links) said.links = linksOf(naming, group.id, spanOf(record), said.conversation)
     const conversation = said?.links && isSaying(record) ? said.conversation : undefined

@@ -23,8 +23,11 @@ export class ExactNumber {
   }
 }
 
-/** A number that a double might not hold has at least 16 digits or an exponent; most texts have neither. */
-const SUSPECT_NUMBER = /[\d.]{16}|\d[eE][+-]?\d/
+/**
+ * A number that a double might not hold has at least 16 digits or an exponent; most texts have neither. After a quote, they
+ * are times and ids, as traces have them by the hundred.
+ */
+const SUSPECT_NUMBER = /(?:^|[\s,:[-])(?:[\d.]{16}|[\d.]{1,15}[eE])/
 
 /**
  * Reads JSON like `JSON.parse`, but a number that no double represents exactly becomes an `ExactNumber`. Tool

@@ -8,9 +8,20 @@ describe('exact JSON', () => {
     '[0.12345678901234567890123,{"a":[-9007199254740993]}]',
     '{"a\\"1234567890123456789":[true,false,null,"é 1234567890123456789"],"__proto__":{"b":1e400}}',
     '12345678901234567890',
+    '-12345678901234567890',
+    '[1,9007199254740993]',
+    '[true,-0.12345678901234567890]',
+    '{"a":1e400}',
+    '[-12e-400]',
+    '{"a":{"b":[9007199254740993]},"c":"1764149400000000000"}',
     '{}',
   ])('keeps every digit of %s', (text) => {
     expect(writeJson(parseJson(text))).toBe(text)
+  })
+
+  it('keeps every digit after any space', () => {
+    for (const space of [' ', '\t', '\n', '\r'])
+      expect(writeJson(parseJson(`[1,${space}9007199254740993${space}]`))).toBe('[1,9007199254740993]')
   })
 
   it('has a plain number for each that a double holds', () => {

@@ -1,5 +1,4 @@
 import { prepared } from '@annals/kits/postgres/statement.js'
-import { byId } from '../log/read/read_queries.js'
 
 /**
  * Sessions that are there, whether anything was said in them, and which of some keys their configs have. Parameters: $1
@@ -12,14 +11,4 @@ SELECT h.session_id, h.last_message_id IS NOT NULL AS has_messages,
   (SELECT string_agg(k.key, ',') FROM unnest($3::text[]) AS k (key) WHERE s.configs ? k.key) AS keys
 FROM session_heads h JOIN sessions s ON s.project_id = $1 AND s.id = h.session_id
 WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])`,
-)
-
-/** Which entries are there. Parameters: $1 project; one element each: $2 session, $3 id. Rows: place, from 1. */
-export const FIND_OTEL_ENTRIES = prepared(
-  'find_otel_entries',
-  `
-SELECT x.place FROM unnest($2::uuid[], $3::uuid[]) WITH ORDINALITY AS x (session_id, id, place)
-CROSS JOIN LATERAL (
-  SELECT o.id FROM entries o WHERE o.project_id = $1 AND o.session_id = x.session_id AND ${byId('o', 'x.id')}
-) e`,
 )

@@ -3,12 +3,13 @@ import { rewrittenText } from '@annals/kits/http/request/read_body.js'
 import { plainArray, textArray } from '@annals/kits/postgres/statement.js'
 import type { WorkThread } from '@annals/kits/threads/work_thread.js'
 import type { FastifyRequest } from 'fastify'
+import { findEntryIds } from '../log/append/look_up.js'
 import { type AppendParts, appendWithinQuota } from '../log/append_within_quota.js'
 import { roomFor } from '../projects/within_quotas.js'
 import { rewriteEntries } from '../redaction/rewrite_bodies.js'
 import { createSession, mergeConfigs } from '../sessions/sessions.js'
 import type { AskedSession, KnownSession, StoreAnswers, StoreCall } from './otel_on_thread.js'
-import { FIND_OTEL_ENTRIES, FIND_OTEL_SESSIONS } from './otel_queries.js'
+import { FIND_OTEL_SESSIONS } from './otel_queries.js'
 
 /** Configs that a span may add after its session was created. */
 const KEYS = ['service', 'environment', 'agent', 'model', 'provider']
@@ -72,15 +73,11 @@ export class Store {
     const { database, project_id } = this.request
     const known: number[][] = asked.map(() => [])
     const wanted = asked.flatMap((session, at) =>
-      (session?.entry_ids ?? []).map((id, place) => ({ session_id: session!.id, id, at, place })),
+      (session?.entry_ids ?? []).map((id, place) => ({ session_id: session!.id, entry: { id }, at, place })),
     )
-    const rows = await database.query(FIND_OTEL_ENTRIES, [
-      project_id,
-      plainArray(wanted.map(({ session_id }) => session_id)),
-      plainArray(wanted.map(({ id }) => id)),
-    ])
-    for (const row of rows) {
-      const { at, place } = wanted[Number(row.place) - 1]!
+    if (wanted.length === 0) return known
+    for (const found of await findEntryIds(database, project_id, wanted)) {
+      const { at, place } = wanted[found]!
       known[at]!.push(place)
     }
     return known

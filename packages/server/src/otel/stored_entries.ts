@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { isRefusal, readStorable, writeJson } from '@annals/messages/json'
 import { type Attributes, type Naming, openAiMessage, type Said, textIn } from '@annals/otel'
 import type { AppendedEntry } from '../log/append/append_request.js'
@@ -11,20 +11,20 @@ export const CHANGED_TYPE = 'annals.context_changed'
 /** Bytes of an entry beside its data. */
 const ENVELOPE_BYTES = 100
 
+const VARIANTS = ['8', '9', 'a', 'b']
+
 /** A UUIDv5: the same for the same name below the same UUID, wherever and whenever it is made. */
 function namedId(namespace: string, name: string): string {
   const named = Buffer.concat([Buffer.from(namespace.replaceAll('-', ''), 'hex'), Buffer.from(name)])
-  const digest = createHash('sha1').update(named).digest()
-  digest[6] = (digest[6]! & 0x0f) | 0x50
-  digest[8] = (digest[8]! & 0x3f) | 0x80
-  const text = digest.toString('hex', 0, 16)
-  return text.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+  const text = hash('sha1', named)
+  const variant = VARIANTS[Number.parseInt(text[16]!, 16) & 3]
+  return `${text.slice(0, 8)}-${text.slice(8, 12)}-5${text.slice(13, 16)}-${variant}${text.slice(17, 20)}-${text.slice(20, 32)}`
 }
 
 /** Names and digests for what is sorted out, which knows no cryptography. */
 export const NAMING: Naming = {
   idOf: namedId,
-  digestOf: (text) => createHash('sha256').update(text).digest('hex'),
+  digestOf: (text) => hash('sha256', text),
 }
 
 /** An event to be stored, or why it cannot be. */

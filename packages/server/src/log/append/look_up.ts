@@ -2,6 +2,7 @@ import { AnnalsError, AppendInDoubt, notFound } from '@annals/kits/errors.js'
 import { timestampText } from '@annals/kits/lists/resource_json.js'
 import type { Database, Row } from '@annals/kits/postgres/database.js'
 import { plainArray, prepared, textArray } from '@annals/kits/postgres/statement.js'
+import { byId } from '../read/read_queries.js'
 import {
   type AppendAnswer,
   type AppendOutcome,
@@ -57,20 +58,24 @@ async function findKnownEntries(
   batch: readonly PendingAppend[],
   isRepeated: boolean,
 ): Promise<Unsettled[]> {
-  const wanted = batch.flatMap((pending) =>
+  const project_id = batch[0]!.request.project_id
+  const named = batch.flatMap((pending) =>
     appendsOf(pending.request).flatMap(({ session_id, entries }, append) =>
       entries
         .map((entry, index) => ({ pending, session_id, entry, append, index }))
         .filter(({ entry }) => isRepeated || entry.id_given),
     ),
   )
+  // Most are new, and only those that are not send what they have.
+  const there = named.length === 0 ? [] : await findEntryIds(database, project_id, named)
+  const wanted = there.map((place) => named[place]!)
   if (wanted.length === 0)
     return batch
       .map((pending) => ({ pending, request: pending.request, known: NONE_KNOWN }))
       .filter(mayBeStored)
   const entries = wanted.map(({ entry }) => entry)
   const rows = await database.query(FIND_KNOWN_APPENDS, [
-    batch[0]!.request.project_id,
+    project_id,
     plainArray(wanted.map(({ session_id }) => session_id)),
     plainArray(entries.map(({ id }) => id)),
     textArray(entries.map(({ kind }) => kind)),
@@ -172,6 +177,30 @@ FROM unnest($2::text[]) AS x(key)
 JOIN LATERAL (
   SELECT p.key, p.request_hash, p.seqs, p.answer FROM idempotency_keys p WHERE p.project_id = $1 AND p.key = x.key LIMIT 1
 ) k ON true`,
+)
+
+/** The places of those entries whose ids their sessions have already. */
+export async function findEntryIds(
+  database: Database,
+  project_id: string,
+  wanted: ReadonlyArray<{ session_id: string; entry: { id: string } }>,
+): Promise<number[]> {
+  const rows = await database.query(FIND_ENTRY_IDS, [
+    project_id,
+    plainArray(wanted.map(({ session_id }) => session_id)),
+    plainArray(wanted.map(({ entry }) => entry.id)),
+  ])
+  return rows.map(({ place }) => Number(place) - 1)
+}
+
+/** Which entries are there. Parameters: $1 project; one element each: $2 session, $3 id. Rows: place, from 1. */
+export const FIND_ENTRY_IDS = prepared(
+  'find_entry_ids',
+  `
+SELECT x.place FROM unnest($2::uuid[], $3::uuid[]) WITH ORDINALITY AS x (session_id, id, place)
+CROSS JOIN LATERAL (
+  SELECT o.id FROM entries o WHERE o.project_id = $1 AND o.session_id = x.session_id AND ${byId('o', 'x.id')}
+) e`,
 )
 
 /**
