@@ -99,6 +99,49 @@ describe.skipIf(inject('testServer').mode === 'shared')('a module of its own', (
     await erasure.eraseProject({ database, project_id: project.id })
   })
 
+  it('is erased with its project, though a request under way refers to a blob while that is erased', async () => {
+    const { id } = await newProject(3)
+    const blob = [id, randomUUID(), 'a'.repeat(64)]
+    await execute(
+      own.url,
+      'INSERT INTO blobs (project_id, id, sha256, bytes, created_at) VALUES ($1, $2, $3, 0, now())',
+      blob,
+    )
+    let late: string | undefined
+    const watched: DatabasePool = {
+      ...database,
+      query: async (statement, parameters) => {
+        const rows = await database.query(statement, parameters)
+        if (statement.name !== 'find_blobs_of_project' || late) return rows
+        const request = {
+          project_id: id,
+          user: undefined,
+          use_uuid: undefined,
+          body: '{}',
+          idempotency: undefined,
+        }
+        late = JSON.parse((await createSession(database, request)).json).id
+        await execute(
+          own.url,
+          'INSERT INTO blob_references (project_id, owner_id, seq, sha256) VALUES ($1, $2, 1, $3)',
+          [id, late!, blob[2]!],
+        )
+        return rows
+      },
+    }
+    await erasure.eraseProject({ database: watched, project_id: id })
+    expect(late).toBeDefined()
+    for (const table of ['projects', 'sessions', 'blobs', 'blob_references'])
+      expect(
+        await queryRows(
+          own.url,
+          `SELECT 1 FROM ${table} WHERE ${table === 'projects' ? 'id' : 'project_id'} = $1`,
+          [id],
+        ),
+        table,
+      ).toEqual([])
+  })
+
   it('comes through an export and an import whole, and a second import stores nothing', async () => {
     const project = await newProject(250)
     const file = await exported(project)

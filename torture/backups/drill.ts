@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { chmod, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import { endWithUs } from '../../lab/children.ts'
 import { ANNALS, launchService } from '../../lab/launch_service.ts'
@@ -20,7 +21,8 @@ import { Load, type Target } from './load.ts'
 
 const USAGE = `npm run drill:backups -- [options]
 
-  --rounds <n>   a backup and an export each; 10 by default
+  --rounds <n>   10 by default
+  --pairs <n>    so many backups and as many exports at the same time in each round; 2 by default
   --minutes <n>  ends after the round that is under way then
   --seed <n>     the same choices of the writers as an earlier run
   --help
@@ -35,13 +37,16 @@ const WITHOUT_DISK = {
   full_page_writes: 'off',
   autovacuum_naptime: '10s',
 }
-const ROUNDS_OF_A_TENANT = 5
+const ROUNDS_OF_A_TENANT = 4
+/** Long enough for its data to be many times of what one round writes. */
+const ROUNDS_OF_THE_ORDINARY = 12
 /** Every so many rounds the links of chains are made anew, too. */
 const ROUNDS_WITHOUT_PROOF = 4
 
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '10' },
+    pairs: { type: 'string', default: '2' },
     minutes: { type: 'string', default: '100000' },
     seed: { type: 'string', default: '1' },
     help: { type: 'boolean', default: false },
@@ -49,16 +54,15 @@ const { values } = parseArgs({
 })
 if (values.help) process.stdout.write(USAGE)
 else {
-  const [rounds, minutes, seed] = [values.rounds, values.minutes, values.seed].map(Number) as [
-    number,
-    number,
-    number,
-  ]
-  process.exitCode = (await drill(rounds, minutes * 60_000, seed)) ? 0 : 1
+  const [rounds, pairs, minutes, seed] = [values.rounds, values.pairs, values.minutes, values.seed].map(
+    Number,
+  ) as [number, number, number, number]
+  process.exitCode = (await drill({ rounds, pairs, duration_ms: minutes * 60_000, seed })) ? 0 : 1
 }
 
 interface Tenant extends Target {
   project_id: string
+  name: string
 }
 
 interface Tally {
@@ -68,7 +72,14 @@ interface Tally {
   findings: string[]
 }
 
-async function drill(rounds: number, duration_ms: number, seed: number): Promise<boolean> {
+interface Settings {
+  rounds: number
+  pairs: number
+  duration_ms: number
+  seed: number
+}
+
+async function drill({ rounds, pairs, duration_ms, seed }: Settings): Promise<boolean> {
   const begun = performance.now()
   const work = await mkdtemp(join(tmpdir(), 'annals-backup-drill-'))
   // The server runs as another user if we are root.
@@ -83,7 +94,10 @@ async function drill(rounds: number, duration_ms: number, seed: number): Promise
   const admin = 'd'.repeat(64)
   const service = launchService({
     env: { DATABASE_URL: postgres.url(), ANNALS_ADMIN_TOKEN: admin },
-    stderr: 'ignore',
+    stderr: 'pipe',
+  })
+  createInterface({ input: service.child.stderr! }).on('line', (line) => {
+    if (/"level":[56]0/.test(line)) note(tally, `the service failed: ${line}`)
   })
   let isInterrupted = false
   process.on('SIGINT', () => {
@@ -103,14 +117,21 @@ async function drill(rounds: number, duration_ms: number, seed: number): Promise
     load.start(hostile, HOSTILE_WRITERS, true)
     const isOver = () => isInterrupted || performance.now() - begun > duration_ms
     for (let round = 1; round <= rounds && !isOver(); round++) {
-      await Promise.all([
-        backUp(postgres, join(work, 'drill.backup'), tally, round % ROUNDS_WITHOUT_PROOF === 0),
-        exportProject(postgres, join(work, 'drill.ndjson'), tally),
-      ])
+      const proof = round % ROUNDS_WITHOUT_PROOF === 0
+      await Promise.all(
+        Array.from({ length: pairs }, (_, n) => [
+          backUp(postgres, join(work, `${n}.backup`), `restored_${n}`, tally, proof),
+          exportProject(postgres, ordinary.name, join(work, `${n}.ndjson`), `imported_${n}`, tally),
+        ]).flat(),
+      )
       say(`round ${round}: ${summaryOf(tally)}`)
       if (round % ROUNDS_OF_A_TENANT > 0) continue
       // Blobs that nobody refers to stay for a day, and would make each round longer than the one before.
       Object.assign(hostile, await replaceTenant(url, admin, hostile, `hostile-${round}`))
+      if (round % ROUNDS_OF_THE_ORDINARY === 0) {
+        Object.assign(ordinary, await replaceTenant(url, admin, ordinary, `ordinary-${round}`))
+        load.forget()
+      }
       // What was deleted would fill the disk sooner than autovacuum comes by.
       await postgres.ask('VACUUM', [], 'annals')
     }
@@ -124,26 +145,38 @@ async function drill(rounds: number, duration_ms: number, seed: number): Promise
   return report(tally, load, (performance.now() - begun) / 1_000)
 }
 
-async function backUp(postgres: Postgres, path: string, tally: Tally, proof: boolean): Promise<void> {
+async function backUp(
+  postgres: Postgres,
+  path: string,
+  database: string,
+  tally: Tally,
+  proof: boolean,
+): Promise<void> {
   if (!(await passes(postgres, tally, 'annals', 'backup', path))) return
-  await newDatabase(postgres, 'restored', 'empty')
+  await newDatabase(postgres, database, 'empty')
   const isSound =
     // Which verifies, but for the links of chains.
-    (await passes(postgres, tally, 'restored', 'restore', path)) &&
-    (!proof || (await passes(postgres, tally, 'restored', 'verify', '--proof')))
+    (await passes(postgres, tally, database, 'restore', path)) &&
+    (!proof || (await passes(postgres, tally, database, 'verify', '--proof')))
   if (isSound) tally.backups += 1
-  await finished(postgres, path, 'restored', tally)
+  await finished(postgres, path, database, tally)
 }
 
-async function exportProject(postgres: Postgres, path: string, tally: Tally): Promise<void> {
+async function exportProject(
+  postgres: Postgres,
+  name: string,
+  path: string,
+  database: string,
+  tally: Tally,
+): Promise<void> {
   const to = ['--project', 'target']
-  if (!(await passes(postgres, tally, 'annals', 'export', '--project', 'ordinary', '--output', path))) return
-  await newDatabase(postgres, 'imported', 'with_project')
+  if (!(await passes(postgres, tally, 'annals', 'export', '--project', name, '--output', path))) return
+  await newDatabase(postgres, database, 'with_project')
   const isSound =
-    (await passes(postgres, tally, 'imported', 'import', path, ...to)) &&
-    (await passes(postgres, tally, 'imported', 'verify', '--proof', ...to))
+    (await passes(postgres, tally, database, 'import', path, ...to)) &&
+    (await passes(postgres, tally, database, 'verify', '--proof', ...to))
   if (isSound) tally.exports += 1
-  await finished(postgres, path, 'imported', tally)
+  await finished(postgres, path, database, tally)
 }
 
 async function finished(postgres: Postgres, path: string, database: string, tally: Tally): Promise<void> {
@@ -158,16 +191,19 @@ async function newDatabase(postgres: Postgres, name: string, template?: string):
 
 async function passes(
   postgres: Postgres,
-  { findings }: Tally,
+  tally: Tally,
   database: string,
   ...args: string[]
 ): Promise<boolean> {
   const { code, output } = await run(postgres, database, ...args)
   if (code === 0) return true
-  const finding = `annals ${args.join(' ')} ended with ${code}:\n${output.slice(-SHOWN_LENGTH)}`
-  findings.push(finding)
-  say(finding)
+  note(tally, `annals ${args.join(' ')} ended with ${code}:\n${output}`)
   return false
+}
+
+function note({ findings }: Tally, finding: string): void {
+  findings.push(finding)
+  say(finding.slice(-SHOWN_LENGTH))
 }
 
 async function run(postgres: Postgres, database: string, ...args: string[]) {
@@ -190,7 +226,7 @@ async function newTenant(url: string, admin: string, name: string): Promise<Tena
   })
   if (!response.ok) throw new Error(`a project was refused: ${response.status}`)
   const { data } = (await response.json()) as { data: { project: { id: string }; token: string } }
-  return { url, project_id: data.project.id, token: data.token }
+  return { url, project_id: data.project.id, name, token: data.token }
 }
 
 /** Has a project take the place of another one, which is deleted while its writers still write. */

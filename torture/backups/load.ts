@@ -39,6 +39,11 @@ export class Load {
     for (let n = 0; n < writers; n++) this.writers.push(this.write(target, hostile))
   }
 
+  /** Begins anew with what is referred to: the project it was in is gone. */
+  forget(): void {
+    for (const list of [this.sessions, this.skills, this.spaces]) list.length = 0
+  }
+
   async stop(): Promise<void> {
     this.isRunning = false
     await Promise.all(this.writers)

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { AnnalsError, notFound } from '../../errors.js'
 import { dropTerms } from '../../lists/listed.js'
 import { within } from '../../lists/tenant_resource.js'
@@ -58,6 +59,7 @@ function sliceOf(table: Table, kind: string): EraseSlice {
 /** Sessions, learning spaces and the like that one transaction erases at most: each may have 256 terms. */
 const OWNERS_AT_ONCE_MAX = 100
 const ATTEMPTS_MAX = 10
+const PAUSE_MS = 120
 const STILL_REFERRED_TO =
   'The project still has data: requests add to it, or a newer version of Annals stored what this one does not know. Erase it again, at a node of the newest version.'
 
@@ -168,9 +170,9 @@ export class Erasure {
     const { database, project_id } = tenant
     for (let attempt = 1; ; attempt++) {
       await database.query(ERASE.api_keys, [project_id])
-      for (const owner of this.owners.values()) await this.eraseOwnersOfProject(tenant, owner)
-      await this.eraseAllRemains(tenant)
       try {
+        for (const owner of this.owners.values()) await this.eraseOwnersOfProject(tenant, owner)
+        await this.eraseAllRemains(tenant)
         for (const table of this.tables)
           if (!this.owners.has(table.kind)) await eraseRowsOfProject(tenant, eraseRows(table).of_project)
         if ((await database.query(ERASE.project, [project_id])).length === 0) throw notFound('project')
@@ -180,6 +182,8 @@ export class Erasure {
         if (!isForeignKeyViolation(error)) throw error
         if (attempt >= ATTEMPTS_MAX) throw new AnnalsError('unavailable', STILL_REFERRED_TO, { cause: error })
       }
+      // All attempts together outlast the seconds in which nodes still take a key that is gone.
+      await sleep(PAUSE_MS * attempt)
     }
   }
 
