@@ -32,6 +32,8 @@ export interface Format {
   streamed?: readonly string[]
   /** Archives that are all of this format, and which of their files only repeat what others have. */
   archive?: { readonly ending: RegExp; readonly repeats: RegExp }
+  /** Its messages may refer to pictures in files beside it. */
+  has_pictures?: true
   /** Whether a sample of a file is of this format. */
   knows(sample: JsonObject, head: Head): boolean
   open(output: Output, file: FileFacts): Parser

@@ -1,6 +1,8 @@
 import type { FileFacts, Format, Parser } from './format.js'
 import { FORMATS, findFormat } from './formats.js'
 import { Output } from './output.js'
+import { Pictures } from './pictures.js'
+import { archiveContents, type Beside, type Slice } from './reading/beside.js'
 import { DocumentReader } from './reading/documents.js'
 import { HEAD_BYTES, HEAD_BYTES_MAX, headOf } from './reading/head.js'
 import { LineReader } from './reading/lines.js'
@@ -18,6 +20,10 @@ const ITEM_BYTES_MAX = 64 * 1024 * 1024
 export interface ImportFile {
   name: string
   bytes: AsyncIterable<Uint8Array>
+  /** Where it can be read in any order: its size, and bytes of it. The pictures of an archive are read so. */
+  parts?: { size: number; slice: Slice }
+  /** The files of its folder. */
+  beside?: Beside | undefined
 }
 
 export interface ReadOptions {
@@ -49,18 +55,24 @@ async function* readFile(
 ): AsyncGenerator<ImportRecord, void> {
   const { head, is_whole, rest } = await begin(file.bytes)
   const packing = packingOf(head)
-  if (packing === undefined) yield* readPlain(file.name, head, is_whole, rest, options, shared)
-  else if (packing === 'zip') yield* readArchive(file.name, rest, options)
+  if (packing === undefined) yield* readPlain(file, head, is_whole, rest, options, shared)
+  else if (packing === 'zip') yield* readArchive(file, rest, options)
   else if ('foreign' in packing) throw new UnknownFormat(`${file.name} is ${packing.foreign}.`)
-  else yield* readFile({ name: file.name.replace(/\.gz$/i, ''), bytes: packing.bytes(rest) }, options, shared)
+  else {
+    const { beside } = file
+    const name = file.name.replace(/\.gz$/i, '')
+    yield* readFile({ name, bytes: packing.bytes(rest), beside }, options, shared)
+  }
 }
 
 async function* readArchive(
-  name: string,
+  { name, parts }: ImportFile,
   bytes: AsyncIterable<Uint8Array>,
   options: ReadOptions,
 ): AsyncGenerator<ImportRecord, void> {
   let found = false
+  let pictures = 0
+  const beside = parts && archiveContents(parts.size, parts.slice)
   const shared = new Map<string, unknown>()
   const whole = FORMATS.find(({ archive }) => archive?.ending.test(name))
   const inside = whole ? { ...options, format: options.format ?? whole.name } : options
@@ -73,8 +85,9 @@ async function* readArchive(
       continue
     }
     try {
-      for await (const record of readFile({ name: inner, bytes: file.bytes }, inside, shared)) {
+      for await (const record of readFile({ name: inner, bytes: file.bytes, beside }, inside, shared)) {
         found = true
+        if (record.kind === 'pictures') pictures += record.read
         yield record
       }
     } catch (error) {
@@ -83,15 +96,15 @@ async function* readArchive(
       yield { kind: 'warning', place: { file: inner, line: 1 }, reason }
     }
   }
-  if (found && skipped > 0) {
-    const reason = `files in it that are no transcripts, such as pictures, are left out: ${skipped}`
+  if (found && skipped > pictures) {
+    const reason = `files in it that are no transcripts, such as pictures, are left out: ${skipped - pictures}`
     yield { kind: 'warning', place: { file: name, line: 1 }, reason }
   }
   if (!found) throw new UnknownFormat(`${name} is an archive without a file of a known format.`)
 }
 
 async function* readPlain(
-  name: string,
+  { name, beside }: ImportFile,
   bytes: Uint8Array,
   is_whole: boolean,
   rest: AsyncIterable<Uint8Array>,
@@ -105,6 +118,31 @@ async function* readPlain(
   const parser = format.open(output, { name, head, shared })
   const reader = readerOf(format, head.is_lines, options)
   yield { kind: 'format', file: name, format: format.name }
+  const records = readRecords(parser, output, reader, rest)
+  yield* format.has_pictures ? withPictures(records, name, beside) : records
+}
+
+/** Fills pictures in, and tells how many there are. */
+async function* withPictures(
+  records: AsyncIterable<ImportRecord>,
+  file: string,
+  beside: Beside | undefined,
+): AsyncGenerator<ImportRecord, void> {
+  const pictures = new Pictures(beside)
+  for await (const record of records) yield pictures.fill(record)
+  const { read, missing } = pictures
+  yield { kind: 'pictures', read }
+  if (missing === 0) return
+  const reason = `pictures that are not beside it leave a note of their names: ${missing}`
+  yield { kind: 'warning', place: { file, line: 1 }, reason }
+}
+
+async function* readRecords(
+  parser: Parser,
+  output: Output,
+  reader: PieceReader,
+  rest: AsyncIterable<Uint8Array>,
+): AsyncGenerator<ImportRecord, void> {
   let last: Piece = { line: 1, end_offset: 0, value: undefined }
   let damage: Damaged | undefined
   try {

@@ -52,6 +52,8 @@ export type ImportRecord =
   | { kind: 'compaction'; session_id: string; at: string; summary: SummaryMessage[]; place: Place }
   /** All of the session was read: nothing else of it follows. */
   | { kind: 'end'; session_id: string }
+  /** How many pictures of files beside it became parts of messages. */
+  | { kind: 'pictures'; read: number }
   /** The format that was found. */
   | { kind: 'format'; file: string; format: string }
   | { kind: 'refused'; place: Place; reason: string }

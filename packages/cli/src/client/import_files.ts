@@ -17,6 +17,7 @@ import { countOf } from '../terminal/count.js'
 import { type Progress, withProgress } from '../terminal/progress.js'
 import { visible } from '../terminal/visible.js'
 import { type ConnectionOptions, connect } from './connection.js'
+import { filesAround } from './files_around.js'
 
 const READ_BYTES = 256 * 1024
 const RETRIES = 5
@@ -41,6 +42,8 @@ interface Source {
   size: number
   changed_ms: number
   open(): AsyncIterable<Uint8Array>
+  /** Where it is; undefined for stdin. */
+  path?: string
 }
 
 /** Counts of what was read and stored. */
@@ -120,9 +123,12 @@ class ImportRun {
     counted: (bytes: number) => void,
   ): AsyncGenerator<ImportRecord> {
     const { format, since } = this.options
-    for (const { name, open } of sources)
+    for (const { name, size, open, path } of sources)
       try {
-        yield* this.noted(readImport({ name, bytes: counting(open(), counted) }, { format, since }))
+        const around = path === undefined ? {} : filesAround(path, size)
+        yield* this.noted(
+          readImport({ name, bytes: counting(open(), counted), ...around }, { format, since }),
+        )
       } catch (error) {
         if (!(error instanceof UnknownFormat)) throw error
         if (is_single) throw new StartError(error.message)
@@ -253,7 +259,8 @@ async function sourcesIn(path: string, since: string | undefined): Promise<Sourc
     const { size, mtimeMs } = await describe(one)
     const name = found.isDirectory() ? nameBelow(path, one) : basename(one)
     const open = () => createReadStream(one, { highWaterMark: READ_BYTES })
-    if (found.isFile() || mtimeMs >= since_ms) sources.push({ name, size, changed_ms: mtimeMs, open })
+    if (found.isFile() || mtimeMs >= since_ms)
+      sources.push({ name, size, changed_ms: mtimeMs, open, path: one })
   }
   return sources
 }

@@ -49,7 +49,12 @@ async function importFile(
     onProgress(`${file.name}: ${Math.round((100 * read) / Math.max(1, file.size))} %`)
   }
   try {
-    const records = readImport({ name: file.webkitRelativePath || file.name, bytes: bytesOf(file, counting) })
+    const slice = async (from: number, to: number) => new Uint8Array(await file.slice(from, to).arrayBuffer())
+    const records = readImport({
+      name: file.webkitRelativePath || file.name,
+      bytes: bytesOf(file, counting),
+      parts: { size: file.size, slice },
+    })
     const totals = await sendImport(annals, records, {
       onNote: (one) => {
         if (one.kind === 'progress') tallies.set(one.format, one.tally)

@@ -8,6 +8,7 @@ import { branchesOf, type TreeNode } from '../tree.js'
 export const CHATGPT: Format = {
   name: 'chatgpt',
   title: 'the export of ChatGPT (the zip, or its conversations.json)',
+  has_pictures: true,
   // Of a long conversation, the beginning may show no node that is whole.
   knows: ({ mapping, create_time }) =>
     isJsonObject(mapping) &&
@@ -76,8 +77,12 @@ class ChatGptParser implements Parser {
     const blob = blobOf(id, message, calls)
     const facts = { native: id, at: message.create_time }
     if (blob === undefined) this.out.raw(key, kindOf(message), node, { ...facts, noise: isHidden(message) })
-    else
-      this.out.message(key, 'openai', blob, { ...facts, meta: { chatgpt: { ...about(message), ...beside } } })
+    else {
+      const meta = { chatgpt: { ...about(message), ...beside } }
+      const said = hasFailed(message) ? failedResult(blob) : undefined
+      if (said) this.out.message(key, 'anthropic', said, { ...facts, meta })
+      else this.out.message(key, 'openai', blob, { ...facts, meta })
+    }
     return true
   }
 }
@@ -86,20 +91,69 @@ class ChatGptParser implements Parser {
 function blobOf(id: string, message: JsonObject, calls: Calls): JsonObject | undefined {
   const role = objectIn(message.author).role
   const content = objectIn(message.content)
+  const instructions = instructionsOf(message)
+  if (instructions !== undefined) return { role: 'system', content: instructions }
   const text = textOf(content) ?? (role === 'tool' ? writeJson(content) : undefined)
   if (text === undefined || isHidden(message)) return undefined
+  const said = partsOf(content) ?? text
   if (content.content_type === 'thoughts') return { role: 'assistant', content: '', reasoning_content: text }
-  if (role === 'user' || role === 'system') return text === '' ? undefined : { role, content: text }
+  if (role === 'user' || role === 'system') return text === '' ? undefined : { role, content: said }
   if (role === 'assistant') {
     const recipient = textIn(message.recipient) ?? 'all'
-    if (recipient === 'all') return { role, content: text }
+    if (recipient === 'all') return { role, content: said }
     const called = { name: recipient, arguments: argumentsOf(text) }
     return { role, content: null, tool_calls: [{ id: `call_${id}`, type: 'function', function: called }] }
   }
   if (role !== 'tool') return undefined
   const { name } = objectIn(message.author)
   const asked = calls.get(name) ?? calls.get(undefined)
-  return asked === undefined ? undefined : { role, tool_call_id: `call_${asked}`, content: text }
+  return asked === undefined ? undefined : { role, tool_call_id: `call_${asked}`, content: said }
+}
+
+/**
+ * What the user told of themselves and of the answers that they want, which each model was sent. It stands in the content,
+ * or since 2025 beside it.
+ */
+function instructionsOf({ content, metadata }: JsonObject): string | undefined {
+  const { content_type, user_profile, user_instructions, model_set_context } = objectIn(content)
+  if (content_type === 'model_editable_context') return textIn(model_set_context)
+  if (content_type !== 'user_editable_context') return undefined
+  const { about_user_message, about_model_message } = objectIn(objectIn(metadata).user_context_message_data)
+  const said = [textIn(about_user_message) ?? user_profile, textIn(about_model_message) ?? user_instructions]
+  return textIn(said.filter((one) => textIn(one) !== undefined).join('\n\n'))
+}
+
+/** Whether a tool's answer says that it failed. */
+function hasFailed({ author, content, metadata }: JsonObject): boolean {
+  const { status } = objectIn(objectIn(metadata).aggregate_result)
+  const has_failed = objectIn(content).content_type === 'system_error' || /^failed/.test(String(status))
+  return objectIn(author).role === 'tool' && has_failed
+}
+
+/** OpenAI's messages have no mark of failure. */
+function failedResult({ tool_call_id, content }: JsonObject): JsonObject | undefined {
+  if (typeof content !== 'string') return undefined
+  return {
+    role: 'user',
+    content: [{ type: 'tool_result', tool_use_id: tool_call_id, content, is_error: true }],
+  }
+}
+
+/** Texts and pictures, if there is a picture. Where it is stands in place of its address until it is read. */
+function partsOf({ parts }: JsonObject): JsonObject[] | undefined {
+  if (!objectsIn(parts).some(isPicture)) return undefined
+  return listIn(parts)
+    .map((part) =>
+      isPicture(part)
+        ? { type: 'image_url', image_url: { url: part.asset_pointer } }
+        : { type: 'text', text: textOfPart(part) },
+    )
+    .filter(({ text }) => text !== '')
+}
+
+function isPicture(part: unknown): part is JsonObject {
+  const { content_type, asset_pointer } = objectIn(part)
+  return content_type === 'image_asset_pointer' && typeof asset_pointer === 'string'
 }
 
 /** The last call of each tool, and of any, on a path. */
@@ -129,22 +183,23 @@ function textOf(content: JsonObject): string | undefined {
     return objectsIn(thoughts)
       .map((one) => textIn(one.content) ?? textIn(one.summary) ?? '')
       .join('\n\n')
-  if (Array.isArray(parts))
-    return parts
-      .map((part) => (typeof part === 'string' ? part : (textIn(objectIn(part).text) ?? writeJson(part))))
-      .join('\n')
-  if (
-    typeof text === 'string' &&
-    (content_type === 'code' || content_type === 'execution_output' || content_type === 'text')
-  )
-    return text
-  return undefined
+  if (Array.isArray(parts)) return parts.map(textOfPart).join('\n')
+  if (typeof text === 'string' && TEXTS.has(content_type as string)) return text
+  return textIn(content_type === 'tether_browsing_display' ? content.result : undefined)
+}
+
+/** Kinds of content whose text is all that they say. */
+const TEXTS = new Set(['code', 'execution_output', 'text', 'tether_quote', 'system_error'])
+
+function textOfPart(part: unknown): string {
+  return typeof part === 'string' ? part : (textIn(objectIn(part).text) ?? writeJson(part))
 }
 
 /** What a message has besides what its blob says. */
 function about(message: JsonObject): JsonObject {
   const { content, ...rest } = message
-  const { parts, text: _, ...others } = objectIn(content)
+  const { parts, text, ...others } = objectIn(content)
+  if (parts === undefined && text !== undefined && typeof text !== 'string') return { ...rest, content }
   const is_plain = listIn(parts).every((part) => typeof part === 'string')
   return { ...rest, content: is_plain ? others : content }
 }

@@ -128,6 +128,8 @@ class Sender {
         return this.compact(record)
       case 'end':
         return this.end(record.session_id)
+      case 'pictures':
+        return
       default:
         return this.options.onNote(record)
     }
