@@ -97,7 +97,7 @@ async function drill({ rounds, pairs, duration_ms, seed }: Settings): Promise<bo
     stderr: 'pipe',
   })
   createInterface({ input: service.child.stderr! }).on('line', (line) => {
-    if (/"level":[56]0/.test(line)) note(tally, `the service failed: ${line}`)
+    if (line.includes('"msg":"request failed"')) note(tally, `the service failed: ${line}`)
   })
   let isInterrupted = false
   process.on('SIGINT', () => {
