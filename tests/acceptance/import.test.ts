@@ -139,6 +139,17 @@ describe('annals import', () => {
     })
   })
 
+  it('stores a session once of which a folder has two copies', async () => {
+    const { report } = await importer()
+    const [one, two] = ['a.jsonl', 'b.jsonl'].map((name) => join(commands.directory, 'copies', name))
+    const lines = await readFile(join(FIXTURES, 'claude_code.jsonl'))
+    await mkdir(join(commands.directory, 'copies'), { recursive: true })
+    await Promise.all([writeFile(one!, lines), writeFile(two!, lines)])
+    const { entries, code } = await report(join(commands.directory, 'copies'))
+    expect(entries).toMatchObject({ known: entries.stored, changed: 0, refused: 0 })
+    expect(code).toBe(0)
+  })
+
   it('exports a session to ATIF, from which another project gets the same entries, and names what is not said', async () => {
     const [from, to] = [await importer(), await importer()]
     await from.report(join(FIXTURES, 'claude_code.jsonl'))

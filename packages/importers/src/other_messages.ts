@@ -28,11 +28,18 @@ export function messagesOf(given: unknown, index = 0): OtherMessage[] {
   const at = timeIn(given)
   const simple = typeof message.content === 'string' && message === given
   const rest = simple ? without(given, 'role', 'content', 'tool_calls', 'tool_call_id', ...TIMES) : given
+  const times = toolTimes(given)
   return said.map((one, nth) => ({
     ...stored(named(one, `${index}_${nth}`)),
-    at,
+    at: times.get(one.calls[0]?.id ?? '')?.start ?? times.get(one.call_id)?.end ?? at,
     ...(nth === 0 && !isEmpty(rest) && { meta: rest }),
   }))
+}
+
+/** When the tools of a message of OpenCode ran, by the ids of their calls. */
+function toolTimes({ info, parts }: JsonObject): Map<string, JsonObject> {
+  const tools = isJsonObject(info) ? objectsIn(parts).filter(({ type }) => type === 'tool') : []
+  return new Map(tools.map(({ callID, state }) => [String(callID), objectIn(objectIn(state).time)]))
 }
 
 /** Calls without an id get one that no other call has. */
@@ -109,10 +116,14 @@ function calledIn(value: unknown): JsonObject {
   }
 }
 
-/** A part of OpenCode, of which those of tools have a call and its result. */
+const SAID_BY_OPENCODE = new Set(['text', 'reasoning', 'file'])
+
+/** A part of OpenCode, of which those of tools have a call and its result. Steps, snapshots and patches say nothing. */
 function ofOpenCode(part: JsonObject): JsonObject[] {
-  if (part.type !== 'tool') return [part]
-  const { status, input, output, error } = objectIn(part.state)
+  if (part.type !== 'tool') return SAID_BY_OPENCODE.has(part.type as string) ? [part] : []
+  const { status, input, output, error, metadata } = objectIn(part.state)
+  const { exit } = objectIn(metadata)
+  const is_failed = status === 'error' || (typeof exit === 'number' && exit !== 0)
   const call = { type: 'tool_call', id: part.callID, name: part.tool, arguments: input ?? {} }
   if (status !== 'completed' && status !== 'error') return [call]
   return [
@@ -121,7 +132,7 @@ function ofOpenCode(part: JsonObject): JsonObject[] {
       type: 'tool_result',
       id: part.callID,
       result: output ?? error ?? '',
-      ...(status === 'error' && { status }),
+      ...(is_failed && { status: 'error' }),
     },
   ]
 }

@@ -151,9 +151,10 @@ describe('gemini', () => {
         "s1 gemini user at 12:00:01",
         "s1 {"model":"gemini-3-pro"}",
         "s1 gemini model at 12:00:02",
+        "s1 gemini model at 12:00:02",
         "s1 gemini user at 12:00:03",
         "s1 source.gemini.info (noise) at 12:00:04",
-        "s1 source.gemini.session (noise) at 12:00:00",
+        "s1 source.gemini.session (noise) at 12:01:00",
       ]
     `)
     expect(outline(await recordsOf('gemini_studio.json'))).toMatchInlineSnapshot(`

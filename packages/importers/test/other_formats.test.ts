@@ -245,7 +245,8 @@ describe('Gemini', () => {
     )
     expect(leftIn(records)).toEqual([
       { role: 'user', parts: [{ text: 'One' }] },
-      { role: 'model', parts: [{ text: 'Done.' }, { functionCall: call }] },
+      { role: 'model', parts: [{ text: 'Done.' }] },
+      { role: 'model', parts: [{ functionCall: call }] },
       {
         role: 'user',
         parts: [{ functionResponse: { id: 'c1', name: 'f', response: { error: 'cancelled' } } }],

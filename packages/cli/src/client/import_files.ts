@@ -84,6 +84,7 @@ class ImportRun {
   /** While a folder is watched: the files as they were read last, and the entries that were sent. */
   private readonly seen = new Map<string, string>()
   private sent: Set<string> | undefined
+  private readonly told = new Set<string>()
 
   constructor(
     private readonly options: ImportFilesOptions,
@@ -170,11 +171,13 @@ class ImportRun {
   private note(note: ImportNote, progress: Progress): void {
     if (note.kind === 'format' || note.kind === 'progress') return
     const { refused, warnings, changed } = this.report
-    const told = refused.length + warnings.length + changed.length
     const say = (sentence: string) => {
-      if (told < TOLD_MAX) progress.say(visible(`annals: ${placeOf(note.place)}: ${sentence}.`))
-      if (told === TOLD_MAX)
-        progress.say('annals: there are more; the report counts them, and --json lists 1,000.')
+      const line = visible(`annals: ${placeOf(note.place)}: ${sentence}.`)
+      // A line of a file may become many entries.
+      if (this.told.size > TOLD_MAX || this.told.has(line)) return
+      this.told.add(line)
+      if (this.told.size <= TOLD_MAX) progress.say(line)
+      else progress.say('annals: there are more; the report counts them, and --json lists 1,000.')
     }
     if (note.kind === 'refused') {
       refused.push({ ...note.place, reason: note.reason })
@@ -207,6 +210,7 @@ class ImportRun {
       if (this.signal.aborted || changed.length === 0) continue
       for (const source of changed) this.seen.set(source.name, stateOf(source))
       this.report = newReport()
+      this.told.clear()
       await this.importAll(changed, false).catch((error: unknown) => {
         if (!(error instanceof AnnalsError)) throw error
         // Not all of it was sent; what was is known by its ids.
@@ -352,7 +356,9 @@ function reportLines(report: Report, is_dry: boolean): string[] {
   lines.push(`There already: ${number(sessions.known, 'sessions')}, ${number(entries.known, 'entries')}.`)
   if (entries.changed > 0)
     lines.push(
-      `${number(entries.changed, 'entries')} have changed since they were imported, and stay as they are.`,
+      entries.changed === 1
+        ? '1 entry has changed since it was imported, and stays as it is.'
+        : `${number(entries.changed, 'entries')} have changed since they were imported, and stay as they are.`,
     )
   if (entries.refused > 0) lines.push(`The service refused ${number(entries.refused, 'entries')}.`)
   return lines

@@ -61,12 +61,9 @@ export class GeminiCli {
   /** Nothing else of the session follows. */
   end(): void {
     this.write()
-    if (!isEmpty(this.about))
-      this.out.raw(this.key, 'session', this.about, {
-        native: 'session',
-        at: this.about.startTime,
-        noise: true,
-      })
+    const { lastUpdated, ...about } = this.about
+    // The time of the last change is that of the entry, so that a session that went on repeats it and changes nothing.
+    if (!isEmpty(about)) this.out.raw(this.key, 'session', about, { at: lastUpdated, noise: true })
     this.about = {}
     this.written.clear()
     this.places.clear()
@@ -134,13 +131,26 @@ export class GeminiCli {
     const calls = objectsIn(toolCalls)
     const called = calls.map((call) => ({ functionCall: { id: call.id, name: call.name, args: call.args } }))
     const text = typeof content === 'string' ? (content === '' ? [] : [{ text: content }]) : listIn(content)
-    const blob = { role: is_model ? 'model' : 'user', parts: [...thought, ...text, ...called] }
+    // Gemini CLI adds calls to what it has written. They are a message of their own, so that an import that saw only the
+    // text adds them.
+    const parts = [...thought, ...text]
+    const first = parts.length > 0 ? parts : called
+    const blob = { role: is_model ? 'model' : 'user', parts: first }
     const told = objectsIn(thoughts).map((one) => without(one, 'subject', 'description'))
     const more = { ...without(rest), ...(told.some((one) => !isEmpty(one)) && { thoughts: told }) }
     const meta = isEmpty(more) ? {} : { meta: { gemini: more } }
     const said = this.out.message(this.key, 'gemini', blob, { native, at: timestamp, ...meta })
+    const later =
+      first !== called && called.length > 0
+        ? this.out.message(
+            this.key,
+            'gemini',
+            { role: 'model', parts: called },
+            { native: `${native}/calls`, at: timestamp },
+          )
+        : undefined
     const results = calls.map((call, at) => this.result(`${native}/${at}`, call))
-    return [said, ...results].filter((one) => one !== undefined)
+    return [said, later, ...results].filter((one) => one !== undefined)
   }
 
   private result(

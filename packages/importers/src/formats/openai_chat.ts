@@ -13,7 +13,7 @@ export const OPENAI_CHAT: Format = {
   name: 'openai-chat',
   title: "conversations in OpenAI's chat format, files for fine-tuning, and recorded runs",
   knows: (sample) =>
-    isConversation(sample) ||
+    (isConversation(sample) && !isJsonObject(sample.info)) ||
     isMessage(sample) ||
     isCompletion(sample) ||
     isPreference(sample) ||

@@ -36,14 +36,21 @@ const IDS = [
 const ID_LENGTH_MIN = 16
 const CREATED = ['created_at', 'createdAt', 'created', 'create_time', 'timestamp', 'date', 'creationDate']
 const TITLES = ['title', 'name', 'summary']
+/** What OpenCode calls a session before it has a title. */
+const NO_TITLE = /^(?:New|Child) session - \d{4}-\d\d-\d\dT/
 const RATES = ['reward', 'score', 'success', 'passed', 'outcome', 'rating']
 
 /** Conversations whose messages have no provider's form: they become OpenAI's, and what those cannot say stays beside them. */
 export const CONVERSATIONS: Format = {
   name: 'conversations',
   title: 'conversations of data sets (ShareGPT, prompt and completion), frameworks, and chat programs',
-  knows: (sample) => conversationIn(sample) !== undefined || isMessage(sample),
+  knows: (sample) => conversationIn(sample) !== undefined || isMessage(sample) || isOfOpenCode(sample),
   open: (output, file) => new OtherConversations(output, file),
+}
+
+/** A session of OpenCode, of which a large file's head has no message. */
+function isOfOpenCode({ info, messages }: JsonObject): boolean {
+  return isJsonObject(info) && Array.isArray(messages) && typeof info.id === 'string'
 }
 
 interface Conversation {
@@ -101,13 +108,19 @@ export class OtherConversations implements Parser {
     const own = String(id).length < ID_LENGTH_MIN ? `${id} ${digestOf(messages[0])}` : String(id)
     const key = named ? own : `${this.count} ${digestOf([about, messages.slice(0, 3)])}`
     const at = first(CREATED)
-    const configs = { title: textIn(first(TITLES)), model: modelIn(about) }
+    const title = textIn(first(TITLES))
+    const configs = {
+      title: title !== undefined && NO_TITLE.test(title) ? undefined : title,
+      model: modelIn(about),
+      cwd: textIn(about.directory),
+    }
     this.model = configs.model
     this.called = []
     this.out.session(key, { user: about.user ?? about.user_id, configs, changed_at: about.updated_at ?? at })
     for (const [index, message] of messages.entries()) this.message(key, message, index, at)
     const rest = without(about, ...TITLES, 'model', ...RATES)
-    if (!isEmpty(rest)) this.out.raw(key, 'run', rest, { native: 'run', noise: true })
+    const changed_at = about.updated_at ?? objectIn(about.time).updated ?? at
+    if (!isEmpty(rest)) this.out.raw(key, 'run', rest, { native: 'run', at: changed_at, noise: true })
     const rated = RATES.filter((name) => about[name] != null)
     if (rated.length > 0) this.out.outcome(key, Object.fromEntries(rated.map((name) => [name, about[name]])))
     this.out.end(key)
@@ -128,7 +141,8 @@ export class OtherConversations implements Parser {
         ...(nth === 0 && meta && { meta: { original: meta } }),
       })
     }
-    if (said.length === 0) this.out.raw(key, 'message', message, { native: index, at: otherwise })
+    if (said.length === 0)
+      this.out.raw(key, 'message', message, { native: index, at: timeIn(objectIn(message)) ?? otherwise })
   }
 }
 

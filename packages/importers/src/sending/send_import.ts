@@ -89,6 +89,8 @@ class Sender {
   private readonly repeating = new WeakSet<object>()
   /** What waits to be sent, by session, with the place of each entry. */
   private waiting = new Map<string, Waiting>()
+  /** Their ids: of two entries with one id in one request, the service refuses the second, even if they are the same. */
+  private waiting_ids = new Set<string>()
   private waiting_entries = 0
   private waiting_length = 0
   /** Appends on their way. Those to one session follow each other: the last one of each is known. */
@@ -234,6 +236,8 @@ class Sender {
     const { sent } = this.options
     if (sent?.has(entry.id)) return
     sent?.add(entry.id)
+    if (!repeats && this.waiting_ids.has(entry.id)) await this.send()
+    this.waiting_ids.add(entry.id)
     for (const part of storableParts(entry)) {
       const length = writeJson(part).length
       const is_full =
@@ -273,6 +277,7 @@ class Sender {
   private async send(): Promise<void> {
     const { waiting } = this
     this.waiting = new Map()
+    this.waiting_ids = new Set()
     this.waiting_entries = 0
     this.waiting_length = 0
     while (this.ahead.size >= APPENDS_AHEAD_MAX) await Promise.race(this.ahead)
@@ -334,9 +339,12 @@ class Sender {
         if (sent.configs[name] === value) delete sent.configs[name]
     }
     // What is there already is as it was sent: the service refuses an id with other content.
-    for (const [index, { items }] of answer.appends.entries())
-      for (const { seq } of items)
-        this.totals.entries[seq > groups[index]!.sent.base_seq ? 'stored' : 'known'] += 1
+    for (const [index, { items }] of answer.appends.entries()) {
+      const { sent } = groups[index]!
+      for (const { seq } of items) this.totals.entries[seq > sent.base_seq ? 'stored' : 'known'] += 1
+      // Another file may have the same entries.
+      sent.base_seq = Math.max(sent.base_seq, ...items.map(({ seq }) => seq))
+    }
   }
 
   /** Appends what the service does not refuse, and tells what it does. */

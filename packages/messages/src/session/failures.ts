@@ -6,11 +6,12 @@ const HEAD_MAX = 300
 
 /**
  * `Error: …`, `ValueError: …`, `java.io.IOException: …`, `Error executing tool f`, `Exception in thread "main"`, or
- * nothing but the word. Not a text about errors, such as `Error rates fell` or `Error handling in Rust`. The repeats
+ * nothing but the word. Not a text about errors, such as `Error rates fell` or `Error handling in Rust`, nor
+ * a line of a program such as `this.showError(text)`. The repeats
  * are bounded, so that a hostile text takes no more time than any other.
  */
 const FAILURE =
-  /^(?:[Uu]ncaught |[Uu]nhandled |[Ff]atal )?(?:[\w.$]{0,120}(?:Error|Exception)|error|ERROR|exception|EXCEPTION)(?:\s*$|\s*[:([!]|\.?\s*[\r\n]|\.(?:\s|$)|\s+[-–—]\s|\s(?:executing|calling|invoking|running|while|when|during|in|from|code|occurred)\b)/
+  /^(?!(?:[\w$]{1,40}\.){0,6}[a-z][\w$]{0,80}(?:Error|Exception)\()(?:[Uu]ncaught |[Uu]nhandled |[Ff]atal )?(?:[\w.$]{0,120}(?:Error|Exception)|error|ERROR|exception|EXCEPTION)(?:\s*$|\s*[:([!]|\.?\s*[\r\n]|\.(?:\s|$)|\s+[-–—]\s|\s(?:executing|calling|invoking|running|while|when|during|in|from|code|occurred)\b)/
 const TRACEBACK = /^traceback \(most recent call last\)/i
 
 /**
@@ -40,7 +41,8 @@ const EXIT_LINE =
 const SHELL_HEADER = /^(?:Output|Command): /
 const SHELL_FOOTER =
   /\nExit Code: (-?\d{1,10}|\(none\))(?:\n(?:Signal|Background PIDs|Process Group PGID): [^\n]*){0,3}$/
-const SHELL_SIGNAL = /\nSignal: (?!\(none\))[^\n]+(?:\n(?:Background PIDs|Process Group PGID): [^\n]*){0,2}$/
+const SHELL_SIGNAL =
+  /\nSignal: (?!\(none\)|0\n|0$)[^\n]+(?:\n(?:Background PIDs|Process Group PGID): [^\n]*){0,2}$/
 
 /** The beginning of a list of MCP's content, as JSON. */
 const CONTENT_LIST = /^\[\s*\{\s*(?:"type"\s*:\s*"text"\s*,\s*)?"text"\s*:\s*(?=")/

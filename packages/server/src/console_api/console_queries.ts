@@ -160,8 +160,8 @@ export const READ_FIGURES = prepared(
   (SELECT CASE WHEN a.due_at IS NOT NULL THEN 'waits' WHEN a.attempts > 0 THEN 'failed' END FROM auto_compactions a
     WHERE a.project_id = $1 AND a.session_id = h.session_id) AS summary
 FROM session_heads h JOIN sessions s ON s.project_id = h.project_id AND s.id = h.session_id
-CROSS JOIN LATERAL (SELECT (SELECT coalesce(e.occurred_at, e.created_at) FROM entries e
-  WHERE e.project_id = $1 AND e.session_id = h.session_id AND e.seq = 1) AS began_at OFFSET 0) f
+CROSS JOIN LATERAL (SELECT (SELECT min(coalesce(e.occurred_at, e.created_at)) FROM entries e
+  WHERE e.project_id = $1 AND e.session_id = h.session_id AND e.seq <= 3) AS began_at OFFSET 0) f
 CROSS JOIN LATERAL (SELECT count(*) AS calls, count(*) FILTER (WHERE t.failed) AS failures
   FROM tool_calls t WHERE t.project_id = $1 AND t.session_id = h.session_id AND NOT t.is_retracted) c
 WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])`,
