@@ -132,7 +132,9 @@ export async function readBounds(
     annals.sessions.timeline(id, { limit: TITLE_WITHIN }).page(),
     annals.sessions.timeline(id, { limit: 1, time_desc: true }).page(),
   ])
-  const [first, last] = [items[0], newest[0]]
+  const last = newest[0]
+  // What describes a session may stand first, and be younger than what was said.
+  const began = items.slice(0, 3).map(({ occurred_at, created_at }) => occurred_at ?? created_at)
   const reader = new SessionReader()
   return {
     entries: last?.seq ?? 0,
@@ -140,7 +142,7 @@ export async function readBounds(
       configs,
       items.map((item) => reader.read(item)),
     ),
-    began_at: first?.occurred_at ?? first?.created_at ?? null,
+    began_at: began.sort()[0] ?? null,
     ended_at: last?.occurred_at ?? last?.created_at ?? null,
   }
 }
