@@ -109,6 +109,70 @@ async def test_what_postgresql_cannot_hold_large_images_and_odd_messages_come_ba
         assert [one == other for one, other in zip(loaded, entries, strict=False)] == [True] * len(entries)
 
 
+async def contents_of(annals: AsyncAnnals, **how: Any) -> list[object]:
+    context = await annals.sessions.context(SESSION_ID, format="openai", **how)
+    return [item["content"] for item in context["items"]]
+
+
+async def test_a_context_begins_with_the_summary_of_claude_code_and_what_it_kept(annals: AsyncAnnals) -> None:
+    kept, *old = [user("and this?"), *turn(1), *turn(2)]
+    boundary: Any = {
+        "type": "system",
+        "subtype": "compact_boundary",
+        "uuid": str(uuid.uuid4()),
+        "compactMetadata": {"trigger": "auto", "preservedMessages": {"uuids": [kept["uuid"]]}},
+    }
+    entries = [*old, kept, boundary, user("They listed files.", isCompactSummary=True), user("Go on.")]
+    store = AnnalsSessionStore(annals)
+    await store.append(KEY, entries)
+    for again in (store, AnnalsSessionStore(annals)):
+        await again.append(KEY, entries)
+    assert await store.load(KEY) == entries
+    assert await contents_of(annals) == ["They listed files.", "and this?", "Go on."]
+    assert len(await contents_of(annals, compaction="none")) == 9
+    log = [item async for item in annals.sessions.timeline(SESSION_ID)]
+    assert [item["kind"] == "event" and item["type"] == "annals.compaction" for item in log].count(True) == 1
+
+
+async def test_a_context_follows_the_tree_so_what_was_rewound_is_in_none(annals: AsyncAnnals) -> None:
+    def after(parent: Any, message: object, kind: str = "user") -> Any:
+        parent_uuid = parent and parent["uuid"]
+        return {"type": kind, "uuid": str(uuid.uuid4()), "parentUuid": parent_uuid, "message": message}
+
+    def said(content: object) -> object:
+        return {"role": "user", "content": content}
+
+    def answer(parent: Any, name: str, content: object) -> Any:
+        return after(parent, {"id": name, "role": "assistant", "content": content}, "assistant")
+
+    def use(name: str) -> object:
+        return {"type": "tool_use", "id": name, "name": "Read", "input": {}}
+
+    def result(name: str) -> object:
+        return said([{"type": "tool_result", "tool_use_id": name, "content": name}])
+
+    store = AnnalsSessionStore(annals)
+    first = after(None, said("look"))
+    one = answer(first, "m1", [use("a")])
+    other = answer(one, "m1", [use("b")])
+    results = [after(one, result("a")), after(other, result("b"))]
+    done = answer(results[1], "m2", "done")
+    wrong = after(done, said("delete it"))
+    deleted = answer(wrong, "m3", "deleted")
+    await store.append(KEY, [first, one, other, *results, done])
+    await store.append(KEY, [wrong, deleted])
+    begun = ["look", None, "a", "b", "done"]
+    assert await contents_of(annals) == [*begun, "delete it", "deleted"]
+    right = after(done, said("keep it"))
+    await AnnalsSessionStore(annals).append(KEY, [right, answer(right, "m4", "kept")])
+    assert await contents_of(annals) == [*begun, "keep it", "kept"]
+    await store.append(KEY, [after(deleted, said("undo"))])
+    assert await contents_of(annals) == [*begun, "delete it", "deleted", "undo"]
+    await store.append(KEY, [after(None, said("anew"))])
+    assert await contents_of(annals) == ["anew"]
+    assert len(await store.load(KEY) or []) == 12
+
+
 async def test_the_summary_is_right_after_eight_processes_append_at_once(annals: AsyncAnnals) -> None:
     stores = [AnnalsSessionStore(annals) for _ in range(8)]
     await asyncio.gather(*(store.append(KEY, turn(n)) for n, store in enumerate(stores)))

@@ -49,13 +49,18 @@ def entry_ids(session_id: str, entries: Sequence[JsonObject], nonce: str) -> lis
         uuid = entry.get("uuid")
         if uuid is not None:
             anchor = index
-            ids.append(uuid.lower() if _UUID.fullmatch(uuid) else stable_id(session_id, "uuid", uuid))
+            ids.append(id_of_uuid(session_id, uuid))
         elif anchor < 0:
             ids.append(stable_id(session_id, nonce, f"{index}"))
         else:
             beside = entries[anchor]["uuid"]
             ids.append(stable_id(session_id, "beside", beside, f"{index - anchor}", dumps(entry)))
     return ids
+
+
+def id_of_uuid(session_id: str, uuid: str) -> str:
+    """The id of the entry of the log that holds a line of a transcript."""
+    return uuid.lower() if _UUID.fullmatch(uuid) else stable_id(session_id, "uuid", uuid)
 
 
 def new_entries(entry: JsonObject, entry_id: str, as_messages: bool, body_bytes_max: int) -> list[NewEntry]:

@@ -16,6 +16,7 @@ from claude_agent_sdk.types import SessionListSubkeysKey
 
 from ._async.annals import AsyncAnnals
 from ._async.keyed_session import append_to_keyed, create_session, id_of
+from ._claude_branches import compact_at_summaries, follow_branch
 from ._claude_transcripts import (
     SUMMARY_CONFIG,
     MainTranscript,
@@ -134,6 +135,8 @@ class AnnalsSessionStore:
                     await self._append_below(key, session, [part for _, each in parts for part in each], nonce)
                 else:
                     await self._transcript(key, session).append(parts)
+                    await compact_at_summaries(self._annals, id_of(session), entries)
+                    await follow_branch(self._annals, id_of(session), entries)
             except AnnalsError as error:
                 # The service knows which messages it can read. It takes any event.
                 if error.error != "invalid_request" or not as_messages:
