@@ -8,11 +8,14 @@ const LENGTH_MIN = 16
 /** Characters by which a text is told from bytes. */
 const BEGINNING_LENGTH = 400
 const ONLY_BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/
+/** As mails have it, in lines. */
+const LINES_OF_BASE64 = /^[A-Za-z0-9+/_\r\n=-]+$/
 const DATA_URL = /^data:[\w.+/;=-]{0,200};base64,/
 
 /** Where base64 that holds text begins in a string that consists of it, and that text; undefined: it does not. */
-export function textInBase64(text: string): { from: number; text: string } | undefined {
-  if (text.length < LENGTH_MIN) return undefined
+export function textInBase64(written: string): { from: number; text: string } | undefined {
+  if (written.length < LENGTH_MIN) return undefined
+  const text = joinedLines(written)
   const from = text.startsWith('data:') ? (DATA_URL.exec(text)?.[0].length ?? 0) : 0
   const beginning = text.slice(from, from + BEGINNING_LENGTH)
   if (!ONLY_BASE64.test(beginning)) return undefined
@@ -24,13 +27,18 @@ export function textInBase64(text: string): { from: number; text: string } | und
   return all === undefined ? undefined : { from, text: all }
 }
 
+function joinedLines(text: string): string {
+  const isInLines = text.includes('\n') && LINES_OF_BASE64.test(text.slice(0, BEGINNING_LENGTH))
+  return isInLines ? text.replace(/[\r\n]+/g, '') : text
+}
+
 /** Shorter ones are signatures, hashes and ids. */
 const BYTES_LENGTH_MIN = 1_500
 
 /** Whether a string is the bytes of a file, as base64. */
 export function isBytes(text: string): boolean {
   if (text.startsWith('data:')) return DATA_URL.test(text.slice(0, BEGINNING_LENGTH))
-  return text.length >= BYTES_LENGTH_MIN && ONLY_BASE64.test(text)
+  return text.length >= BYTES_LENGTH_MIN && ONLY_BASE64.test(joinedLines(text))
 }
 
 function decoded(base64: string): string | undefined {

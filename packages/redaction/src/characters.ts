@@ -37,8 +37,6 @@ export function isAlphanumeric(text: string, at: number): boolean {
   return kind === LETTER || kind === DIGIT
 }
 
-/** A space as people put it between digits, the one included that does not break. */
 export function isSpace(text: string, at: number): boolean {
-  const code = text.charCodeAt(at)
-  return code === 0x20 || code === 0xa0 || code === 0x202f
+  return text.charCodeAt(at) === 0x20
 }

@@ -1,5 +1,6 @@
 import { AT, DIGIT, JOINT, KINDS, kindAt, LETTER, PERCENT, PLUS } from './characters.js'
 import { DETECTORS, type Detector, type Finding, type Group } from './detectors.js'
+import { fold } from './fold.js'
 import { cardsFrom, emailAround, ibanAt, phoneAt } from './personal.js'
 import {
   awsSecretAfter,
@@ -12,6 +13,7 @@ import {
 } from './secrets.js'
 
 const IBAN_LENGTH_MIN = 15
+const AT_OR_PLUS = /\\{1,4}u00(?:40|2b)|&(?:#64|#x40|commat|#43|#x2b|plus);/iy
 
 /** What is looked for. */
 export interface Wanted {
@@ -28,12 +30,16 @@ export function wantedOf(detectors: Iterable<Detector>): Wanted {
 
 /**
  * Finds what these detectors know, in order and without overlaps, in one pass: the time is linear in the text, whatever
- * it is.
+ * it is. Characters that look like others, or are not seen, hide nothing.
  */
 export function find(text: string, wanted: Wanted): Finding[] {
-  const search = new Search(text, wanted)
+  const folded = fold(text)
+  const search = new Search(folded?.text ?? text, wanted)
   search.run()
-  return search.inOrder()
+  const found = search.inOrder()
+  if (!folded) return found
+  const { places } = folded
+  return found.map(({ from, to, detector }) => ({ from: places[from]!, to: places[to - 1]! + 1, detector }))
 }
 
 class Search {
@@ -50,8 +56,8 @@ class Search {
     const { length } = text
     for (let at = 0; at < length; ) {
       const code = text.charCodeAt(at)
-      const kind = code < 128 ? KINDS[code]! : code === 0xff20 ? AT : 0
-      if (kind === 0) at++
+      const kind = code < 128 ? KINDS[code]! : 0
+      if (kind === 0) at = code === 0x5c || code === 0x26 ? this.spelled(at) : at + 1
       else if (kind === LETTER || kind === DIGIT) at = this.word(at)
       else if (kind === AT) at = this.address(at, at + 1)
       else if (kind === PLUS) at = this.phone(at, at + 1)
@@ -86,6 +92,15 @@ class Search {
     if (text.startsWith('40', at + 1)) return this.address(at, at + 3)
     if (text.startsWith('2B', at + 1) || text.startsWith('2b', at + 1)) return this.phone(at, at + 3)
     return at + 1
+  }
+
+  /** The same as it is written in JSON and in HTML. */
+  private spelled(at: number): number {
+    AT_OR_PLUS.lastIndex = at
+    const [spelling] = AT_OR_PLUS.exec(this.text) ?? []
+    if (spelling === undefined) return at + 1
+    const isPlus = /2b;?$|43;$|plus;$/i.test(spelling)
+    return isPlus ? this.phone(at, at + spelling.length) : this.address(at, at + spelling.length)
   }
 
   /** What begins with a letter or a digit; returns where to go on. */

@@ -12,22 +12,31 @@ const FILES: ReadonlySet<string> = new Set(
   ),
 )
 
-/** A letter beyond ASCII, as in the addresses of Europe. */
+/** A letter beyond ASCII, as in the addresses of Europe, or a mark on one. */
 function isLatin(code: number): boolean {
-  return code >= 0xc0 && code <= 0x24f && code !== 0xd7 && code !== 0xf7
+  return (
+    (code >= 0xc0 && code <= 0x36f && code !== 0xd7 && code !== 0xf7) || (code >= 0x1e00 && code <= 0x1eff)
+  )
+}
+
+/** The same, or one of another script. Many of these are written without spaces between words. */
+function isLetter(code: number): boolean {
+  if (code < 0x370) return isLatin(code)
+  // Between the scripts stand signs and punctuation.
+  return code < 0x2000 || (code >= 0x2c00 && code < 0xd800 && !(code >= 0x2e00 && code < 0x3040))
 }
 
 /** Where the part before `@` begins. */
-function localFrom(text: string, at: number): number {
+function localFrom(text: string, at: number, isBeyond: (code: number) => boolean): number {
   let from = at
   while (from > 0 && at - from < LOCAL_LENGTH_MAX) {
     const code = text.charCodeAt(from - 1)
     // . _ + - ' = & # are taken; others are allowed, but nobody has them.
     const isMark = code === 0x2e || code === 0x5f || code === 0x2b || code === 0x2d || code === 0x27
-    if (!isAlphanumeric(text, from - 1) && !isMark && !isLatin(code)) break
+    if (!isAlphanumeric(text, from - 1) && !isMark && !isBeyond(code)) break
     from--
   }
-  while (from < at && !isAlphanumeric(text, from) && !isLatin(text.charCodeAt(from))) {
+  while (from < at && !isAlphanumeric(text, from) && !isBeyond(text.charCodeAt(from))) {
     if (text.charCodeAt(from) === 0x5f) break
     from++
   }
@@ -37,15 +46,15 @@ function localFrom(text: string, at: number): number {
 }
 
 /** Where a domain ends that begins here; undefined: there is none. */
-function domainTo(text: string, begin: number): number | undefined {
+function domainTo(text: string, begin: number, isBeyond: (code: number) => boolean): number | undefined {
   let to: number | undefined
   let label = begin
   let isLetters = true
   let at = begin
   for (; at - begin <= DOMAIN_LENGTH_MAX; at++) {
     const code = text.charCodeAt(at)
-    const isLetter = (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a && code < 128
-    if (isLetter || isLatin(code)) continue
+    const isAscii = (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a && code < 128
+    if (isAscii || isBeyond(code)) continue
     const isPart = isDigit(text, at) || code === 0x2d
     if (isPart) {
       isLetters = false
@@ -68,9 +77,10 @@ function isTopLevel(label: string, isLetters: boolean): boolean {
 
 /** The address around an `@`, which is written from `at` to `after`. */
 export function emailAround(text: string, at: number, after: number): Finding | undefined {
-  const from = localFrom(text, at)
+  let from = localFrom(text, at, isLatin)
+  if (from === at) from = localFrom(text, at, isLetter)
   if (from === at) return undefined
-  const to = domainTo(text, after)
+  const to = domainTo(text, after, isLatin) ?? domainTo(text, after, isLetter)
   if (to === undefined) return undefined
   // git@host:path names no person.
   if (at - from === 3 && text.startsWith('git', from)) return undefined

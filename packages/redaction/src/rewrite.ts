@@ -40,6 +40,8 @@ export interface RewriteOptions {
 /** Containers in containers; what is stored has fewer. */
 const DEPTH_MAX = 1_100
 const CARD_DIGITS_MIN = 14
+/** Of numbers that may be one of a card: longer ones have more zeros than anybody writes. */
+const NUMBER_LENGTH_MAX = 40
 /** With its quotes; patterns find less than detectors. */
 const STRING_LENGTH_MIN = 3
 /** How the API names its members. */
@@ -160,7 +162,7 @@ class Walk {
         const isName = text.charCodeAt(this.skip(end)) === 0x3a
         if (isName) this.path[0] = nameOf(text, at, end)
         at = this.string(at, context, isName)
-      } else at = code >= 0x30 && code <= 0x39 ? this.scalar(at, context) : at + 1
+      } else at = code === 0x2d || (code >= 0x30 && code <= 0x39) ? this.scalar(at, context) : at + 1
     }
   }
 
@@ -301,9 +303,9 @@ class Walk {
   private scalar(at: number, context: Context): number {
     let to = at
     for (let code = this.text.charCodeAt(to); isScalar(code); code = this.text.charCodeAt(++to));
-    if (to - at >= CARD_DIGITS_MIN && to - at <= 19) {
-      const digits = this.text.slice(at, to)
-      if (/^\d+$/.test(digits) && isCard(digits)) {
+    if (to - at >= CARD_DIGITS_MIN && to - at <= NUMBER_LENGTH_MAX) {
+      const digits = digitsOf(this.text.slice(at, to))
+      if (digits !== undefined && isCard(digits)) {
         const [hit] = scan(digits, this.scannerFor(context, digits, false))
         if (hit) {
           this.put(at, '"')
@@ -443,6 +445,16 @@ function isScalar(code: number): boolean {
     (code >= 0x2b && code <= 0x39 && code !== 0x2c && code !== 0x2f) ||
     ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a)
   )
+}
+
+/** The digits of a whole number, however it is written; undefined: it is none. */
+function digitsOf(number: string): string | undefined {
+  const parts = /^-?(\d+)(?:\.(\d+))?(?:[eE]\+?(\d{1,2}))?$/.exec(number)
+  if (!parts) return undefined
+  const [, whole = '', fraction = '', exponent = '0'] = parts
+  const digits = (whole + fraction).padEnd(whole.length + Number(exponent), '0')
+  const end = whole.length + Number(exponent)
+  return /^0*$/.test(digits.slice(end)) ? digits.slice(0, end) : undefined
 }
 
 function endOfString(text: string, start: number): number {

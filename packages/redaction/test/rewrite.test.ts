@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest'
-import { faultOf, joined, type RewriteOptions, type Rule, readyRules, rewriteJson } from '../src/index.js'
+import {
+  faultOf,
+  joined,
+  type RewriteOptions,
+  type Rule,
+  readyRules,
+  rewriteFragment,
+  rewriteJson,
+} from '../src/index.js'
 
 const CARD = '4111111111111111'
 const PERSONAL: Rule = { what: { detector: 'personal' }, do: 'mask', when: 'write' }
@@ -33,6 +41,44 @@ test('values, names of members, numbers, JSON in strings and text in base64 are 
   )
   expect(rewritten({ file: btoa('write to omar@example.com today') })).toEqual({ file: '<EMAIL_1>' })
   expect(rewritten({ a: 'nothing', b: [1, 2, { c: `${CARD}1` }] })).toBeUndefined()
+})
+
+test('numbers of cards are found however they are written, and what is left is JSON', () => {
+  for (const number of [CARD, `-${CARD}`, `${CARD}.0`, '4.111111111111111e15'])
+    for (const isAnswer of [true, false]) {
+      const [text, rules] = [`{"a":[${number},-1.5]}`, readyRules([PERSONAL])]
+      const outcome = isAnswer ? rewriteFragment(text, rules) : rewriteJson(text, { rules })
+      const pieces = outcome && 'pieces' in outcome ? outcome : undefined
+      expect(pieces && joined(pieces, ({ name }) => `<${name}>`), number).toBe('{"a":["<CARD>",-1.5]}')
+    }
+})
+
+test('characters that look like others, or are not seen, hide nothing', () => {
+  const wide = (text: string) =>
+    text.replace(/[!-~]/g, (one) => String.fromCharCode(one.charCodeAt(0) + 0xfee0))
+  const arabic = (text: string) => text.replace(/\d/g, (one) => String.fromCharCode(0x660 + Number(one)))
+  const iban = 'DE89370400440532013000'
+  for (const [name, ...texts] of [
+    ['CARD', wide(CARD), arabic(CARD), `4111\u200b${CARD.slice(4)}`, '4111\u20111111\u20111111\u20111111'],
+    [
+      'PHONE',
+      wide('+49305550199'),
+      '+49\u201130\u20115550199',
+      '+49\u200930\u20095550199',
+      '+4930\u2060 5550199',
+    ],
+    ['IBAN', wide(iban), `DE89\ufeff${iban.slice(4)}`],
+    [
+      'EMAIL',
+      ...['omar\\u0040example.com', 'omar&#64;example.com', 'omar&commat;example.com'],
+      ...['omar\u200b@example.com', 'om\u00adar@exam\u00adple.com', wide('omar.q@example.com')],
+      ...['rene\u0301.q@example.com', 'иван.петров@example.com', '用户@example.com', 'omar@пример.рф'],
+    ],
+  ] as Array<[string, ...string[]]>)
+    for (const text of texts) expect(rewritten([`( ${text} )`])).toEqual([`( <${name}_1> )`])
+  expect(rewritten(['请联系omar@example.com谢谢，１２３'])).toEqual(['请联系<EMAIL_1>谢谢，１２３'])
+  const lines = btoa('Please write to omar@example.com, not later than tomorrow. '.repeat(3))
+  expect(rewritten([lines.replace(/.{76}/g, '$&\r\n')])).toEqual(['<EMAIL_1>'])
 })
 
 test('the same value has the same mask; hash and drop do as they say, and refuse names the place', () => {
