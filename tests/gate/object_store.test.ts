@@ -2,6 +2,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startObjectStore, type TestObjectStore } from '../../lab/object_store.ts'
 import { blobUrl, bytesOf, errorOf, getBlob, newBytes, putBlob, sha256Of } from '../harness/blobs.ts'
+import { runCommand } from '../harness/command_process.ts'
 import { doctor } from '../harness/doctor.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
@@ -182,6 +183,26 @@ describe('with an object store', () => {
       keys.slice(0, 3).map((key) => `blob ${key.split('/')[1]}`),
     )
     expect(await errorOf(await get(project, bytes[0]!))).toMatchObject({ status: 404 })
+    // An export leaves out these bytes, says so, and has all the others.
+    const exported = await annals.run('export', '--project', project.name)
+    expect(exported.stderr).toContain('the bytes of 3 blobs could not be read')
+    expect(exported.stdout.match(/"lost":"/g)).toHaveLength(3)
+    expect(exported.stdout.trimEnd().split('\n').at(-1)).toContain('"kind":"end"')
+  })
+
+  it('a command that does not know the store says so, and does not blame the database', async () => {
+    const project = await service.newProject()
+    await newAttachments(project, 'ada')
+    for (const [others, said] of [
+      [{ ANNALS_S3_BUCKET: '' }, 'Set ANNALS_S3_BUCKET.'],
+      [{ ANNALS_S3_ENDPOINT: 'http://127.0.0.1:9' }, 'The store of attachments cannot be reached'],
+    ] as const) {
+      const settings = { ...env, ...others, DATABASE_URL: service.databaseUrl }
+      const { code, stderr } = await runCommand(['verify', '--project', project.name], settings)
+      expect(stderr).toContain(said)
+      expect(stderr).not.toContain('database became')
+      expect(code).toBe(5)
+    }
   })
 
   it('the doctor says whether it can be reached', async () => {

@@ -1,5 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { AnnalsError } from '@annals/kits/errors.js'
+import { WrongBytes } from '@annals/kits/outgoing/object_store.js'
 import type { Row, Tenant } from '@annals/kits/postgres/database.js'
 import { DISCARD_UPLOAD } from 'annals/dist/blobs/blob_queries.js'
 import { blobOf, CHUNK_BYTES, chunksOf, findBlobs, readBlob } from 'annals/dist/blobs/blob_store.js'
@@ -176,6 +177,8 @@ export async function* exportBlobs(
   }
 }
 
+const OTHER_BYTES = 'they do not have the SHA-256 that they had.'
+
 /** The chunks of a blob, wherever its bytes are, and its line: which says so if they are not those of its hash. */
 async function* exportBlob(tenant: Tenant, row: Row): AsyncGenerator<ExportPiece> {
   const blob = blobOf(row)
@@ -192,10 +195,11 @@ async function* exportBlob(tenant: Tenant, row: Row): AsyncGenerator<ExportPiece
       yield { lines: [JSON.stringify(line)], counts: {} }
       n += 1
     }
-    if (read !== bytes || hash.digest('hex') !== sha256) lost = 'they do not have the SHA-256 that they had.'
+    if (read !== bytes || hash.digest('hex') !== sha256) lost = OTHER_BYTES
   } catch (error) {
-    if (!(error instanceof AnnalsError && error.error === 'blob_not_found')) throw error
-    lost = 'they are not where they were stored.'
+    const isGone = error instanceof AnnalsError && error.error === 'blob_not_found'
+    if (!isGone && !(error instanceof WrongBytes)) throw error
+    lost = isGone ? 'they are not where they were stored.' : OTHER_BYTES
   }
   const line = { kind: 'blob', id, sha256, bytes, created_at: row.created_at, lost }
   yield { lines: [JSON.stringify(line)], counts: { blobs: 1, ...(lost && { lost_blobs: 1 }) } }

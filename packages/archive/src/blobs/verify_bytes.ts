@@ -36,12 +36,16 @@ async function flawOf(tenant: Tenant, blob: Blob): Promise<string | undefined> {
 
 export async function hasItsHash(tenant: Tenant, blob: Blob): Promise<boolean> {
   const hash = createHash('sha256')
+  let bytes = 0
   try {
-    for await (const piece of readBlob(tenant, blob)) hash.update(piece)
+    for await (const piece of readBlob(tenant, blob)) {
+      hash.update(piece)
+      bytes += piece.length
+    }
   } catch (error) {
     if (error instanceof WrongBytes) return false
     if (error instanceof AnnalsError && error.error === 'blob_not_found') return false
     throw error
   }
-  return hash.digest('hex') === blob.sha256
+  return bytes === blob.bytes && hash.digest('hex') === blob.sha256
 }

@@ -4,6 +4,7 @@ import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '@annals/kits/configuration/config.js'
 import { AnnalsError, AppendInDoubt } from '@annals/kits/errors.js'
+import { ObjectStoreAway } from '@annals/kits/outgoing/object_store.js'
 import type { ConnectionTarget, DatabasePool } from '@annals/kits/postgres/database.js'
 import { LONG_READ_SETTINGS } from '@annals/kits/postgres/pool_settings.js'
 import type { UsageDays } from 'annals/dist/projects/usage.js'
@@ -154,11 +155,9 @@ export async function runLongWork(
     const isAway =
       error instanceof AppendInDoubt ||
       (error instanceof AnnalsError && error.error === 'unavailable' && !(error instanceof NoDatabase))
-    throw isAway
-      ? new AnnalsError('unavailable', `The database became unavailable. ${unfinished}`, {
-          cause: error,
-        })
-      : error
+    if (!isAway) throw error
+    const away = error instanceof ObjectStoreAway ? error.message : 'The database became unavailable.'
+    throw new AnnalsError('unavailable', `${away} ${unfinished}`, { cause: error })
   } finally {
     end()
   }

@@ -1,16 +1,19 @@
 import { AnnalsError } from '../errors.js'
 
-/** The store answered with other bytes than it was given. To a caller it is away. */
-export class WrongBytes extends AnnalsError {
-  constructor() {
-    super(
-      'unavailable',
-      'The store of attachments answers with other bytes than it was given. Retry shortly.',
-    )
+export class ObjectStoreAway extends AnnalsError {
+  constructor(sentence: string, options?: { cause?: unknown }) {
+    super('unavailable', sentence, options)
   }
 }
 
-/** Keeps bytes beside the database, by keys. What it cannot do throws AnnalsError unavailable. */
+/** The store answered with other bytes than it was given. To a caller it is away. */
+export class WrongBytes extends ObjectStoreAway {
+  constructor() {
+    super('The store of attachments answers with other bytes than it was given. Retry shortly.')
+  }
+}
+
+/** Keeps bytes beside the database, by keys. What it cannot do throws ObjectStoreAway. */
 export interface ObjectStore {
   /** Loads what it works with, which would hold the event loop when somebody is waiting. */
   load(): Promise<unknown>

@@ -6,7 +6,7 @@ import type { Config } from '../configuration/config.js'
 import { AnnalsError, notFound, StartError } from '../errors.js'
 import { FairSemaphore } from '../fairness/fair_queue.js'
 import { boundedAgents } from './bounded_request.js'
-import { type ObjectStore, WrongBytes } from './object_store.js'
+import { type ObjectStore, ObjectStoreAway, WrongBytes } from './object_store.js'
 
 const SIGNED_S = 60
 const CONNECT_MS_MAX = 3_000
@@ -246,7 +246,7 @@ function ownerOf(key: string): string {
   return key.split('/', 1)[0]!
 }
 
-function away(cause: unknown): AnnalsError {
+function away(cause: unknown): ObjectStoreAway {
   const sentence = 'The store of attachments cannot be reached at the moment. Retry shortly.'
-  return new AnnalsError('unavailable', sentence, { cause })
+  return new ObjectStoreAway(sentence, { cause })
 }

@@ -1,5 +1,5 @@
-import { AnnalsError } from '@annals/kits/errors.js'
 import type { Dependents, ErasedStep } from '@annals/kits/lifecycle/table.js'
+import { ObjectStoreAway } from '@annals/kits/outgoing/object_store.js'
 import type { Queryable, Tenant } from '@annals/kits/postgres/database.js'
 import { call } from '@annals/kits/postgres/stored_function.js'
 import {
@@ -104,6 +104,7 @@ async function areKept(database: Queryable, project_id: string): Promise<boolean
 
 export function objectsOf({ objects }: Queryable) {
   if (objects) return objects
-  const sentence = 'The bytes are in an object store that this node does not know. Set ANNALS_S3_BUCKET.'
-  throw new AnnalsError('unavailable', sentence)
+  throw new ObjectStoreAway(
+    'The bytes are in an object store that this node does not know. Set ANNALS_S3_BUCKET.',
+  )
 }
