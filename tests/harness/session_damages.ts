@@ -144,6 +144,20 @@ export const DAMAGES: Damage[] = [
     'blob chunk',
   ],
   [
+    'blob_kept_for_nothing',
+    'a blob that nothing refers to and nobody deletes',
+    `INSERT INTO blobs (project_id, id, sha256, bytes, created_at, unreferenced_since) VALUES ($1, $2, repeat('0', 64), 0, now(), NULL)`,
+    'blob ',
+  ],
+  [
+    'blob_bytes',
+    'a blob of another length than its bytes have',
+    `WITH b AS (INSERT INTO blobs (project_id, id, sha256, bytes, created_at)
+       VALUES ($1, $2, encode(sha256('a'), 'hex'), 2, now()) RETURNING id)
+     INSERT INTO blob_chunks (project_id, blob_id, n, data) SELECT $1, b.id, 0, 'a' FROM b`,
+    'blob ',
+  ],
+  [
     'session_unlisted',
     'a lost term of its configs',
     'DELETE FROM list_terms WHERE project_id = $1 AND item_id = $2',

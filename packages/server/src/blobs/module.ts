@@ -31,7 +31,16 @@ export const BLOBS_MODULE: Module<Blobs> = {
       erased_with: 'project',
       counted: true,
       exported: true,
-      checks: {},
+      checks: {
+        blob_kept_for_nothing: {
+          place: "'blob ' || t.id",
+          where: `t.unreferenced_since IS NULL AND NOT EXISTS (
+            SELECT FROM blob_references r WHERE r.project_id = $1 AND r.sha256 = t.sha256)`,
+          detail: `'nothing refers to its ' || t.bytes || ' bytes'`,
+          means: 'a blob that nothing refers to is never deleted',
+          todo: ORPHAN,
+        },
+      },
       own: { eraseSome: eraseSomeBlobs, settle: discardObjects },
     },
     {
