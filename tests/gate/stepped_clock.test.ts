@@ -5,6 +5,7 @@ import { newSearchingProjects, placesOf } from '../harness/search.ts'
 import { useService } from '../harness/service.ts'
 import { newSessionLog } from '../harness/session_log.ts'
 import { execute, queryRows } from '../harness/sql.ts'
+import { verifyDatabase } from '../harness/verification.ts'
 import { type Receiver, startReceiver } from '../harness/webhook_receiver.ts'
 
 /*
@@ -84,6 +85,37 @@ describe.skipIf(inject('testServer').mode === 'shared').for([['15 minutes'], ['1
         )
         expect(held).toEqual([])
       }, WAIT)
+    })
+
+    it('nothing that learning changes is older than it was made', async () => {
+      const client = await service.newClient()
+      const space = expectOk(await client.createLearningSpace({}), 201).id
+      const log = await newSessionLog(client)
+      const called = { id: 'c', type: 'function', function: { name: 'book', arguments: '{}' } }
+      expectOk(await log.add({ role: 'assistant', content: null, tool_calls: [called] }), 201)
+      expectOk(await log.add({ role: 'tool', tool_call_id: 'c', content: 'Error: no such seat' }), 201)
+      const learn = (status: number) => async () =>
+        expectOk(
+          await client.request('POST', `/api/v1/learning_spaces/${space}/learn`, {
+            body: { session_id: log.id, now: true },
+          }),
+          status,
+        )
+      await learn(201)()
+      const statements = `/api/v1/learning_spaces/${space}/statements?state=proposed`
+      const learnt = async () =>
+        expectOk(await client.request<{ items: unknown[] }>('GET', statements)).items.length
+      await vi.waitFor(async () => expect(await learnt()).toBe(1), WAIT)
+      await setClockBack(service.databaseUrl, by!)
+      await learn(201)()
+      const times = async () =>
+        Object.keys((await verifyDatabase(service.databaseUrl)).found).filter((check) =>
+          /_times$/.test(check),
+        )
+      expect(await times()).toEqual([])
+      expectOk(await client.deleteSession(log.id))
+      expect(await learnt()).toBe(0)
+      expect(await times()).toEqual([])
     })
 
     it('search, webhooks and learning go on with what is stored, also with what a killed node had under way', async () => {

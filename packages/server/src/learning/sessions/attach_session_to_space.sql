@@ -25,7 +25,7 @@ BEGIN
   VALUES (p_project, p_space, p_session, p_id, 'pending', p_now, now(), now())
   ON CONFLICT (project_id, session_id, learning_space_id) DO NOTHING RETURNING x.* INTO made;
   IF NOT FOUND THEN
-    UPDATE space_sessions AS x SET error = NULL, attempts = 0, asked = p_now, updated_at = now(),
+    UPDATE space_sessions AS x SET error = NULL, attempts = 0, asked = p_now, updated_at = greatest(now(), x.updated_at),
       status = CASE WHEN x.status IN ('distilling', 'skill_writing') THEN x.status ELSE 'pending' END,
       due_at = CASE WHEN x.status IN ('distilling', 'skill_writing') THEN x.due_at END
     WHERE x.project_id = p_project AND x.session_id = p_session AND x.learning_space_id = p_space

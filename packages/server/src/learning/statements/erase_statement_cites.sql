@@ -55,7 +55,7 @@ BEGIN
       AND k.id = ANY (ARRAY(SELECT s.skill_id FROM statements s WHERE s.project_id = p_project AND s.id = ANY (revoked)))
       AND NOT EXISTS (SELECT FROM statements s WHERE s.project_id = p_project AND s.learning_space_id = k.learning_space_id
         AND s.skill_id = k.id AND s.state <> 'revoked');
-    UPDATE skills AS k SET name = 'revoked-' || k.id::text, description = '', updated_at = now()
+    UPDATE skills AS k SET name = 'revoked-' || k.id::text, description = '', updated_at = greatest(now(), k.updated_at)
     WHERE k.project_id = p_project AND k.id = ANY (empty);
     UPDATE skill_versions AS v SET text = NULL
     WHERE v.project_id = p_project AND v.skill_id = ANY (empty) AND v.learning_space_id = ANY (spaces);
