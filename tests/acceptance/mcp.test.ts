@@ -17,6 +17,10 @@ interface Walked {
   next_after_seq?: number
 }
 
+interface SentContext {
+  messages: { id: string; message: { tool_calls?: { function: { name: string } }[] } }[]
+}
+
 interface FoundCall {
   result: { text: string; next_offset?: number }
 }
@@ -163,6 +167,46 @@ it('one tool call comes with its arguments, and a long result in pieces that mak
   expect(text).toBe(LONG_RESULT)
   expect(pieces).toBe(3)
   expect(await value('get_tool_call', { session_id: log.id, seq: 3 })).toMatchObject({ result: { seq: 3 } })
+})
+
+it('a context is fit to be sent, begins with its summary, and says what was left out and put in, in a bounded answer', async () => {
+  const api = await service.newClient({ token: project.token })
+  const killed = await newSessionLog(api)
+  const pay = { id: 'call_2', type: 'function', function: { name: 'pay.now', arguments: '{}' } }
+  const added = await killed.batch([
+    message({ role: 'user', content: 'An old question' }),
+    message({ role: 'tool', tool_call_id: 'of_nobody', content: 'An orphan' }),
+    message({ role: 'assistant', content: 'half \ufdd0d800', tool_calls: [pay] }),
+    message({ role: 'user', content: 'x'.repeat(30_000) }),
+  ])
+  const [, orphan, call_of] = expectOk(added, 201).items.map(({ id }) => id)
+  const { value, call } = await connectMcp(service.node.url, project.token)
+  const context = await value<SentContext>('read_context', { session_id: killed.id })
+  const name = context.messages[1]?.message.tool_calls?.[0]?.function.name
+  expect(name).toMatch(/^pay_now_\w+$/)
+  expect(context).toMatchObject({
+    messages: [
+      { message: { role: 'user', content: 'An old question' } },
+      { id: call_of, message: { content: 'half \ufffd' } },
+      { id: call_of, message: { role: 'tool', content: 'No result was recorded.' } },
+      { message: expect.stringMatching(/xx… \[\d+ characters in all\]$/) },
+    ],
+    compaction_seq: 0,
+    omitted: [{ id: orphan }],
+    added: [{ id: call_of }],
+    names: { [String(name)]: 'pay.now' },
+  })
+  expect((await call('read_context', { session_id: killed.id })).text.length).toBeLessThan(100_000)
+  const summary = { blob: { role: 'user', content: 'What was said' } }
+  const body = { to_seq: 4, summary }
+  expectOk(await api.request('POST', `/api/v1/session/${killed.id}/compactions`, { body }), 201)
+  const compacted = await value('read_context', { session_id: killed.id })
+  expect(compacted).toMatchObject({
+    messages: [{ message: summary.blob }],
+    compaction_seq: 5,
+    omitted: [],
+    added: [],
+  })
 })
 
 it('a session is read in bounded answers that together have every entry once, however large they are', async () => {

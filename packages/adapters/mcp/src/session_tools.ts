@@ -10,6 +10,8 @@ import { addTool, isTooLarge, PAGED, readPage, SessionId, shownPage, User } from
 const Order = z.enum(['newest', 'oldest', 'last_activity']).optional()
 /** About as many as an answer may have characters for. */
 const CONTEXT_TOKENS_MAX = 12_000
+/** Characters for what a context says of itself: what is left out, what was added, and names of tools. */
+const NOTES_LENGTH_MAX = 4_000
 const Entries = z.int().min(1).max(100)
 const Seq = z.int().min(0).optional()
 const IdempotencyKey = z.string().min(1).max(255).optional()
@@ -70,18 +72,19 @@ function addContextTool(server: McpServer, annals: Annals): void {
     name: 'read_context',
     title: 'Read the context of a session',
     description:
-      'The messages that would be sent to a model next, in the format of OpenAI: the newest that fit max_tokens. A summary stands for what was compacted; compaction_seq is its entry. Long messages are cut and say how long they are.',
+      'The messages that would be sent to a model next, in the format of OpenAI: the newest that fit max_tokens. A summary stands for what was compacted; compaction_seq is its entry. omitted and added say what of the session is not in the list, and what is in it that nobody said; names has the names of tools that had to be changed. Long messages are cut and say how long they are.',
     input: {
       session_id: SessionId,
       max_tokens: z.int().min(1).max(CONTEXT_TOKENS_MAX).default(CONTEXT_TOKENS_MAX),
     },
     work: async ({ session_id, max_tokens }) => {
-      const { items, ids, tokens, from_seq, compaction_seq } = await annals.sessions.context(session_id, {
-        max_tokens,
-      })
+      const context = await annals.sessions.context(session_id, { max_tokens })
+      const { items, ids, tokens, from_seq, compaction_seq, omitted, added, names } = context
       const share = ANSWER_LENGTH_MAX / items.length
       const messages = items.map((item, index) => ({ id: ids[index], message: new Room(share).value(item) }))
-      return { messages, tokens, from_seq, compaction_seq }
+      const notes = new Room(NOTES_LENGTH_MAX)
+      const [left_out, put_in, named] = [omitted, added, names].map((each) => notes.value(each))
+      return { messages, tokens, from_seq, compaction_seq, omitted: left_out, added: put_in, names: named }
     },
   })
 }
