@@ -17,6 +17,10 @@ export interface FileFacts {
   /** Its path, as far as it was given: `projects/shop/7c0c.jsonl`. */
   name: string
   head: Head
+  /** The last part of the folder's path. */
+  folder: string | undefined
+  /** The files of its folder or archive, for formats that ask. */
+  beside: readonly string[]
   /** What the files of one archive tell each other. */
   shared: Map<string, unknown>
 }
@@ -26,14 +30,16 @@ export interface Format {
   name: string
   /** What it is, for people. */
   title: string
-  /** `lines`: JSON lines. `document`: JSON documents. Undefined where either may be. */
-  shape?: 'lines' | 'document'
+  /** `lines`: JSON lines. `document`: JSON documents. `text`: lines that are no JSON. Undefined where either may be. */
+  shape?: 'lines' | 'document' | 'text'
   /** Members of a document whose arrays are read element by element. */
   streamed?: readonly string[]
   /** Archives that are all of this format, and which of their files only repeat what others have. */
   archive?: { readonly ending: RegExp; readonly repeats: RegExp }
   /** Its messages may refer to pictures in files beside it. */
   has_pictures?: true
+  /** What stands beside a file counts. */
+  asks_beside?: true
   /** Whether a sample of a file is of this format. */
   knows(sample: JsonObject, head: Head): boolean
   open(output: Output, file: FileFacts): Parser
@@ -42,7 +48,7 @@ export interface Format {
 /** The last part of a path, without its ending. */
 export function stemOf(name: string): string {
   return (name.split(/[\\/]/).at(-1) ?? name).replace(
-    /\.(?:jsonl?|ndjson|traj|eval|zip|gz|txt)(?:\.gz)?$/i,
+    /\.(?:jsonl?|ndjson|traj|eval|zip|gz|txt|md)(?:\.gz)?$/i,
     '',
   )
 }

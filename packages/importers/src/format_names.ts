@@ -2,6 +2,9 @@
 export const FORMAT_NAMES = [
   'claude-code',
   'codex',
+  'cline',
+  'vscode-chat',
+  'aider',
   'openai-chat',
   'openai-responses',
   'anthropic',
@@ -16,5 +19,12 @@ export const FORMAT_NAMES = [
   'langsmith',
   'phoenix',
   'otlp',
+  'bedrock-logs',
+  'vertex-logs',
+  'braintrust',
+  'helicone',
+  'weave',
+  'jaeger',
+  'zipkin',
   'conversations',
 ] as const

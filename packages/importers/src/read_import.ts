@@ -22,8 +22,9 @@ export interface ImportFile {
   bytes: AsyncIterable<Uint8Array>
   /** Where it can be read in any order: its size, and bytes of it. The pictures of an archive are read so. */
   parts?: { size: number; slice: Slice }
-  /** The files of its folder. */
+  /** The files of its folder, and what that is called. */
   beside?: Beside | undefined
+  folder?: string
 }
 
 export interface ReadOptions {
@@ -59,9 +60,8 @@ async function* readFile(
   else if (packing === 'zip') yield* readArchive(file, rest, options)
   else if ('foreign' in packing) throw new UnknownFormat(`${file.name} is ${packing.foreign}.`)
   else {
-    const { beside } = file
     const name = file.name.replace(/\.gz$/i, '')
-    yield* readFile({ name, bytes: packing.bytes(rest), beside }, options, shared)
+    yield* readFile({ ...file, name, bytes: packing.bytes(rest) }, options, shared)
   }
 }
 
@@ -104,7 +104,7 @@ async function* readArchive(
 }
 
 async function* readPlain(
-  { name, beside }: ImportFile,
+  { name, beside, folder }: ImportFile,
   bytes: Uint8Array,
   is_whole: boolean,
   rest: AsyncIterable<Uint8Array>,
@@ -115,7 +115,9 @@ async function* readPlain(
   const head = headOf(bytes, is_whole)
   const format = formatOf(name, head, options.format)
   const output = new Output(format.name, name, options.since)
-  const parser = format.open(output, { name, head, shared })
+  const names = format.asks_beside && beside ? await beside.names() : []
+  const facts = { name, head, shared, folder: name.split('/').at(-2) ?? folder, beside: names }
+  const parser = format.open(output, facts)
   const reader = readerOf(format, head.is_lines, options)
   yield { kind: 'format', file: name, format: format.name }
   const records = readRecords(parser, output, reader, rest)
@@ -190,6 +192,7 @@ function readerOf(
   is_lines: boolean | undefined,
   { line_bytes_max = LINE_BYTES_MAX, item_bytes_max = ITEM_BYTES_MAX }: ReadOptions,
 ): PieceReader {
+  if (format.shape === 'text') return new LineReader(line_bytes_max, true)
   const are_lines = is_lines ?? format.shape === 'lines'
   // One line may be one document, of which some members are long.
   return are_lines && !format.streamed

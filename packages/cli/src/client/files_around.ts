@@ -1,14 +1,15 @@
 import { open, readdir, readFile, stat } from 'node:fs/promises'
-import { dirname, join, relative, sep } from 'node:path'
+import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import type { ImportFile } from '@annals/importers'
 
 /** What a picture may have. */
 const BYTES_MAX = 20 * 1024 * 1024
 
 /** How to read a file in any order, and the files of its folder: an export's pictures. Nothing is read until it is asked for. */
-export function filesAround(path: string, size: number): Pick<ImportFile, 'parts' | 'beside'> {
+export function filesAround(path: string, size: number): Pick<ImportFile, 'parts' | 'beside' | 'folder'> {
   const folder = dirname(path)
   return {
+    folder: basename(resolve(folder)),
     parts: {
       size,
       slice: async (from, to) => {

@@ -23,7 +23,7 @@ const READ_BYTES = 256 * 1024
 const RETRIES = 5
 /** Most sentences about single lines; the report has the number of all. */
 const TOLD_MAX = 20
-const READ = /\.(?:jsonl?|ndjson|traj|eval|zip|gz)$/i
+const READ = /\.(?:jsonl?|ndjson|traj|eval|zip|gz)$|(?:^|[/\\])\.aider\.chat\.history\.md$/i
 const WATCH_EVERY_MS = 2_000
 
 export interface ImportFilesOptions extends ConnectionOptions {

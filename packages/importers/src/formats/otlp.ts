@@ -27,12 +27,11 @@ import { type Span, Traces } from '../traces.js'
 export const OTLP: Format = {
   name: 'otlp',
   title: "JSON lines of the OpenTelemetry Collector's file exporter",
-  knows: ({ resourceSpans, resourceLogs, resourceMetrics }) =>
-    [resourceSpans, resourceLogs, resourceMetrics].some(Array.isArray),
+  knows: (sample) => isRequest(sample) || isRequest(objectIn(sample.trace)),
   open: (output, file) => new OtlpParser(output, file),
 }
 
-class OtlpParser implements Parser {
+export class OtlpParser implements Parser {
   private readonly traces: Traces
   private readonly file_key: string
   /** The sessions that spans of traces name. */
@@ -50,21 +49,33 @@ class OtlpParser implements Parser {
 
   read(value: unknown): void {
     if (!isJsonObject(value)) return
-    const { resourceSpans, ...others } = value
-    for (const group of objectsIn(resourceSpans)) this.resource(group)
+    if (isJsonObject(value.trace) && !isRequest(value)) {
+      const { trace, ...beside } = value
+      this.read({ ...beside, ...(trace as JsonObject) })
+      return
+    }
+    // Tempo calls them batches, and has ids in base64.
+    const { resourceSpans, batches, ...others } = value
+    for (const group of [...objectsIn(resourceSpans), ...objectsIn(batches)]) this.resource(group)
     const { resourceLogs, ...rest } = others
     for (const group of objectsIn(resourceLogs)) this.logs(group)
     if (!isEmpty(rest)) this.out.raw(this.file_key, Object.keys(rest)[0]!, rest, { noise: true })
   }
 
-  private resource({ scopeSpans, ...about }: JsonObject): void {
-    for (const { spans, ...scope } of objectsIn(scopeSpans))
+  private resource({ scopeSpans, instrumentationLibrarySpans, ...about }: JsonObject): void {
+    for (const { spans, ...scope } of objectsIn(scopeSpans ?? instrumentationLibrarySpans))
       for (const span of listIn(spans)) this.span(span, { ...about, scopeSpans: scope })
   }
 
-  private span(raw: unknown, { scopeSpans, ...about }: JsonObject): void {
+  /** A span of another tracer, in the form of this one, and as it was. */
+  foreignSpan(span: JsonObject, about: JsonObject, raw: JsonObject): void {
+    this.span(span, about, raw)
+  }
+
+  private span(given: unknown, { scopeSpans, ...about }: JsonObject, foreign?: JsonObject): void {
+    const raw = withHexIds(given)
     const request = { resourceSpans: [{ ...about, scopeSpans: [{ ...objectIn(scopeSpans), spans: [raw] }] }] }
-    const whole = { span: raw, ...about, scope_spans: scopeSpans }
+    const whole = foreign ?? { span: raw, ...about, scope_spans: scopeSpans }
     const span = spanIn(request)
     if (span) {
       const stored = spanOf(span, whole)
@@ -123,6 +134,35 @@ class OtlpParser implements Parser {
       this.out.message(key, 'openai', openAiMessage(said) as JsonObject, { native: id, at })
     }
   }
+}
+
+function isRequest({ resourceSpans, resourceLogs, resourceMetrics, batches }: JsonObject): boolean {
+  const is_tempo = objectsIn(batches).some(
+    (batch) => Array.isArray(batch.scopeSpans) || Array.isArray(batch.instrumentationLibrarySpans),
+  )
+  return [resourceSpans, resourceLogs, resourceMetrics].some(Array.isArray) || is_tempo
+}
+
+const IDS: readonly [name: string, digits: number][] = [
+  ['traceId', 32],
+  ['spanId', 16],
+  ['parentSpanId', 16],
+]
+
+/** What writes OTLP by the rules of protobuf has ids as base64. */
+function withHexIds(span: unknown): unknown {
+  if (!isJsonObject(span)) return span
+  const found = IDS.filter(([name, digits]) => {
+    const id = span[name]
+    return typeof id === 'string' && id.length !== digits && /^[A-Za-z0-9+/]{10,22}={1,2}$/.test(id)
+  })
+  if (found.length === 0) return span
+  return { ...span, ...Object.fromEntries(found.map(([name]) => [name, hexOf(span[name] as string)])) }
+}
+
+function hexOf(base64: string): string {
+  const bytes = atob(base64)
+  return Array.from(bytes, (char) => char.charCodeAt(0).toString(16).padStart(2, '0')).join('')
 }
 
 const LINKS_MAX = 500_000

@@ -8,6 +8,7 @@ export const HEAD_BYTES = 256 * 1024
 /** The same where no line ends sooner. */
 export const HEAD_BYTES_MAX = 8 * 1024 * 1024
 const SAMPLES_MAX = 50
+const TEXT_LENGTH = 1_000
 
 /** The beginning of a source. */
 export interface Head {
@@ -17,11 +18,17 @@ export interface Head {
   is_lines: boolean | undefined
   /** Whether the samples are elements of one array. */
   is_list: boolean
+  /** How it begins. */
+  text: string
 }
 
 /** What the beginning of a source shows. */
 export function headOf(bytes: Uint8Array, is_whole: boolean): Head {
-  const text = new TextDecoder().decode(bytes)
+  const all = new TextDecoder().decode(bytes)
+  return { ...samplesOf(bytes, all, is_whole), text: all.slice(0, TEXT_LENGTH) }
+}
+
+function samplesOf(bytes: Uint8Array, text: string, is_whole: boolean): Omit<Head, 'text'> {
   const start = text.trimStart()
   if (start.startsWith('['))
     return { samples: elementsOf(bytes, start.slice(1)), is_lines: false, is_list: true }
@@ -48,7 +55,9 @@ function objectOf(line: string): unknown {
 function elementsOf(bytes: Uint8Array, text: string): JsonObject[] {
   const samples: JsonObject[] = []
   for (const { value } of new DocumentReader(new Set(), bytes.length).push(bytes)) {
-    if (isJsonObject(value)) samples.push(value)
+    // A list of lists, as an API of traces returns them.
+    for (const one of Array.isArray(value) ? value : [value])
+      if (isJsonObject(one) && samples.length < SAMPLES_MAX) samples.push(one)
     if (samples.length === SAMPLES_MAX) break
   }
   return samples.length > 0 ? samples : [firstMembers(text)]

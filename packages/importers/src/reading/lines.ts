@@ -1,4 +1,4 @@
-import { joined, type Piece, type PieceReader, pieceOf } from './pieces.js'
+import { joined, type Piece, type PieceReader, pieceOf, textPieceOf } from './pieces.js'
 
 const LINE_FEED = 0x0a
 
@@ -9,7 +9,11 @@ export class LineReader implements PieceReader {
   private line = 0
   private offset = 0
 
-  constructor(private readonly bytes_max: number) {}
+  /** `is_text`: a line is a text, and not JSON. */
+  constructor(
+    private readonly bytes_max: number,
+    private readonly is_text = false,
+  ) {}
 
   *push(chunk: Uint8Array): Generator<Piece> {
     let from = 0
@@ -47,7 +51,10 @@ export class LineReader implements PieceReader {
       yield { line: this.line, end_offset: this.offset, value: undefined, reason }
       return
     }
-    const piece = pieceOf(joined(parts), this.line, this.offset)
+    const bytes = joined(parts)
+    const piece = this.is_text
+      ? textPieceOf(bytes, this.line, this.offset)
+      : pieceOf(bytes, this.line, this.offset)
     if (piece) yield piece
   }
 }

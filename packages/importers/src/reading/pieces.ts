@@ -38,6 +38,15 @@ export function pieceOf(
   }
 }
 
+/** A line of a text. */
+export function textPieceOf(bytes: Uint8Array, line: number, end_offset: number): Piece {
+  try {
+    return { line, end_offset, value: DECODER.decode(bytes) }
+  } catch {
+    return { line, end_offset, value: undefined, reason: 'it is not UTF-8' }
+  }
+}
+
 /** Reads JSON, also as Python writes it: `NaN` and `Infinity` become texts. @throws SyntaxError, RangeError */
 export function readJson(text: string): unknown {
   try {

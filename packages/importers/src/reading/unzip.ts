@@ -3,7 +3,7 @@ import { small } from './gunzip.js'
 import { Damaged } from './pieces.js'
 
 /** Only files with these endings are read: an export also has pictures. */
-const READ = /\.(?:jsonl?|ndjson|traj)$/i
+const READ = /\.(?:jsonl?|ndjson|traj)$|(?:^|\/)\.aider\.chat\.history\.md$/i
 
 const OWN_TO_MACOS = /^__MACOSX\//
 /** Stored and deflated, which is what nearly all archives have. */

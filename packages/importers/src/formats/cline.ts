@@ -1,0 +1,192 @@
+import { isJsonObject } from '@annals/messages/json'
+import { type FileFacts, type Format, keyOfFile, type Parser, stemOf } from '../format.js'
+import { isEmpty, listIn, objectIn, objectsIn, textIn, without } from '../json.js'
+import type { Output } from '../output.js'
+import type { JsonObject } from '../records.js'
+import { parsed } from '../traces.js'
+
+const HISTORY = 'api_conversation_history'
+const FILES = new Set([HISTORY, 'ui_messages', 'claude_messages'])
+/** What only Cline and those who began as copies of it write into the first message of a task. */
+const OWN_TEXT = /<(?:task|user_message|environment_details)>/
+
+/**
+ * A task of Cline, Roo Code or Kilo Code: what the model was sent and answered is one file, and what the page showed another.
+ * Where both are there, the second one adds what the calls used, and how they went.
+ */
+export const CLINE: Format = {
+  name: 'cline',
+  title: 'tasks of Cline, Roo Code and Kilo Code',
+  shape: 'document',
+  asks_beside: true,
+  knows: (sample) => isShown(sample) || isOfHistory(sample),
+  open: (output, file) => new ClineParser(output, file),
+}
+
+function isShown({ ts, type, say, ask }: JsonObject): boolean {
+  const is_said = (type === 'say' && typeof say === 'string') || (type === 'ask' && typeof ask === 'string')
+  return typeof ts === 'number' && is_said
+}
+
+function isOfHistory({ role, content, ts }: JsonObject): boolean {
+  if (role !== 'user' && role !== 'assistant') return false
+  const texts = objectsIn(content).map(({ text }) => textIn(text) ?? '')
+  return (
+    texts.some((text) => OWN_TEXT.test(text)) || (typeof ts === 'number' && objectsIn(content).length > 0)
+  )
+}
+
+class ClineParser implements Parser {
+  private readonly key: string
+  /** What the page showed is what the model said, of which nobody has the rest. */
+  private readonly is_alone: boolean
+  private readonly named = new Map<string, number>()
+  private index = 0
+  private is_begun = false
+  /** The call that waits for a result. */
+  private waiting: string | undefined
+
+  constructor(
+    private readonly out: Output,
+    file: FileFacts,
+  ) {
+    const is_of_task = FILES.has(stemOf(file.name)) && file.folder !== undefined
+    this.key = is_of_task ? file.folder! : keyOfFile(file)
+    const folder = file.name.split('/').slice(0, -1).join('/')
+    this.is_alone = !file.beside.some((name) => {
+      const [last, ...above] = name.split('/').reverse()
+      return last === `${HISTORY}.json` && folder.endsWith(above.reverse().join('/'))
+    })
+  }
+
+  read(value: unknown): void {
+    if (!isJsonObject(value)) return
+    this.out.session(this.key, { configs: { agent: 'cline' } })
+    if (isShown(value)) this.shown(value)
+    else this.said(value)
+    this.is_begun = true
+  }
+
+  end(): void {
+    this.out.end(this.key)
+  }
+
+  private said(message: JsonObject): void {
+    const { role, content, ts, ...rest } = message
+    const { modelId } = objectIn(rest.modelInfo)
+    if (textIn(modelId)) this.out.session(this.key, { configs: { model: modelId } })
+    const blob = content === undefined ? message : { role, content }
+    const facts = { native: this.index++, at: ts }
+    this.out.message(this.key, 'anthropic', blob, {
+      ...facts,
+      ...(!isEmpty(rest) && { meta: { cline: rest } }),
+    })
+  }
+
+  private shown(one: JsonObject): void {
+    const kind = String(one.say ?? one.ask)
+    const text = textIn(one.text) ?? ''
+    const facts = { native: this.nameOf(`ui ${one.ts}`), at: one.ts }
+    if (one.say === 'api_req_started') {
+      this.request(one, facts)
+      return
+    }
+    const blobs = this.is_alone ? this.blobsOf(one, kind, text) : []
+    const meta = { cline: without(one, 'text', 'images', 'ts') }
+    for (const [nth, { format, blob }] of blobs.entries())
+      this.out.message(this.key, format, blob, {
+        ...facts,
+        native: nth === 0 ? facts.native : `${facts.native}/${nth}`,
+        ...(nth === 0 && { meta }),
+      })
+    if (blobs.length === 0) this.out.raw(this.key, kind, one, { ...facts, noise: !/error|fail/.test(kind) })
+  }
+
+  private nameOf(name: string): string {
+    const count = (this.named.get(name) ?? 0) + 1
+    this.named.set(name, count)
+    return count === 1 ? name : `${name} ${count}`
+  }
+
+  /** A call of the model, as the page shows what it used. */
+  private request(one: JsonObject, facts: { native: string; at: unknown }): void {
+    const about = objectIn(parsed(one.text))
+    const usage = without({
+      input_tokens: about.tokensIn,
+      output_tokens: about.tokensOut,
+      cached_tokens: about.cacheReads,
+      cache_write_tokens: about.cacheWrites,
+    })
+    const { modelId, model } = objectIn(one.modelInfo)
+    const data = without({
+      operation: 'model',
+      name: 'api_req_started',
+      model: textIn(modelId) ?? textIn(model),
+      usage: isEmpty(usage) ? undefined : usage,
+      cost_usd: about.cost,
+      error: about.streamingFailedMessage ?? about.cancelReason,
+      raw: one,
+    })
+    this.out.event(this.key, 'otel.span', data, facts)
+  }
+
+  private blobsOf(one: JsonObject, kind: string, text: string): Stored[] {
+    const given = objectIn(parsed(text))
+    const is_first = !this.is_begun
+    if (kind === 'task' || kind === 'user_feedback' || (kind === 'text' && is_first)) {
+      if (is_first) this.out.session(this.key, { configs: { title: text.slice(0, 200) } })
+      const pictures = listIn(one.images).filter((url) => /^(?:data|https?):/.test(String(url)))
+      const parts = pictures.map((url) => ({ type: 'image_url', image_url: { url } }))
+      const content = parts.length === 0 ? text : [{ type: 'text', text }, ...parts]
+      return [{ format: 'openai', blob: { role: 'user', content } }]
+    }
+    if (kind === 'reasoning')
+      return [{ format: 'openai', blob: { role: 'assistant', content: '', reasoning_content: text } }]
+    if (SPOKEN.has(kind) && text !== '') {
+      const said = textIn(given.question) ?? textIn(given.response) ?? text
+      return [{ format: 'openai', blob: { role: 'assistant', content: said } }]
+    }
+    if (kind === 'tool' && textIn(given.tool)) {
+      const { tool, content, ...rest } = given
+      const id = `call_${one.ts}`
+      const call = callOf(id, String(tool), rest)
+      if (content == null) return [call]
+      this.waiting = undefined
+      return [call, resultOf(id, typeof content === 'string' ? content : JSON.stringify(content), false)]
+    }
+    if (kind === 'command' && text !== '') return [this.call(one, 'execute_command', { command: text })]
+    if (kind === 'use_mcp_server' && textIn(given.toolName))
+      return [this.call(one, String(given.toolName), { ...given, ...objectIn(parsed(given.arguments)) })]
+    const is_failed = kind === 'error' || kind === 'diff_error'
+    if (this.waiting !== undefined && (RESULTS.has(kind) || is_failed) && one.type === 'say') {
+      const id = this.waiting
+      this.waiting = undefined
+      return [resultOf(id, text, is_failed)]
+    }
+    return []
+  }
+
+  private call({ ts }: JsonObject, name: string, given: JsonObject): Stored {
+    this.waiting = `call_${ts}`
+    return callOf(this.waiting, name, given)
+  }
+}
+
+const SPOKEN = new Set(['text', 'completion_result', 'followup', 'plan_mode_respond', 'plan_mode_response'])
+const RESULTS = new Set(['command_output', 'mcp_server_response', 'browser_action_result'])
+
+interface Stored {
+  format: 'openai' | 'anthropic'
+  blob: JsonObject
+}
+
+function callOf(id: string, name: string, given: JsonObject): Stored {
+  const called = { id, type: 'function', function: { name, arguments: JSON.stringify(given) } }
+  return { format: 'openai', blob: { role: 'assistant', content: null, tool_calls: [called] } }
+}
+
+function resultOf(id: string, content: string, is_error: boolean): Stored {
+  if (!is_error) return { format: 'openai', blob: { role: 'tool', tool_call_id: id, content } }
+  const result = { type: 'tool_result', tool_use_id: id, content, is_error }
+  return { format: 'anthropic', blob: { role: 'user', content: [result] } }
+}

@@ -1,0 +1,219 @@
+import { describe, expect, it } from 'vitest'
+import { readImport } from '../src/read_import.ts'
+import type { ImportRecord } from '../src/records.ts'
+import {
+  blobsIn,
+  chunks,
+  entriesIn,
+  fixture,
+  formatOf,
+  lines,
+  outline,
+  recordsOf,
+  tallyOf,
+} from './reading.ts'
+
+const BEGAN = 1_795_000_000_000
+
+function eventsIn(records: ImportRecord[], type = 'otel.span') {
+  return entriesIn(records).flatMap((entry) =>
+    entry.kind === 'event' && entry.type === type ? [entry.data] : [],
+  )
+}
+
+function sessionsIn(records: ImportRecord[]) {
+  return records.flatMap((record) => (record.kind === 'session' ? [record] : []))
+}
+
+/** A file of a folder that has these files. */
+async function recordsBeside(name: string, bytes: Uint8Array, names: string[]): Promise<ImportRecord[]> {
+  const records: ImportRecord[] = []
+  const beside = { names: async () => names, read: async () => undefined }
+  for await (const record of readImport({ name, bytes: chunks(bytes), beside })) records.push(record)
+  return records
+}
+
+describe('a task of Cline', () => {
+  it('has what the model was sent and answered, and names its folder', async () => {
+    const records = await recordsOf(
+      'tasks/1795000000000/api_conversation_history.json',
+      fixture('cline.json'),
+    )
+    expect(formatOf(records)).toBe('cline')
+    expect(outline(records)).toEqual([
+      's1 {"agent":"cline"}',
+      's1 anthropic user at 11:06:40',
+      's1 {"model":"claude-sonnet-4"}',
+      's1 anthropic assistant at 11:06:41',
+      's1 anthropic user at 11:06:42',
+    ])
+    const shown = await recordsOf('tasks/1795000000000/ui_messages.json', fixture('cline_ui.json'))
+    expect(sessionsIn(shown)[0]!.id).toBe(sessionsIn(records)[0]!.id)
+    const other = await recordsOf('tasks/1795000000001/ui_messages.json', fixture('cline_ui.json'))
+    expect(sessionsIn(other)[0]!.id).not.toBe(sessionsIn(records)[0]!.id)
+  })
+
+  it('adds what calls used where the page shows it, and says nothing twice', async () => {
+    const name = 'tasks/1795000000000/ui_messages.json'
+    const records = await recordsBeside(name, fixture('cline_ui.json'), [
+      'api_conversation_history.json',
+      'ui_messages.json',
+    ])
+    expect(blobsIn(records)).toEqual([])
+    expect(eventsIn(records)).toMatchObject([
+      {
+        operation: 'model',
+        model: 'claude-sonnet-4',
+        usage: { input_tokens: 1200, output_tokens: 30, cached_tokens: 7, cache_write_tokens: 5 },
+        cost_usd: 0.02,
+      },
+    ])
+    expect(eventsIn(records, 'source.cline.error')).toHaveLength(1)
+    expect(eventsIn(records, 'source.cline.error')[0]!.noise).toBeUndefined()
+    expect(eventsIn(records, 'source.cline.checkpoint_created')).toMatchObject([{ noise: true }])
+  })
+
+  it('is read from the page alone, with calls joined to their results', async () => {
+    const records = await recordsOf('ui_messages.json', fixture('cline_ui.json'))
+    const said = blobsIn(records) as Record<string, unknown>[]
+    expect(said.map(({ role }) => role)).toEqual([
+      ...['user', 'assistant', 'assistant', 'assistant', 'tool', 'assistant', 'tool'],
+      ...['assistant', 'user', 'assistant'],
+    ])
+    expect(said[0]!.content).toContainEqual({
+      type: 'image_url',
+      image_url: { url: 'data:image/png;base64,AAAA' },
+    })
+    const [{ id }] = said[5]!.tool_calls as [{ id: string }]
+    expect(said[6]).toEqual({ role: 'tool', tool_call_id: id, content: '1 failed' })
+    expect(said[7]!.content).toBe('Which one?')
+  })
+})
+
+describe('the chat of VS Code', () => {
+  it('has calls with their results, thoughts, tokens, times and failures', async () => {
+    const records = await recordsOf('vscode_chat.json')
+    expect(formatOf(records)).toBe('vscode-chat')
+    expect(sessionsIn(records)[0]!.configs).toEqual({ agent: 'GitHub Copilot', title: 'Add a test' })
+    expect(blobsIn(records)).toMatchObject([
+      { role: 'user', content: 'What is here?' },
+      { role: 'assistant', content: 'I list it.', reasoning_content: 'Look.', tool_calls: [{ id: 'c1' }] },
+      { role: 'tool', tool_call_id: 'c1', content: 'Read src' },
+      { role: 'assistant', content: 'There is `a.ts`.' },
+      { role: 'user', content: 'Run the test' },
+      { role: 'assistant', tool_calls: [{ id: 'call_7', function: { name: 'run_in_terminal' } }] },
+      { role: 'tool', tool_call_id: 'call_7', content: '1 failed' },
+      { role: 'assistant', content: 'It fails.' },
+    ])
+    expect(eventsIn(records)).toMatchObject([
+      { model: 'copilot/gpt-5', duration_ms: 1500 },
+      { usage: { input_tokens: 900, output_tokens: 40 }, error: 'Rate limited' },
+    ])
+    expect(entriesIn(records)[0]!.occurred_at).toBe(new Date(BEGAN).toISOString().replace('000Z', '000000Z'))
+  })
+
+  it('replays the log of a session, and names what does not fit it', async () => {
+    const session = JSON.parse(fixture('vscode_chat.json').toString())
+    const [first, second] = session.requests
+    const log = [
+      { kind: 0, v: { ...session, requests: [], customTitle: 'Untitled' } },
+      { kind: 2, k: ['requests'], v: [{ ...first, response: [], result: undefined }, second] },
+      { kind: 2, k: ['requests', 0, 'response'], v: [{ value: 'I beg' }, { value: 'x' }] },
+      { kind: 2, k: ['requests', 0, 'response'], v: first.response, i: 0 },
+      { kind: 1, k: ['requests', 0, 'result'], v: first.result },
+      { kind: 1, k: ['customTitle'], v: 'Add a test' },
+      { kind: 1, k: ['toBeGone'], v: 1 },
+      { kind: 3, k: ['toBeGone'] },
+    ]
+    const whole = await recordsOf('vscode_chat.json')
+    const replayed = await recordsOf('log.jsonl', lines(...log))
+    expect(blobsIn(replayed)).toEqual(blobsIn(whole))
+    expect(entriesIn(replayed).map(({ id }) => id)).toEqual(entriesIn(whole).map(({ id }) => id))
+    const bad = [
+      { kind: 1, k: ['requests', 9, 'x'], v: 1 },
+      { kind: 1, k: ['__proto__', 'x'], v: 1 },
+      { kind: 2, k: ['requests', 1e9], v: [1] },
+    ]
+    const records = await recordsOf('log.jsonl', lines(...log, ...bad))
+    expect(blobsIn(records)).toEqual(blobsIn(whole))
+    expect(tallyOf(records)).toMatchObject({ read: 11, mapped: 8, refused: 3 })
+    expect(({} as { x?: number }).x).toBeUndefined()
+  })
+
+  it('waits with an answer that is still being written', async () => {
+    const session = JSON.parse(fixture('vscode_chat.json').toString())
+    session.requests[1].result = undefined
+    session.requests[1].modelState = { value: 0 }
+    const said = blobsIn(await recordsOf('s.json', JSON.stringify(session))) as { role: string }[]
+    expect(said.at(-1)).toEqual({ role: 'user', content: 'Run the test' })
+  })
+})
+
+describe('the history of Aider', () => {
+  const HISTORY = `
+# aider chat started at 2026-05-01 12:00:00
+
+> Aider v0.86  
+> Main model: openai/gpt-5 with diff edit format  
+
+#### fix the bug  
+#### please  
+
+I will:
+
+\`\`\`py
+x = 1
+\`\`\`
+
+> Tokens: 2.3k sent, 1.1k cache hit, 120 received. Cost: $0.01 message, $0.02 session.  
+> Applied edit to x.py  
+
+#### /run pytest  
+
+> litellm.RateLimitError: Error: slow down  
+
+# aider chat started at 2026-05-02 09:00:00
+
+#### hello  
+`
+
+  it.each(['\n', '\r\n'])(
+    'is a session for each start, with what was said, used and changed (%j)',
+    async (end) => {
+      const records = await recordsOf('.aider.chat.history.md', HISTORY.replaceAll('\n', end), { chunk: 7 })
+      expect(formatOf(records)).toBe('aider')
+      expect(outline(records)).toEqual([
+        's1 {"agent":"aider"}',
+        's1 {"model":"openai/gpt-5"}',
+        's1 source.aider.output (noise) at 12:00:00',
+        's1 openai user at 12:00:00',
+        's1 openai assistant at 12:00:00',
+        's1 otel.span at 12:00:00',
+        's1 openai user at 12:00:00',
+        's1 source.aider.error at 12:00:00',
+        's2 {"agent":"aider"}',
+        's2 openai user at 09:00:00',
+      ])
+      expect(blobsIn(records).slice(0, 2)).toEqual([
+        { role: 'user', content: 'fix the bug\nplease' },
+        { role: 'assistant', content: 'I will:\n\n```py\nx = 1\n```' },
+      ])
+      expect(eventsIn(records)).toMatchObject([
+        {
+          model: 'openai/gpt-5',
+          usage: { input_tokens: 2300, cached_tokens: 1100, output_tokens: 120 },
+          cost_usd: 0.01,
+        },
+      ])
+    },
+  )
+
+  it('adds only what is new when it has grown', async () => {
+    const ids = async (text: string) =>
+      entriesIn(await recordsOf('.aider.chat.history.md', text)).map(({ id }) => id)
+    const before = await ids(HISTORY)
+    const after = await ids(`${HISTORY}\nHi.\n\n#### bye\n`)
+    expect(after.slice(0, before.length)).toEqual(before)
+    expect(after).toHaveLength(before.length + 2)
+  })
+})
