@@ -67,6 +67,27 @@ describe('what is large stays whole in a context', () => {
     expect(await read('openai')).toEqual({ types: ['image_url', 'image_url', 'text'], omitted: [] })
   })
 
+  it('but for a page of HTML that is called a picture, which stays as it was sent in the log', async () => {
+    const { token } = await service.newProject()
+    const annals = new Annals({ url: service.node.url, token })
+    const { id } = await annals.sessions.create({})
+    const data = Buffer.from(`<!DOCTYPE html><html>${'Sign in. '.repeat(6_000)}</html>`).toString('base64')
+    const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data } }
+    const csv = Buffer.from(`a,b\n${'1,2\n'.repeat(10_000)}`)
+    const file = { filename: 'a.csv', file_data: `data:text/csv;base64,${csv.toString('base64')}` }
+    const blob = user([image, { type: 'text', text: 'Look.' }])
+    const { id: message_id } = await annals.sessions.appendMessage(id, { format: 'anthropic', blob })
+    await annals.sessions.appendMessage(id, { blob: user([{ type: 'file', file }]) })
+    const { items, omitted } = await annals.sessions.context(id, { format: 'openai', max_tokens: 2_000_000 })
+    expect(items).toEqual([
+      user([{ type: 'text', text: 'Look.' }]),
+      user([{ type: 'text', text: `a.csv:\n${csv}` }]),
+    ])
+    expect(omitted).toEqual([{ id: message_id, reason: 'not_in_format', what: 'image_url' }])
+    const [stored] = (await annals.sessions.messages(id, { format: 'anthropic', limit: 1 }).page()).items
+    expect(stored).toEqual(blob)
+  })
+
   it('where the OpenAI Agents SDK stores a photo, and what a tool returned', async () => {
     const { token } = await service.newProject()
     const annals = new Annals({ url: service.node.url, token })

@@ -1,6 +1,15 @@
 import { isMarked, textMark } from './attachments.js'
 import { textOfBase64 } from './base64.js'
-import { bytesOf, fileBytes, fileName, type ImageType, imageType, mediaTypeOf, publicUrl } from './media.js'
+import {
+  bytesOf,
+  fileBytes,
+  fileName,
+  type ImageType,
+  imageType,
+  isTextType,
+  mediaTypeOf,
+  publicUrl,
+} from './media.js'
 import type { CacheControl, FilePart, ImagePart, NeutralMessage, Part, ToolResultPart } from './parts.js'
 import { argumentsAsObject } from './tool_arguments.js'
 import { NO_CONTENT, type Omit, omitPart, type Turn, turnsOf } from './turns.js'
@@ -185,7 +194,7 @@ function writeFile(file: FilePart): Block | null {
     const image = { media_type, data, ...(tool_call_id !== undefined && { tool_call_id }) }
     return writeImage({ ...file, type: 'image', meta: image })
   }
-  if (!media_type.startsWith('text/')) return null
+  if (!isTextType(media_type)) return null
   const text = meta.type === 'text' ? (meta.data ?? '') : isMarked(data) ? textMark(data) : textOfBase64(data)
   if (isBlank(text)) return null
   return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: text }, ...rest }

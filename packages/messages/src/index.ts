@@ -11,7 +11,7 @@ export type { MessagePlace } from './blob_reading.js'
 export { InvalidMessage } from './blob_reading.js'
 export { type CountedContent, countedContent } from './counted_content.js'
 export { MESSAGE_FORMATS, type MessageFormat } from './formats.js'
-export { type FactsOf, imageTypeOfBytes, type MediaFacts, mediaFacts } from './media_facts.js'
+export { type FactsOf, type MediaFacts, mediaFacts, typeOfBytes } from './media_facts.js'
 export {
   type AcontextMessage,
   type AnthropicMessage,

@@ -51,6 +51,15 @@ export function parseDataUrl(url: string): MediaBytes | null {
   }
 }
 
+/** Types of texts that are not called so. */
+const TEXT_TYPES =
+  /^(text\/|application\/(?:[\w.-]+\+)?(json|json5|jsonl|x-ndjson|xml|yaml|x-yaml|toml|javascript|x-javascript|typescript|x-python|x-sh|sql)\b)/i
+
+/** Whether bytes of a type are a text. */
+export function isTextType(media_type: string): boolean {
+  return TEXT_TYPES.test(media_type.slice(0, 128))
+}
+
 /** Types that Anthropic and OpenAI accept. */
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'] as const
 export type ImageType = (typeof IMAGE_TYPES)[number]

@@ -34,7 +34,7 @@ export function factsOfBase64(data: string): MediaFacts {
   return { ...known, bytes }
 }
 
-/** How the formats of images begin, and other files that are taken for images. */
+/** How the formats of images begin, and other files that are taken for them or for PDFs. */
 const BEGINNINGS: ReadonlyArray<readonly [at: number, text: string, type: string]> = [
   [0, '\x89PNG\r\n\x1a\n', 'image/png'],
   [0, '\xff\xd8\xff', 'image/jpeg'],
@@ -46,18 +46,23 @@ const BEGINNINGS: ReadonlyArray<readonly [at: number, text: string, type: string
   [4, 'ftypavif', 'image/avif'],
   [4, 'ftypheic', 'image/heic'],
   [4, 'ftypmif1', 'image/heif'],
+  [0, 'BM', 'image/bmp'],
+  [0, '%PDF-', 'application/pdf'],
+  [0, '<!DOCTYPE html', 'text/html'],
+  [0, '<!doctype html', 'text/html'],
+  [0, '<html', 'text/html'],
   [0, '<svg', 'image/svg+xml'],
   [0, '<?xml', 'image/svg+xml'],
 ]
 
-/** The type of an image by what it begins with, whatever it is called; undefined for what is not known. */
-export function imageTypeOfBytes(bytes: Uint8Array): string | undefined {
+/** The type of an image or a PDF by what it begins with, whatever it is called; undefined for what is not known. */
+export function typeOfBytes(bytes: Uint8Array): string | undefined {
   return BEGINNINGS.find(([at, text]) => textAt(bytes, at, text))?.[2]
 }
 
 /** The same of base64. */
-export function imageTypeOfBase64(data: string): string | undefined {
-  return imageTypeOfBytes(bytesOfBase64(data.slice(0, 32), 24))
+export function typeOfBase64(data: string): string | undefined {
+  return typeOfBytes(bytesOfBase64(data.slice(0, 32), 24))
 }
 
 interface Size {

@@ -22,6 +22,17 @@ export function textOfArguments(given: unknown): string {
   return parseObject(text) ? text : writeJson(argumentsAsObject(text))
 }
 
+/** OpenAI takes no longer arguments. */
+const ARGUMENTS_LENGTH_MAX = 1024 * 1024
+
+/** The same where they are not too long for OpenAI, else without white space between their members; undefined if that is not enough. */
+export function sentArguments(given: unknown): string | undefined {
+  const text = textOfArguments(given)
+  if (text.length <= ARGUMENTS_LENGTH_MAX) return text
+  const compact = writeJson(parseObject(text))
+  return compact.length <= ARGUMENTS_LENGTH_MAX ? compact : undefined
+}
+
 /** Arguments as text. */
 export function argumentsAsText(value: unknown): string {
   // Streams are collected as text: that is not encoded again.

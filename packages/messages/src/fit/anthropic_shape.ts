@@ -1,11 +1,17 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
-import { imageType } from '../media.js'
 import { argumentsAsObject, argumentsAsText } from '../tool_arguments.js'
 import { NO_CONTENT } from '../turns.js'
+import {
+  blockOfOthers,
+  isAnthropicsSignature,
+  isOfOtherModel,
+  isOfOthers,
+  takenDocument,
+  takenImage,
+} from './anthropic_media.js'
 import { fitId, isOwnToolId, ownToolId } from './fit_ids.js'
 import {
   isBlank,
-  isEmptyMedium,
   NO_RESULT,
   type OmitBlock,
   only,
@@ -30,6 +36,7 @@ const ANTHROPIC_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
   tool_use: fields('type', 'id', 'name', 'input', 'cache_control', 'caller', 'toolset_name'),
   tool_result: fields('type', 'tool_use_id', 'content', 'is_error', 'cache_control', 'toolset_name'),
 }
+const MARK_FIELDS = fields('type', 'ttl')
 const SYSTEM_FIELDS = fields('role', 'content', 'output_config', 'clear_at')
 
 export const ANTHROPIC_SHAPE: Shape = {
@@ -45,7 +52,7 @@ export const ANTHROPIC_SHAPE: Shape = {
         continue
       }
       const side = item.role === 'assistant' ? 'model' : 'user'
-      for (const piece of piecesOf(ofAnthropicsOwn(item.content, omit), side, ids, omit)) {
+      for (const piece of piecesOf(ofAnthropicsOwn(item, omit), side, ids, omit)) {
         const speaker = sideOf(piece, side)
         const last = runs.at(-1)
         if (last?.side === speaker && last.head.role !== 'system') last.pieces.push(piece)
@@ -107,13 +114,16 @@ export const ANTHROPIC_SHAPE: Shape = {
 }
 
 /**
- * Content without searches of another service that speaks this format: the API refuses what it did not encrypt itself, in
- * results and in citations of them.
+ * Content without thoughts and searches of another service that speaks this format: the API refuses what it did not sign
+ * or encrypt itself, in results and in citations of them.
  */
-function ofAnthropicsOwn(content: unknown, omit: OmitBlock): unknown {
-  if (!blocksOf(content).some(isForeignSearch)) return content
+function ofAnthropicsOwn(item: JsonObject, omit: OmitBlock): unknown {
+  const { content } = item
+  const is_foreign = isOfOtherModel(item)
+  const isForeign = (block: JsonObject) => isForeignSearch(block) || (is_foreign && isThought(block))
+  if (!blocksOf(content).some(isForeign)) return content
   return blocksOf(content).flatMap((block) => {
-    if (isForeignSearch(block)) {
+    if (isForeign(block)) {
       omit(String(block.type), block)
       return []
     }
@@ -123,6 +133,10 @@ function ofAnthropicsOwn(content: unknown, omit: OmitBlock): unknown {
     )
     return { ...block, citations: citations.length > 0 ? citations : null }
   })
+}
+
+function isThought({ type }: JsonObject): boolean {
+  return type === 'thinking' || type === 'redacted_thinking'
 }
 
 function isForeignSearch({ type, name, id, tool_use_id }: JsonObject): boolean {
@@ -205,13 +219,16 @@ function sideOf({ kind }: Piece, side: Run['side']): Run['side'] {
 /** A block as a request may have it; undefined where it must have none: blank text, and thinking without a signature. */
 function cleaned(block: unknown, omit: OmitBlock): JsonObject | undefined {
   if (!isObject(block)) return undefined
+  if (isOfOthers(block)) return blockOfOthers(block)
   const known = ANTHROPIC_FIELDS[String(block.type)]
-  const kept = known ? only(block, known) : ownBlock(block)
+  const kept = withOwnMark(known ? only(block, known) : ownBlock(block))
   switch (block.type) {
     case 'text':
       return isBlank(kept.text) ? undefined : withRequestCitations(kept)
     case 'thinking':
-      return isBlank(kept.signature) ? undefined : kept
+      return isAnthropicsSignature(kept.signature) ? kept : undefined
+    case 'redacted_thinking':
+      return isAnthropicsSignature(kept.data) ? kept : undefined
     case 'tool_use':
     case 'server_tool_use':
     case 'mcp_tool_use':
@@ -225,9 +242,11 @@ function cleaned(block: unknown, omit: OmitBlock): JsonObject | undefined {
         ? { ...kept, content: kept.content.flatMap((inner) => cleaned(inner, omit) ?? []) }
         : kept
     case 'image':
-      return isEmptyMedium(kept) ? undefined : takenImage(kept)
+      return takenImage(kept)
     case 'document':
-      return isEmptyMedium(kept) ? undefined : kept
+      return takenDocument(withInside(kept, 'source', omit))
+    case 'search_result':
+      return withInside(kept, undefined, omit)
     default:
       return kept
   }
@@ -240,12 +259,20 @@ function withRequestCitations(block: JsonObject): JsonObject {
   return { ...block, citations }
 }
 
-/** An image as the API takes it: it knows no `image/jpg`, which programs write. undefined for a type that it refuses. */
-function takenImage(block: JsonObject): JsonObject | undefined {
-  const { source } = block
-  if (!isObject(source) || typeof source.media_type !== 'string') return block
-  const media_type = imageType(source.media_type)
-  return media_type && { ...block, source: { ...source, media_type } }
+/** A mark of the cache as the API takes it: programs and other services put more into it. */
+function withOwnMark(block: JsonObject): JsonObject {
+  const mark = block.cache_control
+  if (!isObject(mark)) return block
+  const { cache_control: _, ...rest } = block
+  return mark.type === 'ephemeral' ? { ...block, cache_control: only(mark, MARK_FIELDS) } : rest
+}
+
+/** A document or a search result made of blocks, with those that the API takes. */
+function withInside(block: JsonObject, name: 'source' | undefined, omit: OmitBlock): JsonObject {
+  const holder = name ? block[name] : block
+  if (!isObject(holder) || !Array.isArray(holder.content)) return block
+  const inside = { ...holder, content: holder.content.flatMap((inner) => cleaned(inner, omit) ?? []) }
+  return name ? { ...block, [name]: inside } : inside
 }
 
 /** A block of a tool of Anthropic's own, or of a kind that is not known, with the ids that the API takes. */

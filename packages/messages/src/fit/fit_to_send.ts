@@ -12,12 +12,12 @@ import { ACONTEXT_SHAPE } from './acontext_shape.js'
 import { ANTHROPIC_SHAPE } from './anthropic_shape.js'
 import { withoutCompacted } from './compacted.js'
 import { GEMINI_SHAPE, hasMixedParts } from './gemini_shape.js'
-import { takeOutImages, writeTrueImageTypes } from './image_types.js'
 import { LeftOut, reasoningOf } from './left_out.js'
 import { OPENAI_SHAPE, REASONING_FIELDS } from './openai_shape.js'
 import { putInOrder } from './order.js'
 import type { Added, Omitted, PieceIds, Run, Shape, Source, SourcePiece, SourceRun } from './pieces.js'
 import { isOfConversations, RESPONSES_SHAPE, withoutReasoningIds } from './responses_shape.js'
+import { takeOutImages, writeTrueBytes } from './true_bytes.js'
 import { UniqueItems } from './unique_items.js'
 
 const SHAPES: Readonly<Record<MessageFormat, Shape>> = {
@@ -201,10 +201,10 @@ export class FitToSend {
   }
 }
 
-/** Reads a stored message, in which images are called what they are. Those that are too large have no bytes. */
+/** Reads a stored message, in which bytes are what they are called. Images that are too large have none. */
 function parseSent(format: MessageFormat, text: string, too_large: ReadonlySet<string>): unknown {
   const blob = parseJson(text)
-  if (text.includes('image/') || text.includes('image\\/')) writeTrueImageTypes(format, blob)
+  writeTrueBytes(format, blob)
   if (!mayReferToBlobs(text)) return blob
   if (too_large.size > 0) takeOutImages(format, blob, too_large)
   return markBlobs(format, blob)

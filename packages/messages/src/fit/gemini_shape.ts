@@ -1,7 +1,8 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
 import { FOREIGN_SIGNATURE } from '../gemini_out.js'
 import { textOf } from '../json/exact_json.js'
-import { NO_RESULT, type Piece, type PieceIds, type Run, type Shape, withoutNulls } from './pieces.js'
+import { kindOfPart, takenPart } from './gemini_parts.js'
+import { NO_RESULT, type Piece, type PieceIds, type Run, type Shape } from './pieces.js'
 
 /** The fields of which a part has one, in both spellings. */
 const CALL = ['functionCall', 'function_call'] as const
@@ -20,7 +21,7 @@ export const GEMINI_SHAPE: Shape = {
       for (const part of Array.isArray(item.parts) ? item.parts.filter(isObject) : []) {
         const piece = pieceOf(part, ids)
         if (piece === undefined) {
-          if (part.text === undefined) omit('data', part)
+          if (part.text === undefined) omit(kindOfPart(part), part)
           continue
         }
         const speaker = sideOf(piece, side)
@@ -121,7 +122,8 @@ function keyOf<Key extends string>(part: JsonObject, keys: readonly Key[]): Key 
 
 /** A part as a piece; undefined for one that says nothing. */
 function pieceOf(given: JsonObject, { calls, results }: PieceIds): Piece | undefined {
-  const part = withoutNulls(given)
+  const part = takenPart(given)
+  if (part === undefined) return undefined
   const isCall = keyOf(part, CALL) !== undefined
   const isResult = keyOf(part, RESULT) !== undefined
   if (isCall) {
@@ -152,12 +154,6 @@ function isEmptyMedium(part: JsonObject): boolean {
   return isObject(file) && !(file.fileUri ?? file.file_uri)
 }
 
-/** Members that only calls of a streamed answer have, and that requests refuse. */
-const OF_STREAMS = {
-  args: ['partialArgs', 'partial_args', 'willContinue', 'will_continue'],
-  response: [],
-} as const
-
 /** The part with an object where the API wants one, though the SDK's types do not. */
 function withObject(
   part: JsonObject,
@@ -165,8 +161,7 @@ function withObject(
   name: 'args' | 'response',
 ): JsonObject {
   const key = keyOf<string>(part, keys)!
-  const field = withoutNulls(part[key] as JsonObject)
-  for (const streamed of OF_STREAMS[name]) delete field[streamed]
+  const field = part[key] as JsonObject
   return { ...part, [key]: isObject(field[name]) ? field : { ...field, [name]: {} } }
 }
 

@@ -1,8 +1,11 @@
+import { isMarked, textMark } from '../attachments.js'
+import { textOfBase64 } from '../base64.js'
 import { isObject, type JsonObject } from '../blob_reading.js'
-import { isUnnamedFile, nameOfBytes } from '../media.js'
-import { textOfArguments } from '../tool_arguments.js'
+import { audioFormat, isTextType, isUnnamedFile, nameOfBytes, parseDataUrl } from '../media.js'
+import { sentArguments } from '../tool_arguments.js'
 import { cutText } from './fit_ids.js'
 import {
+  cutResult,
   isBlank,
   isEmptyMedium,
   NO_RESULT,
@@ -46,6 +49,7 @@ export const OPENAI_SHAPE: Shape = {
   joins_all: false,
   begins_with_user: false,
   says_beside_results: false,
+  calls_max: 128,
   split: (items, ids, omit) => items.flatMap((item) => runOf(item, ids, omit)),
 
   turn: (head, pieces) => {
@@ -105,14 +109,14 @@ function contentOf(pieces: Piece[]): unknown {
 function runOf(item: JsonObject, { calls, results }: PieceIds, omit: OmitBlock): Run[] {
   if (item.role === 'tool' || item.role === 'function') {
     const result = results.pop()
-    return result ? resultRuns(item, result) : []
+    return result ? resultRuns(item, result, omit) : []
   }
   const head: JsonObject = {}
   for (const [key, value] of Object.entries(item))
     if (value !== null && key !== 'content' && !ANSWER_FIELDS.has(key)) head[key] = value
   if (typeof head.name === 'string') head.name = cutText(head.name.replace(/[\s<|\\/>]/g, '_'), 64)
   if (head.name === '') delete head.name
-  const pieces = contentPieces(item.content).filter(({ block }) => {
+  const pieces = contentPieces(item.content, omit).filter(({ block }) => {
     const isTaken = item.role === 'assistant' ? OF_REPLIES.has(String(block.type)) : !isEmptyMedium(block)
     if (!isTaken) omit(String(block.type), block)
     return isTaken
@@ -135,12 +139,12 @@ function runOf(item: JsonObject, { calls, results }: PieceIds, omit: OmitBlock):
     if (!isObject(call)) continue
     const isKnown = !call.type || call.type === 'function' || call.type === 'custom'
     const ids = isKnown ? calls.pop() : undefined
-    if (ids) pieces.push({ kind: 'call', block: callBlock(call, ids.id), call: ids.id, name: ids.name })
+    if (ids) pieces.push({ kind: 'call', block: callBlock(call, ids.id, omit), call: ids.id, name: ids.name })
     else omit(String(call.type), call)
   }
   const ids = isObject(item.function_call) ? calls.pop() : undefined
   if (ids) {
-    const block = callBlock({ function: item.function_call }, ids.id)
+    const block = callBlock({ function: item.function_call }, ids.id, omit)
     pieces.push({ kind: 'call', block, call: ids.id, name: ids.name })
   }
   // A reply may be nothing but a refusal or a sound.
@@ -150,14 +154,14 @@ function runOf(item: JsonObject, { calls, results }: PieceIds, omit: OmitBlock):
 }
 
 /** A result, and what is not text in it as something that the user says: a result takes nothing else. */
-function resultRuns(item: JsonObject, { id, name }: PieceIds['results'][number]): Run[] {
+function resultRuns(item: JsonObject, { id, name }: PieceIds['results'][number], omit: OmitBlock): Run[] {
   const { role, tool_call_id: _, name: own, content, ...rest } = item
   const block: JsonObject = { role: 'tool' }
   for (const [key, value] of Object.entries(rest))
     if (value !== null && !ANSWER_FIELDS.has(key)) block[key] = value
-  const pieces = Array.isArray(content) ? contentPieces(content) : []
+  const pieces = Array.isArray(content) ? contentPieces(content, omit) : []
   const texts = pieces.flatMap(({ block }) => (block.type === 'text' ? [block] : []))
-  block.content = Array.isArray(content) ? (texts.length > 0 ? texts : '') : (content ?? '')
+  block.content = Array.isArray(content) ? (texts.length > 0 ? texts : '') : cutResult(String(content ?? ''))
   if (role === 'tool' && typeof own === 'string' && own !== '') block.name = own
   block.tool_call_id = id
   const result: Piece = { kind: 'result', block, call: id, ...(name !== undefined && { name }) }
@@ -168,16 +172,17 @@ function resultRuns(item: JsonObject, { id, name }: PieceIds['results'][number])
 }
 
 /** A call with its type, its id and the text of an object as arguments. */
-function callBlock(call: JsonObject, id: string): JsonObject {
+function callBlock(call: JsonObject, id: string, omit: OmitBlock): JsonObject {
   const { index: _, type, ...rest } = withoutNulls(call)
   if (isObject(rest.custom)) return { ...rest, id, type: 'custom' }
   const called = isObject(rest.function) ? rest.function : {}
   const { parsed_arguments: _parsed, ...asked } = called
-  const text = textOfArguments(called.arguments)
-  return { ...rest, id, type: 'function', function: { ...asked, arguments: text } }
+  const text = sentArguments(called.arguments)
+  if (text === undefined) omit('arguments', { text: called.arguments })
+  return { ...rest, id, type: 'function', function: { ...asked, arguments: text ?? '{}' } }
 }
 
-function contentPieces(content: unknown): Piece[] {
+function contentPieces(content: unknown, omit: OmitBlock): Piece[] {
   if (typeof content === 'string')
     return isBlank(content)
       ? []
@@ -185,10 +190,53 @@ function contentPieces(content: unknown): Piece[] {
   return (Array.isArray(content) ? content : [])
     .filter(isObject)
     .filter(({ type, text }) => type !== 'text' || !isBlank(text))
-    .map((block) => ({
-      kind: 'content',
-      block: withFileName(OF_OPENAI.has(String(block.type)) ? said(block) : block),
-    }))
+    .flatMap((block) => {
+      const taken = takenBlock(OF_OPENAI.has(String(block.type)) ? said(block) : block)
+      if (taken === undefined) omit(String(block.type).replace('input_', ''), block)
+      return taken ? { kind: 'content', block: taken } : []
+    })
+}
+
+/** A block as the API takes it: of files only PDFs, of sounds only wav and mp3. A file of a text is what it says. */
+function takenBlock(block: JsonObject): JsonObject | undefined {
+  if (block.type === 'input_audio') return takenSound(block)
+  const { file } = block
+  if (block.type !== 'file' || !isObject(file)) return block
+  const { file_data, filename } = file
+  const bytes = typeof file_data === 'string' ? parseDataUrl(file_data) : null
+  if (bytes === null || isPdf(bytes.media_type, filename)) return withFileName(asPdf(block, file))
+  if (!isTextType(bytes.media_type)) return undefined
+  const text = isMarked(bytes.data) ? textMark(bytes.data) : textOfBase64(bytes.data)
+  if (isBlank(text)) return undefined
+  return { type: 'text', text: isBlank(filename) ? text : `${filename}:\n${text}` }
+}
+
+const UNTYPED = 'application/octet-stream'
+
+function isPdf(media_type: string, filename: unknown): boolean {
+  return (
+    /^application\/pdf\b/i.test(media_type) || (media_type === UNTYPED && /\.pdf$/i.test(String(filename)))
+  )
+}
+
+/** The file without an id beside its bytes, of which the API takes one. */
+function asPdf(block: JsonObject, { file_id, ...file }: JsonObject): JsonObject {
+  const { file_data, filename: _, ...rest } = file
+  if (typeof file_data !== 'string')
+    return { ...block, file: { ...rest, ...(file_id != null && { file_id }) } }
+  return {
+    ...block,
+    file: { ...file, file_data: file_data.replace(`data:${UNTYPED}`, 'data:application/pdf') },
+  }
+}
+
+function takenSound(block: JsonObject): JsonObject | undefined {
+  const { input_audio } = block
+  if (!isObject(input_audio)) return block
+  const format = audioFormat(`audio/${String(input_audio.format).toLowerCase()}`)
+  return format === 'wav' || format === 'mp3'
+    ? { ...block, input_audio: { ...input_audio, format } }
+    : undefined
 }
 
 /** Blocks that are OpenAI's own, and have null for nothing. */

@@ -4,6 +4,7 @@ import type { MessageFormat } from '../formats.js'
 import { parseJson } from '../json/exact_json.js'
 import { NO_CONTENT } from '../turns.js'
 import { limitCacheMarks } from './cache_marks.js'
+import { citeAllOrNone } from './cited_documents.js'
 import { isCompaction } from './compacted.js'
 import { withResultsAfterCalls } from './early_results.js'
 import { FitIds, fitName } from './fit_ids.js'
@@ -69,6 +70,7 @@ export function putInOrder(
   for (const [index, block] of blocks.all.entries()) writer.write(block, blocks.all[index + 1])
   const placed =
     format === 'anthropic' ? placeSystemMessages(writer.items) : { items: writer.items, omitted: [] }
+  if (format === 'anthropic') citeAllOrNone(placed.items)
   const marks = format === 'anthropic' ? limitCacheMarks(placed.items, begun_seq) : []
   return {
     items: placed.items,
@@ -291,9 +293,28 @@ class BlockWriter {
       results.push(this.resultOf(piece, source, id, name))
       return { source, piece: { ...said, block: this.shape.renamed(said, id, name) } }
     })
-    pushAll(this.items, this.shape.turn(turn.head, pieces))
+    const { calls_max = Number.POSITIVE_INFINITY } = this.shape
     this.is_models = results.length === 0
-    this.writeResults(turn, results, next)
+    if (results.length > calls_max) this.writeInParts(turn, pieces, results, calls_max)
+    else pushAll(this.items, this.shape.turn(turn.head, pieces))
+    this.writeResults(turn, results.splice(0), next)
+  }
+
+  /** A turn of more calls than the format takes: all but the last ones go ahead, with their results. */
+  private writeInParts(
+    { head }: Turn,
+    pieces: SourcePiece[],
+    results: SourcePiece[],
+    calls_max: number,
+  ): void {
+    const calls = pieces.filter(({ piece }) => piece.kind === 'call')
+    const said = pieces.filter(({ piece }) => piece.kind !== 'call')
+    const parts = Math.ceil(calls.length / calls_max)
+    for (let part = 0; part < parts; part++) {
+      const some = calls.slice(part * calls_max, (part + 1) * calls_max)
+      pushAll(this.items, this.shape.turn(part === 0 ? head : {}, part === 0 ? [...said, ...some] : some))
+      if (part < parts - 1) pushAll(this.items, this.shape.results(results.splice(0, calls_max)))
+    }
   }
 
   private writeResults(turn: Turn, results: SourcePiece[], next: Turn | Said | undefined): void {

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
 import type { MessageFormat } from '../formats.js'
+import { cutText } from './fit_ids.js'
 
 /**
  * What the pass has to know of one block. `medium`: it came inside a result, and the target keeps it outside.
@@ -110,6 +111,8 @@ export interface Shape {
   mediaOf(result: JsonObject): Piece[]
   /** A text of the user's. */
   text(text: string): Run
+  /** So many calls a turn may have: further ones are another turn. */
+  calls_max?: number
   /** Whether consecutive turns of the model have to be one, also without calls. */
   joins_all: boolean
   /** Whether a list begins with the user. */
@@ -143,12 +146,30 @@ export function withoutNulls(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value != null))
 }
 
+/** OpenAI takes no longer text. */
+const TEXT_LENGTH_MAX = 10 * 1024 * 1024
+const CUT = '\n[The rest is too long.]'
+
+/** A result as OpenAI takes it. */
+export function cutResult(text: string): string {
+  return text.length <= TEXT_LENGTH_MAX ? text : cutText(text, TEXT_LENGTH_MAX - CUT.length) + CUT
+}
+
 export function isBlank(text: unknown): boolean {
   return typeof text !== 'string' || text.trim() === ''
 }
 
+/** A `data:` URL of no bytes. */
+const NO_BYTES = /^(data:[^,]*,)?$/i
+
 /** Whether an image or a file has nothing where its bytes or its address belong, which every provider refuses. */
 export function isEmptyMedium(block: JsonObject): boolean {
   const places = [block, block.source, block.image_url, block.input_audio, block.file].filter(isObject)
-  return places.some(({ data, url, file_data, image_url }) => [data, url, file_data, image_url].includes(''))
+  return places.some(({ data, url, file_data, image_url }) =>
+    [data, url, file_data, image_url].some((text) => typeof text === 'string' && isNothing(text)),
+  )
+}
+
+function isNothing(text: string): boolean {
+  return text.length < 256 && NO_BYTES.test(text)
 }

@@ -2,8 +2,9 @@ import { isObject, type JsonObject } from '../blob_reading.js'
 import { textOf } from '../json/exact_json.js'
 import { imageType, isUnnamedFile, nameOfBytes } from '../media.js'
 import { itemKind, itemRole } from '../response_items.js'
-import { argumentsAsObject, textOfArguments } from '../tool_arguments.js'
+import { argumentsAsObject, sentArguments } from '../tool_arguments.js'
 import {
+  cutResult,
   isBlank,
   isEmptyMedium,
   NO_RESULT,
@@ -164,7 +165,7 @@ function spokenMessage(item: JsonObject, omit: OmitBlock): JsonObject {
       return []
     }
     if (TEXTS.has(String(kept.type))) return is_models ? outputText(kept) : inputText(kept)
-    if (!is_models) return kept.type === 'refusal' ? inputText({ text: kept.refusal }) : withFileName(kept)
+    if (!is_models) return kept.type === 'refusal' ? inputText({ text: kept.refusal }) : takenMedium(kept)
     if (kept.type === 'refusal') return kept
     omit(String(kept.type), block)
     return []
@@ -174,10 +175,29 @@ function spokenMessage(item: JsonObject, omit: OmitBlock): JsonObject {
   return { ...item, content: is_said ? content.map(saidText).join('') : content }
 }
 
-/** A file of bytes has to have a name. */
-function withFileName({ cache_control: _, ...block }: JsonObject): JsonObject {
-  if (block.type !== 'input_file' || !isUnnamedFile(block)) return block
-  return { ...block, filename: nameOfBytes(block.file_data) }
+/** Members that a picture and a file may have. */
+const MEDIA_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
+  input_image: fields('type', 'detail', 'file_id', 'image_url', 'prompt_cache_breakpoint'),
+  input_file: fields(
+    'type',
+    'detail',
+    'file_data',
+    'file_id',
+    'file_url',
+    'filename',
+    'prompt_cache_breakpoint',
+  ),
+}
+
+/** A picture or a file with one place where it is, its bytes rather than an id. A file of bytes alone has a name. */
+function takenMedium({ cache_control: _, ...given }: JsonObject): JsonObject {
+  const known = MEDIA_FIELDS[String(given.type)]
+  if (!known) return given
+  const block = only(given, known)
+  const [place] = ['image_url', 'file_data', 'file_url', 'file_id'].filter((key) => block[key] !== undefined)
+  for (const key of ['file_id', 'file_url', 'file_data']) if (key !== place) delete block[key]
+  if (place !== 'file_data') delete block.filename
+  return isUnnamedFile(block) ? { ...block, filename: nameOfBytes(block.file_data) } : block
 }
 
 /** Whether an image is of a type that the API refuses. */
@@ -269,7 +289,7 @@ function pieceOf(
   if (type === 'reasoning') return { kind: 'thinking', block: { summary: [], ...item } }
   if (CALLS.has(type)) {
     const ids = calls.pop()
-    return ids && { kind: 'call', block: withArguments(item), call: ids.id, name: ids.name }
+    return ids && { kind: 'call', block: withArguments(item, omit), call: ids.id, name: ids.name }
   }
   if (OUTPUTS.has(type)) {
     const ids = results.pop()
@@ -301,15 +321,19 @@ function callIdOf({ call_id, id }: JsonObject, type: string): string | undefined
   return type === 'local_shell_call_output' && typeof id === 'string' ? id : undefined
 }
 
-function withArguments(item: JsonObject): JsonObject {
-  return item.type === 'function_call' ? { ...item, arguments: textOfArguments(item.arguments) } : item
+function withArguments(item: JsonObject, omit: OmitBlock): JsonObject {
+  if (item.type !== 'function_call') return item
+  const text = sentArguments(item.arguments)
+  if (text === undefined) omit('arguments', { text: item.arguments })
+  return { ...item, arguments: text ?? '{}' }
 }
 
 function withOutput(item: JsonObject, omit: OmitBlock): JsonObject {
+  if (typeof item.output === 'string') return { ...item, output: cutResult(item.output) }
   if (!Array.isArray(item.output)) return item
   const output = item.output.filter(isObject).flatMap((block) => {
     if (TEXTS.has(String(block.type))) return inputText(block)
-    if (!isRefusedImage(block) && !isEmptyMedium(block)) return withFileName(block)
+    if (!isRefusedImage(block) && !isEmptyMedium(block)) return takenMedium(block)
     omit(String(block.type).replace(/^input_/, ''), block)
     return []
   })

@@ -1,4 +1,5 @@
 import type { MessageFormat } from '../../src/index.js'
+import { brokenContent } from './content_rules.js'
 
 /**
  * What each provider refuses in a list of messages, written from the pages that `docs/messages.md` names, and not from the
@@ -6,7 +7,7 @@ import type { MessageFormat } from '../../src/index.js'
  * @returns a sentence for each rule that is broken, with the place
  */
 export function brokenRules(format: MessageFormat, items: readonly unknown[]): string[] {
-  const broken = RULES[format](items as readonly Json[])
+  const broken = [...RULES[format](items as readonly Json[]), ...brokenContent(format, items)]
   const isStrict = format === 'openai' || format === 'anthropic' || format === 'responses'
   const text = JSON.stringify(items)
   if (isStrict && URL_SAFE.test(text)) broken.push('bytes in the URL-safe alphabet')
@@ -35,7 +36,6 @@ const BEGINNINGS = {
   'image/webp': 'UklGR',
   'image/x-icon': 'AAABAA',
 }
-const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
 // biome-ignore lint/suspicious/noExplicitAny: it looks into JSON that may be anything
 type Json = any
@@ -214,9 +214,6 @@ function refusedBlocks(items: readonly Json[]): string[] {
   for (const [at, { content }] of items.entries())
     for (const block of blocksOf(content)) {
       const inside = Array.isArray(block.content) ? block.content : []
-      for (const { type, source } of [block, ...inside])
-        if (type === 'image' && source.type === 'base64' && !IMAGE_TYPES.includes(source.media_type))
-          broken.push(`[${at}] media_type ${source.media_type}`)
       const isOwn = block.type === 'server_tool_use' || /^(?!mcp_).*._tool_result$/.test(block.type)
       const id = isOwn ? (block.id ?? block.tool_use_id) : block.caller?.tool_id
       if (id !== undefined && !/^srvtoolu_[a-zA-Z0-9_]+$/.test(id))
@@ -454,15 +451,6 @@ function responsesRules(items: readonly Json[]): string[] {
     if ('arguments' in item && item.type === 'function_call' && !isObjectText(item.arguments))
       broken.push(`[${at}] arguments ${item.arguments}`)
     broken.push(...memberRules(item).map((rule) => `[${at}] ${rule}`))
-    for (const { type, image_url } of [item.content, item.output].flatMap((one) =>
-      Array.isArray(one) ? one : [],
-    ))
-      if (
-        type === 'input_image' &&
-        /^data:/.test(image_url ?? '') &&
-        !IMAGE_TYPES.includes(/^data:([^;]*)/.exec(image_url)![1]!)
-      )
-        broken.push(`[${at}] unsupported image`)
     const isMessage = item.type === 'message' || (item.type === undefined && item.role)
     for (const block of isMessage && Array.isArray(item.content) ? item.content : []) {
       const takes = item.role === 'assistant' ? ['output_text', 'refusal'] : INPUTS

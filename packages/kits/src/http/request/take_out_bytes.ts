@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { bytePlaces, imageTypeOfBytes, MESSAGE_FORMATS, type MessageFormat } from '@annals/messages'
+import { bytePlaces, MESSAGE_FORMATS, type MessageFormat, typeOfBytes } from '@annals/messages'
 import { isJsonObject, isRefusal, readStorable } from '@annals/messages/json'
 
 const BASE64_LENGTH_MAX = 32 * 1024
@@ -62,10 +62,10 @@ export function takeOutBytes(
   }
 }
 
-/** The type of bytes as the message says it, but of an image what it is: many are called another. */
+/** The type of bytes as the message says it, but of an image or a PDF what it is: many are something else. */
 function typeOf({ bytes, media_type }: FoundBase64, beside: string | undefined): string {
   const said = media_type || beside || 'application/octet-stream'
-  return /^image\//i.test(said) ? (imageTypeOfBytes(bytes) ?? said) : said
+  return /^(image\/|application\/pdf$)/i.test(said) ? (typeOfBytes(bytes) ?? said) : said
 }
 
 function withInstead(

@@ -1,0 +1,157 @@
+import type { MessageFormat } from '../../src/index.js'
+
+// biome-ignore lint/suspicious/noExplicitAny: it looks into JSON that may be anything
+type Json = any
+
+/**
+ * What each provider refuses within a message: kinds of blocks, their members, and bytes that are not what they are called.
+ * Written from the pages that `docs/messages.md` names, as `provider_rules.ts` is.
+ */
+export function brokenContent(format: MessageFormat, items: readonly Json[]): string[] {
+  const broken: string[] = []
+  if (format !== 'acontext')
+    walk(items, (value) => {
+      broken.push(...RULES[format](value))
+    })
+  if (format === 'anthropic') broken.push(...mixedCitations(items))
+  return broken
+}
+
+function walk(value: Json, hear: (object: Json) => void): void {
+  if (Array.isArray(value)) for (const one of value) walk(one, hear)
+  else if (typeof value === 'object' && value !== null) {
+    hear(value)
+    // What a tool is asked and answers is its own.
+    const OF_TOOLS = ['input', 'args', 'response', 'arguments', 'partMetadata', 'action']
+    for (const [key, member] of Object.entries(value)) if (!OF_TOOLS.includes(key)) walk(member, hear)
+  }
+}
+
+const RULES: Readonly<Record<Exclude<MessageFormat, 'acontext'>, (value: Json) => string[]>> = {
+  openai: openaiContent,
+  anthropic: anthropicContent,
+  gemini: geminiContent,
+  responses: responsesContent,
+}
+
+function unknown(value: Json, ...known: string[]): string[] {
+  const extra = Object.keys(value ?? {}).filter((key) => !known.includes(key))
+  return extra.length > 0 ? [`Extra inputs are not permitted: ${extra}`] : []
+}
+
+const isBase64 = (text: unknown) => typeof text === 'string' && /^[A-Za-z0-9+/_=-]*$/.test(text)
+const HTML = /^PGh0bWw|^PCFET0NUWVBF/
+
+function openaiContent(value: Json): string[] {
+  const broken: string[] = []
+  if (value.tool_calls?.length > 128) broken.push('tool_calls: array too long')
+  const { file_data } = value.file ?? {}
+  if (value.type === 'file' && file_data !== undefined && !file_data.startsWith('data:application/pdf;'))
+    broken.push('Expected a base64-encoded data URL with an application/pdf MIME type')
+  if (value.file && 'file_id' in value.file) broken.push(...unknown(value.file, 'file_id'))
+  if (value.type === 'input_audio' && !['wav', 'mp3'].includes(value.input_audio.format))
+    broken.push(`Invalid value: ${value.input_audio.format}`)
+  if (value.type === 'input_audio' && !isBase64(value.input_audio.data)) broken.push('no base64')
+  if (value.type === 'image_url' && !/^(https?|data):/.test(value.image_url.url))
+    broken.push('Invalid image_url')
+  if (value.function?.arguments?.length > 1_048_576) broken.push('arguments: string too long')
+  if (value.role === 'tool' && value.content.length > 10_485_760) broken.push('content: string too long')
+  return broken
+}
+
+function responsesContent(value: Json): string[] {
+  const broken: string[] = []
+  const places = ['file_id', 'file_url', 'file_data', 'image_url'].filter((key) => value[key] !== undefined)
+  if (/^input_(file|image)$/.test(value.type) && places.length > 1)
+    broken.push(`Mutually exclusive parameters: ${places}`)
+  if (value.type === 'input_file') {
+    if (value.filename !== undefined && value.file_data === undefined)
+      broken.push(`Mutually exclusive parameters: filename and ${places}`)
+    broken.push(...unknown(value, 'type', 'detail', 'file_data', 'file_id', 'file_url', 'filename'))
+    if (value.file_data !== undefined && !value.file_data.startsWith('data:'))
+      broken.push('Expected a base64-encoded data URL')
+  }
+  if (value.type === 'input_image' && /^data:(?!image\/(jpeg|png|gif|webp);)/.test(value.image_url ?? ''))
+    broken.push('unsupported image')
+  if (value.type === 'input_image') broken.push(...unknown(value, 'type', 'detail', 'file_id', 'image_url'))
+  if (value.arguments?.length > 1_048_576) broken.push('arguments: string too long')
+  if (value.output?.length > 10_485_760) broken.push('output: string too long')
+  return broken
+}
+
+const SOURCES: Record<string, string[]> = {
+  base64: ['type', 'media_type', 'data'],
+  text: ['type', 'media_type', 'data'],
+  url: ['type', 'url'],
+  file: ['type', 'file_id'],
+  content: ['type', 'content'],
+}
+const NO_TAGS = ['image_url', 'input_text', 'output_text', 'input_image', 'input_file', 'reasoning', 'file']
+
+function anthropicContent(value: Json): string[] {
+  const broken: string[] = []
+  const { type, source, cache_control } = value
+  for (const { type } of Array.isArray(value.content) ? value.content : [])
+    if (NO_TAGS.includes(type) || /_delta$/.test(type))
+      broken.push(`Input tag '${type}' found using 'type' does not match any of the expected tags`)
+  if (cache_control) broken.push(...unknown(cache_control, 'type', 'ttl'))
+  if (type === 'image' || type === 'document') {
+    broken.push(...unknown(source, ...(SOURCES[source.type] ?? [])))
+    if (source.type === 'base64' && !isBase64(source.data)) broken.push('invalid base64 data')
+    if (source.type === 'base64' && HTML.test(source.data)) broken.push(`Could not process ${type}`)
+  }
+  if (type === 'image' && source.type === 'base64' && !/^image\/(jpeg|png|gif|webp)$/.test(source.media_type))
+    broken.push(`media_type ${source.media_type}`)
+  if (type === 'document') {
+    if (source.type === 'base64' && source.media_type !== 'application/pdf')
+      broken.push(`media_type: Input should be 'application/pdf', not ${source.media_type}`)
+    if (source.type === 'text' && !(source.media_type === 'text/plain' && source.data?.trim()))
+      broken.push('a text of nothing, or of another type')
+    if (value.title === '' || value.context === '') broken.push('String should have at least 1 character')
+  }
+  if (type === 'thinking' && /^gAAAA|^[0-9a-f]{64}$|[^A-Za-z0-9+/=_.-]/.test(value.signature))
+    broken.push('Invalid `signature` in `thinking` block')
+  return broken
+}
+
+/** "Currently, citations must be enabled on all or none of the documents within a request." */
+function mixedCitations(items: readonly Json[]): string[] {
+  return ['document', 'search_result'].filter((wanted) => {
+    const all = items.flatMap(({ content }) => (Array.isArray(content) ? content : []))
+    const inside = all.flatMap(({ type, content }) =>
+      type === 'tool_result' && Array.isArray(content) ? content : [],
+    )
+    const documents = [...all, ...inside].filter(({ type }) => type === wanted)
+    return new Set(documents.map(({ citations }) => citations?.enabled === true)).size > 1
+  })
+}
+
+const PART = [
+  'text thought thoughtSignature inlineData fileData functionCall functionResponse executableCode codeExecutionResult',
+  'videoMetadata mediaResolution partMetadata toolCall toolResponse audioTranscription mediaProcessing speechMetadata',
+].flatMap((names) => names.split(' '))
+const TAKEN =
+  /^(image\/(png|jpeg|webp|heic|heif|bmp)|audio\/.+|video\/.+|application\/(pdf|rtf)|text\/(plain|html|css|csv|xml|rtf|javascript|markdown|md))$/i
+
+function geminiContent(value: Json): string[] {
+  const broken: string[] = []
+  if (Array.isArray(value.parts) && value.role !== undefined)
+    for (const part of value.parts)
+      broken.push(
+        ...unknown(
+          part,
+          ...PART,
+          ...PART.map((name) => name.replace(/[A-Z]/g, (a) => `_${a.toLowerCase()}`)),
+        ),
+      )
+  const signature = value.thoughtSignature ?? value.thought_signature
+  if (signature !== undefined && !isBase64(signature))
+    broken.push('thought_signature: Base64 decoding failed')
+  const medium = value.inlineData ?? value.inline_data ?? value.fileData ?? value.file_data
+  if (typeof medium !== 'object') return broken
+  const type = medium.mimeType ?? medium.mime_type
+  if (type !== undefined && !TAKEN.test(type)) broken.push(`Unsupported MIME type: ${type}`)
+  if (medium.data !== undefined && !isBase64(medium.data)) broken.push('inline_data: Base64 decoding failed')
+  if (medium.data !== undefined && HTML.test(medium.data) && /^image/.test(type)) broken.push('no image')
+  return broken
+}
