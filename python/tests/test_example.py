@@ -68,10 +68,29 @@ process 3: verdict yes
 OPENAI_AGENTS = """a person approves {'name': 'book_seat', 'arguments': {'seat': '14C'}}
 Seat 14C is yours. (message, function_call, function_call_output, message)
 """
+LANGGRAPH_APPROVAL = """the first process ended by SIGKILL
+a person approves {'name': 'pay', 'arguments': {'eur': 40}}
+the second process paid 40 EUR
+"""
+ADK_APPROVAL = """a person approves {'name': 'pay', 'arguments': {'to': 'Ada', 'eur': 40}}
+Ada got 40 EUR.
+0 calls wait
+"""
+CLAUDE_PERMISSION = """a person allows {'name': 'Bash', 'arguments': {'command': 'npm publish'}}
+asks
+allow {'command': 'npm publish'}
+"""
 
 
 @pytest.mark.parametrize(
-    ("name", "printed"), [("langgraph_resume.py", LANGGRAPH), ("openai_agents_resume.py", OPENAI_AGENTS)]
+    ("name", "printed"),
+    [
+        ("adk_approval.py", ADK_APPROVAL),
+        ("claude_permission.py", CLAUDE_PERMISSION),
+        ("langgraph_approval.py", LANGGRAPH_APPROVAL),
+        ("langgraph_resume.py", LANGGRAPH),
+        ("openai_agents_resume.py", OPENAI_AGENTS),
+    ],
 )
 def test_a_run_of_a_framework_that_is_killed_goes_on_in_another_process(
     name: str, printed: str, service: Service
