@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
@@ -162,5 +162,96 @@ it('a holder that was stopped beyond its time and goes on gets nothing more into
     expect(changes).toEqual([first, second])
   } finally {
     holder.kill('SIGKILL')
+  }
+}, 240_000)
+
+/** Takes the lease once and writes under its fence; one that stops does so amid its writes, and goes on with late ones. */
+const RUNNER = `
+import { Annals } from '@annals/client'
+const [url, token, session, stops, late] = process.argv.slice(1)
+const annals = new Annals({ url, token })
+let lease
+while (!lease)
+  lease = await annals.runs.takeLease(session, { owner: String(process.pid), ttl_ms: stops === 'true' ? 1_000 : 60_000, wait_ms: 30_000 }).catch((error) => {
+    if (error.error !== 'leased') throw error
+  })
+const { fence } = lease
+let [accepted, refused] = [0, 0]
+const write = () =>
+  annals.sessions.append(session, { type: 'write', data: { fence } }, { fence }).then(
+    () => (accepted += 1),
+    (error) => {
+      if (error.error !== 'fenced') throw error
+      refused += 1
+    },
+  )
+for (let n = 0; n < 3; n += 1) await write()
+const before = accepted
+if (stops === 'true') {
+  process.send({ fence })
+  process.kill(process.pid, 'SIGSTOP')
+  await Promise.all(Array.from({ length: Number(late) }, write))
+} else await annals.runs.releaseLease(session, fence)
+process.send({ before, after: accepted - before, refused })
+process.disconnect()
+`
+
+it('of many processes on one session each has the lease for itself, and those that were stopped write nothing late', async () => {
+  const { token } = await service.newProject()
+  const api = await service.newClient({ token })
+  const { id } = expectOk(await api.createSession({}), 201)
+  const at = `/api/v1/session/${id}`
+  // docs/reliability.md says how to have more.
+  const count = Number(process.env.RUNNERS ?? 8)
+  const late = 20
+  const isStopped = (n: number) => n % 4 === 0
+  /** Moves the fence on, and writes under it. */
+  const takeOver = async (owner: string) => {
+    for (;;) {
+      const body = { owner, ttl_ms: 60_000, wait_ms: 30_000 }
+      const taken = await api.request<{ fence: number }>('POST', `${at}/lease`, { body })
+      if (taken.status === 409) continue
+      const { fence } = expectOk(taken)
+      const headers = { 'Annals-Fence': String(fence) }
+      expectOk(
+        await api.request('POST', `${at}/events`, { body: { type: 'write', data: { fence } }, headers }),
+      )
+      await api.request('DELETE', `${at}/lease`, { query: { fence } })
+      return
+    }
+  }
+  const children: ChildProcess[] = []
+  const runOne = async (n: number) => {
+    const stops = isStopped(n)
+    const asked = [service.node.url, token, id, String(stops), String(late)]
+    const child = spawn(process.execPath, ['--input-type=module', '-e', RUNNER, ...asked], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    })
+    children.push(child)
+    const said: Array<Record<string, number>> = []
+    const ended = once(child, 'exit')
+    let takenOver: Promise<void> | undefined
+    child.on('message', (message) => {
+      said.push(message as Record<string, number>)
+      if (stops && said.length === 1) takenOver = takeOver(`after ${n}`).finally(() => child.kill('SIGCONT'))
+    })
+    expect(await ended).toEqual([0, null])
+    await takenOver
+    return said.at(-1) as { before: number; after: number; refused: number }
+  }
+  try {
+    const ends = await Promise.all(Array.from({ length: count }, (_, n) => runOne(n)))
+    for (const [n, { before, after, refused }] of ends.entries()) {
+      expect(after).toBe(0)
+      expect(refused).toBe(3 - before + (isStopped(n) ? late : 0))
+    }
+    const log = await walkPages((cursor) => api.listEvents(id, { limit: 200, cursor }))
+    const fences = log.map(({ data }) => (data as { fence: number }).fence)
+    // Each fence's writes stand together, and none stands after those of a later one.
+    expect(fences).toEqual([...fences].sort((a, b) => a - b))
+    const wrote = ends.filter(({ before }) => before > 0)
+    expect(new Set(fences).size).toBe(wrote.length + Math.ceil(count / 4))
+  } finally {
+    for (const child of children) child.kill('SIGKILL')
   }
 }, 240_000)
