@@ -258,7 +258,7 @@ describe('annals fork', () => {
     expect(compared).toMatchObject({ steps: 3, same_before: 2, only_left: [{ name: 'pay' }], only_right: [] })
     const { stdout } = await annals(['compare', left, right, '--no-json'])
     expect(stdout).toContain('1 of 3 steps differ. They part after 2.')
-    expect(stdout).toMatch(/1 call only at the left\n\s+3 {2}pay run pay/)
+    expect(stdout).toMatch(/1 call only on the left\n\s+3 {2}pay run pay/)
     expect((await annals(['compare', left, left, '--no-json'])).stdout).toContain('All 3 steps are the same.')
   })
 

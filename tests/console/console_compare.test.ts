@@ -52,7 +52,7 @@ describe.skipIf(!CHROMIUM)(`comparing sessions (${CHROMIUM ? 'in Chromium' : NO_
     await page.getByText('3 of 4 steps differ').waitFor()
     const parting = page.getByRole('region', { name: 'Where they part' })
     expect((await parting.innerText()).replaceAll(/\s+/g, ' ')).toBe(
-      'The first step is the same: then left calls look_up (entry 2); right has nothing here 1 call only at the left 2 look_up kettle',
+      'The first step is the same: then left calls look_up (entry 2); right has nothing here 1 call only on the left 2 look_up kettle',
     )
     await page.getByLabel('Show').selectOption('Tool calls')
     await expect.poll(() => page.locator('.compared-row:not(.is-head)').count()).toBe(2)

@@ -17,12 +17,16 @@ beforeAll(async () => {
   const project = await service.newProject()
   api = await service.newClient({ token: project.token })
   const log = sessionLog(api, expectOk(await api.createSession({}), 201).id)
+  const at = (minute: number) => ({ occurred_at: `2026-01-01T09:0${minute}:00Z` })
   const event = (type: string, data: object) => ({ kind: 'event', type, data })
   const entries = [
-    { kind: 'message', blob: { role: 'user', content: 'Pay it.' } },
-    event('tool_call', { name: 'find', call_id: 'a', arguments: {} }),
-    event('tool_result', { call_id: 'a', result: 'found' }),
-    event('tool_call', { name: 'pay', call_id: 'b', arguments: { amount: 1, command: 'npm run pay' } }),
+    { kind: 'message', blob: { role: 'user', content: 'Pay it.' }, ...at(0) },
+    { ...event('tool_call', { name: 'find', call_id: 'a', arguments: {} }), ...at(1) },
+    { ...event('tool_result', { call_id: 'a', result: 'found' }), ...at(2) },
+    {
+      ...event('tool_call', { name: 'pay', call_id: 'b', arguments: { amount: 1, command: 'npm run pay' } }),
+      ...at(4),
+    },
     ...Array.from({ length: 14 }, (_, n) => event('progress', { n })),
     event('tool_result', { call_id: 'b', result: 'Error: no money' }),
     { kind: 'message', blob: { role: 'assistant', content: 'There is no money.' } },
@@ -50,6 +54,17 @@ describe.skipIf(!CHROMIUM)(`a log (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, O
     expect(await outline.getByText('progress').count()).toBe(0)
     await fold.click()
     await tab.page.getByRole('article', { name: 'Entry 6' }).waitFor()
+  })
+
+  it('names a pause only where nothing is left out before it', async () => {
+    const { page } = tab
+    const pay = page.getByRole('article', { name: 'Entry 4' })
+    await pay.getByText('2 min 0 s later').waitFor()
+    await page.getByLabel('Show').selectOption('Failed calls')
+    await expect.poll(rows).toEqual(entries(4))
+    expect(await pay.getByText('later').count()).toBe(0)
+    await page.getByLabel('Show').selectOption('Everything')
+    await page.getByRole('article', { name: 'Entry 1', exact: true }).waitFor()
   })
 
   it('shows messages, calls, failed calls or events alone', async () => {

@@ -34,7 +34,7 @@ describe('claude-code', () => {
         "s2 anthropic user at 10:00:20",
         "s2 anthropic assistant at 10:00:21",
         "s1 anthropic user at 10:00:22",
-        "s1 source.claude-code.system.turn_duration at 10:00:23",
+        "s1 source.claude-code.system.turn_duration (noise) at 10:00:23",
         "s1 source.claude-code.hologram at 10:00:23",
         "s1 {"title":"Failing tests"}",
         "s1 source.claude-code.summary at 10:00:23",

@@ -10,7 +10,7 @@ const PREFIX = /^(?:[Ee]rror|ERROR|[Ff]ailed|[Ee]xception)\s*[:!-]\s*/
 
 /** Lines that agents write around the output of a command, which say nothing about what went wrong. */
 const AROUND =
-  /^(?:(?:Command|Directory|Chunk ID|Original token count|Total output lines|Exit [Cc]ode|Signal|Background PIDs|Process Group PGID):|Wall time:? \d|Process exited with code |<returncode>|(?:Script failed|Script error:|Output:|<\/?output>|<warning>|\[An error occurred during execution\.\])\s*$|(?:Output|Stdout|Stderr|Error): \((?:empty|none)\)\s*$)/
+  /^(?:(?:Command|Directory|Chunk ID|Original token count|Total output lines|Exit [Cc]ode|Signal|Background PIDs|Process Group PGID):|Wall time:? \d|Process exited with code |<returncode>|(?:Exit code -?\d{1,10}|Script failed|Script error:|Output:|<\/?output>|<warning>|\[An error occurred during execution\.\])\s*$|(?:Output|Stdout|Stderr|Error): \((?:empty|none)\)\s*$)/
 const LABEL = /^(?:(?:Output|Stdout|Stderr): |<tool_use_error>)/
 const CLOSING_TAG = /<\/tool_use_error>\s*$/
 /** The beginning of what Codex keeps of a command. The rest may have been cut off. */

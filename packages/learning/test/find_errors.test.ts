@@ -57,6 +57,7 @@ describe('the template of an error', () => {
     ['Script failed\nWall time 0.1 seconds\nOutput:\n\nScript error:\nno doors', 'no doors'],
     ['Wall time: 1.2 seconds\nOutput:\nError: no ticket', 'no ticket'],
     ['Command: doors\nDirectory: (root)\nOutput: no doors\nError: (none)\nExit Code: 1', 'no doors'],
+    ['Exit code 127\nno doors', 'no doors'],
     ['Output: (empty)\nError: no doors\nExit Code: 1\nProcess Group PGID: 7', 'no doors'],
     ['<returncode>1</returncode>\n<output>\nno doors\n</output>', 'no doors'],
     ['[An error occurred during execution.]\nno doors', 'no doors'],

@@ -110,7 +110,7 @@ async function differenceLines(
     alone.length === 0
       ? []
       : [
-          `${alone.length.toLocaleString('en')} ${alone.length === 1 ? 'call' : 'calls'} only at the ${name}`,
+          `${alone.length.toLocaleString('en')} ${alone.length === 1 ? 'call' : 'calls'} only on the ${name}`,
           ...alone.map((step) => line(`  ${stepText(step)}`)),
           '',
         ]

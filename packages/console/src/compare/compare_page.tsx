@@ -155,7 +155,7 @@ function CallsAlone({ name, calls }: { name: string; calls: Step[] }) {
   return (
     <div>
       <p>
-        {countText(calls.length)} {calls.length === 1 ? 'call' : 'calls'} only at the {name}
+        {countText(calls.length)} {calls.length === 1 ? 'call' : 'calls'} only on the {name}
       </p>
       <ul>
         {calls.slice(0, CALLS_SHOWN).map((call, index) => (

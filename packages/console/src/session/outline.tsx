@@ -4,7 +4,7 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { type Ref, useEffect, useImperativeHandle, useMemo, useRef, useState } from 'react'
 import { countText, durationText } from '../parts/timestamp.tsx'
 import { failedCalls, type Reading } from './log_reading.ts'
-import { runOf } from './shown_entries.ts'
+import { runOf, SOURCE } from './shown_entries.ts'
 
 interface Line {
   seq: number
@@ -172,7 +172,7 @@ function linesOf({ entries, calls }: Reading, only_failed: boolean): Line[] {
           ? `${countText(run.count)} × ${run.type}`
           : block?.kind === 'state'
             ? block.title
-            : speaker,
+            : speaker.replace(SOURCE, ''),
         detail: undefined,
         number: undefined,
         state: 'is-event',

@@ -20,7 +20,7 @@ const FOLDED_MIN = 3
 /** A run ends with each block of so many entries, so that a long one costs each row little. */
 const RUN_MAX = 100
 /** The name of the format from which an importer took an event. */
-const SOURCE = /^source\.[\w-]+\./
+export const SOURCE = /^source\.[\w-]+\./
 /** Events that say what became of the session or its log. */
 const TELLING = /^(?:annals\.|outcome$)/
 

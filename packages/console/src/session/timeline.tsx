@@ -158,7 +158,8 @@ export function Timeline(props: TimelineProps) {
                 ) : item && read ? (
                   <EntryRow
                     item={item}
-                    before={momentBefore(reading, seq)}
+                    // Where entries are left out, a pause would be read as the time since the row above.
+                    before={shown === undefined ? momentBefore(reading, seq) : undefined}
                     read={read}
                     version={versionOf(read)}
                     is_current={seq === current}

@@ -19,6 +19,8 @@ const NOISE = new Set([
   'content-replacement',
   'attachment',
   'stream_event',
+  'system.stop_hook_summary',
+  'system.turn_duration',
 ])
 /** Lines that say what a session is called, and where they say it. */
 const TITLES: Record<string, string> = {
@@ -111,7 +113,10 @@ class ClaudeCodeParser implements Parser {
       if (message_id !== undefined) this.out.retract(key, this.repeated(key, message, message_id))
       if (message_id !== undefined && line.isCompactSummary === true)
         this.out.compact(key, message_id, [{ format: 'anthropic', blob: message }])
-    } else this.out.raw(key, kindOf(type, line), line, { ...facts, noise: NOISE.has(type) })
+    } else {
+      const kind = kindOf(type, line)
+      this.out.raw(key, kind, line, { ...facts, noise: NOISE.has(type) || NOISE.has(kind) })
+    }
     if (type === 'result' && typeof line.is_error === 'boolean') this.finished(key, line)
     if (is_of_tree) this.treeOf(key).add(line, message_id)
   }
