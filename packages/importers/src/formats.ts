@@ -14,7 +14,7 @@ import { LANGSMITH } from './formats/langsmith.js'
 import { BEDROCK, BRAINTRUST, HELICONE, VERTEX, WEAVE } from './formats/logged_calls.js'
 import { OPENAI_CHAT } from './formats/openai_chat.js'
 import { OPENAI_RESPONSES } from './formats/openai_responses.js'
-import { CONVERSATIONS } from './formats/other_conversations.js'
+import { AGENT_SESSIONS, CONVERSATIONS } from './formats/other_conversations.js'
 import { OTLP } from './formats/otlp.js'
 import { PHOENIX } from './formats/phoenix.js'
 import { SWE_AGENT } from './formats/swe_agent.js'
@@ -31,6 +31,7 @@ export const FORMATS: readonly Format[] = [
   CLINE,
   VSCODE_CHAT,
   AIDER,
+  AGENT_SESSIONS,
   CHATGPT,
   CLAUDE_AI,
   INSPECT,

@@ -90,7 +90,7 @@ function plain(given: JsonObject): JsonObject {
   const agents = agentMessageOf(given)
   if (agents) return agents
   if (isJsonObject(given.message) && !('content' in given))
-    return { role: given.role ?? given.type, ...given.message }
+    return withStates({ role: given.role ?? given.type, ...given.message }, given.toolCallStates)
   if (isJsonObject(given.info) && Array.isArray(given.parts))
     return { role: given.info.role, content: objectsIn(given.parts).flatMap(ofOpenCode) }
   const version = objectsIn(given.versions)[Number(given.currentlySelected ?? 0)]
@@ -105,6 +105,30 @@ function plain(given: JsonObject): JsonObject {
   if (given.from === 'function_call')
     return { role: 'assistant', content: '', tool_calls: [calledIn(given.value)] }
   return given
+}
+
+/** Continue keeps the results of calls beside the message that makes them. */
+function withStates(message: JsonObject, states: unknown): JsonObject {
+  const ended = objectsIn(states).filter(
+    ({ output, status }) => Array.isArray(output) || status === 'canceled',
+  )
+  if (ended.length === 0 || Array.isArray(message.content)) return message
+  const calls = objectsIn(message.toolCalls ?? message.tool_calls).map((call) => ({
+    ...call,
+    ...objectIn(call.function),
+    type: 'tool_call',
+  }))
+  const results = ended.map(({ toolCallId, output, status }) => ({
+    type: 'tool_result',
+    id: toolCallId,
+    result: objectsIn(output)
+      .map(({ content }) => textIn(content) ?? '')
+      .join('\n'),
+    ...(status !== 'done' && { status: 'error' }),
+  }))
+  const said = textIn(message.content) === undefined ? [] : [{ type: 'text', text: message.content }]
+  const { toolCalls: _, tool_calls: __, ...rest } = message
+  return { ...rest, content: [...said, ...calls, ...results] }
 }
 
 /** A call as ShareGPT has it: the JSON of one. */

@@ -4,6 +4,7 @@ import { listIn, textIn, without } from '../json.js'
 import type { Output } from '../output.js'
 import type { Head } from '../reading/head.js'
 import type { JsonObject } from '../records.js'
+import { isOfQwenCode } from './gemini_cli.js'
 
 /** Kinds of lines that only Claude Code writes, for files that begin with one that names no session. */
 const OWN_TYPES = new Set(['summary', 'file-history-snapshot', 'queue-operation', 'custom-title', 'ai-title'])
@@ -38,8 +39,10 @@ export const CLAUDE_CODE: Format = {
   name: 'claude-code',
   title: "Claude Code's transcripts",
   shape: 'lines',
-  knows: (sample) =>
+  knows: (sample, head) =>
     typeof sample.type === 'string' &&
+    // Qwen Code writes such lines, with messages of Gemini.
+    !head.samples.some(isOfQwenCode) &&
     ((typeof sample.sessionId === 'string' &&
       ('parentUuid' in sample || 'uuid' in sample || OWN_TYPES.has(sample.type) || NOISE.has(sample.type))) ||
       // Copies that people share may lack the session.

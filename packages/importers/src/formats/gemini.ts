@@ -4,7 +4,7 @@ import { type FileFacts, type Format, keyOfFile, type Parser } from '../format.j
 import { isEmpty, listIn, objectIn, objectsIn, textIn } from '../json.js'
 import type { Output } from '../output.js'
 import type { JsonObject } from '../records.js'
-import { GeminiCli, isOfGeminiCli } from './gemini_cli.js'
+import { GeminiCli, isOfGeminiCli, isOfQwenCode } from './gemini_cli.js'
 
 export const GEMINI: Format = {
   name: 'gemini',
@@ -17,7 +17,8 @@ export const GEMINI: Format = {
     isContent(sample) ||
     objectsIn(sample.history).some(isContent) ||
     Array.isArray(objectIn(sample.response).candidates) ||
-    isOfGeminiCli(sample),
+    isOfGeminiCli(sample) ||
+    isOfQwenCode(sample),
   open: (output, file) => new GeminiParser(output, file),
 }
 
@@ -38,6 +39,7 @@ class GeminiParser implements Parser {
   read(value: unknown): void {
     if (Array.isArray(value)) this.conversations.store({}, value)
     else if (!isJsonObject(value)) return
+    else if (typeof value.sessionId === 'string' && typeof value.uuid === 'string') this.qwenLine(value)
     else if (isContent(value)) this.out.message(this.file_key, 'gemini', value)
     else if (isOfGeminiCli(value)) this.cli.read(value)
     else if (isJsonObject(value.chunkedPrompt)) this.studioPrompt(value)
@@ -52,6 +54,17 @@ class GeminiParser implements Parser {
 
   end(): void {
     this.cli.end()
+  }
+
+  /** A line of Qwen Code: a message of Gemini, or what happened. */
+  private qwenLine(line: JsonObject): void {
+    const { message, ...rest } = line
+    const { sessionId, uuid, timestamp, cwd, model, type, version } = rest
+    const key = String(sessionId)
+    this.out.session(key, { configs: { agent: 'qwen-code', cwd, model, version } })
+    const facts = { native: String(uuid), at: timestamp }
+    if (isJsonObject(message)) this.out.message(key, 'gemini', message, { ...facts, meta: { qwen: rest } })
+    else this.out.raw(key, textIn(rest.subtype) ?? String(type), line, { ...facts, noise: true })
   }
 
   private store(value: JsonObject): void {

@@ -23,6 +23,11 @@ export function isOfGeminiCli(value: JsonObject): boolean {
   )
 }
 
+/** A message of Qwen Code, whose other lines are those of Claude Code. */
+export function isOfQwenCode({ sessionId, uuid, message }: JsonObject): boolean {
+  return typeof sessionId === 'string' && typeof uuid === 'string' && Array.isArray(objectIn(message).parts)
+}
+
 /**
  * Sessions of Gemini CLI: documents, and since 2026 files of lines, in which a message is written whole each time that
  * something of it changes, and a mark takes back what was rewound. The last version of each message counts.

@@ -1,11 +1,13 @@
 import { isJsonObject } from '@annals/messages/json'
 import { agentMessageOf } from '../agent_messages.js'
+import { agentSessionOf } from '../agent_sessions.js'
 import { type FileFacts, type Format, keyOfFile, type Parser } from '../format.js'
 import { digestOf } from '../ids.js'
 import { isEmpty, objectIn, objectsIn, textIn, without } from '../json.js'
 import { messagesOf, modelIn, timeIn } from '../other_messages.js'
 import type { Output } from '../output.js'
 import type { JsonObject } from '../records.js'
+import { parsed } from '../traces.js'
 
 /** Members that are the messages of a conversation, in data sets, frameworks and chat programs. */
 const LISTS = [
@@ -51,6 +53,23 @@ export const CONVERSATIONS: Format = {
 /** A session of OpenCode, of which a large file's head has no message. */
 function isOfOpenCode({ info, messages }: JsonObject): boolean {
   return isJsonObject(info) && Array.isArray(messages) && typeof info.id === 'string'
+}
+
+/** Sessions of agents that write messages in forms of their own. */
+export const AGENT_SESSIONS: Format = {
+  name: 'agent-sessions',
+  title: 'sessions of Zed, Amp, Crush, Amazon Q and Kiro',
+  knows: (sample) => sessionIn(sample) !== undefined,
+  open: (output, file) => new OtherConversations(output, file),
+}
+
+/** A row of a database that an agent keeps may have its session as text. */
+function sessionIn(value: JsonObject): Conversation | undefined {
+  const found = agentSessionOf(value)
+  if (found || typeof value.value !== 'string') return found
+  const inner = parsed(value.value)
+  const session = isJsonObject(inner) ? agentSessionOf(inner) : undefined
+  return session && { ...session, about: { ...without(value, 'value'), ...session.about } }
 }
 
 interface Conversation {
@@ -148,6 +167,8 @@ export class OtherConversations implements Parser {
 
 /** The conversation that an object is, whatever its members are called. */
 function conversationIn(value: JsonObject): Conversation | undefined {
+  const session = sessionIn(value)
+  if (session) return session
   for (const inner of ['chat', 'thread', 'data']) {
     const found = isJsonObject(value[inner]) ? conversationIn(value[inner]) : undefined
     if (found) return { ...found, about: { ...found.about, ...without(value, inner) } }
