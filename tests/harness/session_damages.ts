@@ -144,6 +144,19 @@ export const DAMAGES: Damage[] = [
     'blob chunk',
   ],
   [
+    'run_open_requests',
+    'a request that is counted and was lost',
+    `INSERT INTO session_runs (project_id, session_id, ttl_ms, progress, place, open_requests) VALUES ($1, $2, 0, false, 0, 1)`,
+    'session_runs',
+  ],
+  [
+    'request_unlisted',
+    'a request that no list has',
+    `INSERT INTO session_requests (project_id, id, session_id, place, seq, bytes, body, created_at)
+     VALUES ($1, gen_random_uuid(), $2, 1, 1, 2, '{}', now())`,
+    'request ',
+  ],
+  [
     'blob_kept_for_nothing',
     'a blob that nothing refers to and nobody deletes',
     `INSERT INTO blobs (project_id, id, sha256, bytes, created_at, unreferenced_since) VALUES ($1, $2, repeat('0', 64), 0, now(), NULL)`,

@@ -9,6 +9,9 @@ import * as leases from './lease_queries.js'
 import * as requests from './request_queries.js'
 import type { RunParts } from './runs.js'
 
+const RELISTED =
+  'Something other than Annals wrote here. Export the project and import it into another one, which lists it anew'
+
 /** Leases are no business of exports: whoever works on a restored session takes a new one, whose fence is greater. */
 const RUNS: Table = {
   name: 'session_runs',
@@ -38,7 +41,17 @@ const RUNS: Table = {
       ],
     },
   ],
-  checks: {},
+  checks: {
+    run_open_requests: {
+      place: "'session_runs'",
+      session: 't.session_id',
+      where: `t.open_requests <> (
+        SELECT count(*) FROM session_requests q WHERE q.project_id = $1 AND q.session_id = t.session_id AND q.decision IS NULL)`,
+      detail: "'it counts ' || t.open_requests || ' requests without an answer'",
+      means: 'a session is listed as waiting, or not, against its requests',
+      todo: RELISTED,
+    },
+  },
 }
 
 const INBOX: Table = {
@@ -109,6 +122,15 @@ const REQUESTS: Table = {
   unchanging: ['created_at'],
   order: ['created_at', 'id'],
   checks: {
+    request_unlisted: {
+      place: "'request ' || t.id",
+      session: 't.session_id',
+      where: `t.decision IS NULL AND NOT EXISTS (
+        SELECT FROM session_runs r WHERE r.project_id = $1 AND r.session_id = t.session_id)`,
+      detail: "'its session has no row in session_runs'",
+      means: 'a request waits for an answer, and its session is not listed as waiting',
+      todo: RELISTED,
+    },
     request_seq: {
       place: "'request ' || t.id",
       session: 't.session_id',
