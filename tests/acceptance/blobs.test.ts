@@ -153,6 +153,15 @@ describe('GET and HEAD /blobs/{sha256}', () => {
     expect((await bytesOf(answer)).equals(bytes.subarray(from, to))).toBe(true)
   })
 
+  it('answers a range only to who resumes these bytes, where If-Range says of which', async () => {
+    for (const [tag, status] of [
+      [`"${sha256}"`, 206],
+      ['"other"', 200],
+      ['Wed, 21 Oct 2026 07:28:00 GMT', 200],
+    ] as const)
+      expect((await get(sha256, { headers: { Range: 'bytes=0-1', 'If-Range': tag } })).status).toBe(status)
+  })
+
   it.each(['bytes=5-4', 'bytes=0-1,4-5', 'lines=1-2', 'bytes=a-b'])('ignores %s', async (range) => {
     const answer = await get(sha256, { headers: { Range: range } })
     expect(answer.status).toBe(200)

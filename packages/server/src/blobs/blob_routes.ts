@@ -170,9 +170,11 @@ const RANGE = /^bytes=(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))$/
 async function sendBlob(reply: FastifyReply, blob: Blob): Promise<FastifyReply> {
   const { request } = reply
   const { sha256, bytes } = blob
+  const tag = `"${sha256}"`
   await request.memory.hold(READ_BYTES)
   reply.header('accept-ranges', 'bytes')
-  const range = request.method === 'GET' ? rangeOf(request.headers.range, bytes) : undefined
+  const { range: wanted, 'if-range': of = tag } = request.headers
+  const range = request.method === 'GET' && of === tag ? rangeOf(wanted, bytes) : undefined
   if (range === 'none') {
     reply.header('content-range', `bytes */${bytes}`)
     throw new AnnalsError(
@@ -187,7 +189,7 @@ async function sendBlob(reply: FastifyReply, blob: Blob): Promise<FastifyReply> 
     'content-length': to - from,
     'content-disposition': `attachment; filename*=UTF-8''${sha256}`,
     'content-security-policy': "default-src 'none'; sandbox",
-    etag: `"${sha256}"`,
+    etag: tag,
   })
   // Without a stream, the framework would say that there are no bytes.
   if (request.method === 'HEAD') return reply.send(Readable.from([]))
