@@ -249,31 +249,29 @@ function isCut(text: string, to: number): boolean {
 /** A number of an account that begins here, at the beginning of a word, whole or in groups of four. */
 export function ibanAt(text: string, from: number): Finding | undefined {
   if (!isDigit(text, from + 2) || !isDigit(text, from + 3)) return undefined
-  const country = text.slice(from, from + 2)
-  const length = IBAN_LENGTHS.get(country.toUpperCase())
+  const length = IBAN_LENGTHS.get(text.slice(from, from + 2).toUpperCase())
   if (length === undefined) return undefined
   const isGrouped = isSpace(text, from + 4)
-  let compact = ''
+  let cases = 0
+  let rest = 0
   let at = from
-  while (compact.length < length) {
-    if (isGrouped && compact.length > 0 && compact.length % 4 === 0) {
+  for (let count = 0; count < length; count++) {
+    if (isGrouped && count > 0 && count % 4 === 0) {
       if (!isSpace(text, at)) return undefined
       at++
     }
     if (!isAlphanumeric(text, at)) return undefined
-    compact += text[at++]
+    const code = text.charCodeAt(at++)
+    if (code > 0x39) cases |= code & 0x20 ? 1 : 2
+    if (count >= 4) rest = rest97(rest, code)
   }
-  if (isAlphanumeric(text, at) || text[at] === '_') return undefined
-  const upper = compact.toUpperCase()
-  const isOneCase = upper === compact || compact.toLowerCase() === compact
-  return isOneCase && mod97(upper) === 1 ? { from, to: at, detector: 'iban' } : undefined
+  if (isAlphanumeric(text, at) || text[at] === '_' || cases === 3) return undefined
+  // Its first four characters count last.
+  for (let index = from; index < from + 4; index++) rest = rest97(rest, text.charCodeAt(index))
+  return rest === 1 ? { from, to: at, detector: 'iban' } : undefined
 }
 
-function mod97(iban: string): number {
-  let rest = 0
-  for (const character of iban.slice(4) + iban.slice(0, 4)) {
-    const value = Number.parseInt(character, 36)
-    rest = (rest * (value > 9 ? 100 : 10) + value) % 97
-  }
-  return rest
+/** The rest by 97 of a number to which a digit is added, or the two of a letter. */
+function rest97(rest: number, code: number): number {
+  return code > 0x39 ? (rest * 100 + (code & 0xdf) - 0x37) % 97 : (rest * 10 + code - 0x30) % 97
 }
