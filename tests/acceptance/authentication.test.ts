@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { tokenFor } from '../harness/access_requests.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import type { Answer } from '../harness/http_client.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
@@ -48,6 +49,22 @@ describe('the Authorization header', () => {
   ])('%s is 401', async (_case, make) => {
     expectUnauthorized(await listWith(make(project.token)))
   })
+
+  it.each(['token', 'access_token', 'authorization', 'api_key', 'key'])(
+    'has no place in the URL: %s',
+    async (name) => {
+      const api = await service.newClient({ token: project.token })
+      const { id } = expectOk(await api.createSession({}), 201)
+      const narrow = await tokenFor(api, { session_id: id }, ['read'])
+      for (const secret of [project.token, narrow, `Bearer ${narrow}`])
+        for (const headers of [{}, { Accept: 'text/event-stream' }]) {
+          const options = { query: { [name]: secret }, headers }
+          expectUnauthorized(
+            await service.rawClient().request('GET', `/api/v1/session/${id}/timeline`, options),
+          )
+        }
+    },
+  )
 
   it('is asked for on every path under /api/v1', async () => {
     const caller = service.rawClient()

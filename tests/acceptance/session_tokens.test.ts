@@ -441,6 +441,24 @@ it('a token makes a part of the requests of its key, and its key of the project'
   expectOk(await owner.request('GET', '/api/v1/key'))
 })
 
+it('all tokens of a key together make as many requests as the key may', async () => {
+  const limited = await service.newProject()
+  const path = `/admin/v1/projects/${limited.id}`
+  expectOk(await service.adminClient().request('PATCH', path, { body: { rate_limit_per_second: 12 } }))
+  const owner = await service.newClient({ token: limited.token })
+  const clients: HttpClient[] = []
+  for (let count = 0; count < 6; count++)
+    clients.push(await vi.waitFor(() => tokenClient(owner, { user: 'ada' }, ['read']), 20_000))
+  await vi.waitFor(async () => {
+    // Each makes no more than its own part.
+    const answers = await Promise.all(
+      clients.flatMap((client) => [1, 2, 3].map(() => client.request('GET', '/api/v1/ping'))),
+    )
+    const refused = answers.filter(({ status }) => status === 429).map(({ json }) => json.msg)
+    expect(refused).toContainEqual(expect.stringContaining('This API key may make 12 requests per second.'))
+  }, 20_000)
+})
+
 describe('a page', () => {
   const ORIGIN = 'https://app.example.com'
   it('of the origin that a token names may read the answers, also that it has expired, and no other page', async () => {

@@ -1,13 +1,15 @@
 import { createHash, type Hash, randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
+import { runCommand } from '../harness/command_process.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
 import { judge, SOUND } from '../harness/proof_verifiers.ts'
 import { type Project, useService } from '../harness/service.ts'
 import { newSessionLog, type SessionLog, sessionLog } from '../harness/session_log.ts'
 import { execute, queryRows } from '../harness/sql.ts'
+import { createTestDatabase, reasonForNoOwnDatabase } from '../harness/test_database.ts'
 import { verifyDatabase } from '../harness/verification.ts'
 
 const service = useService()
@@ -329,6 +331,55 @@ it('what was anchored outside is found, however consistently it was rewritten, a
   expect(judge(path, another)).toEqual(SOUND)
   expect(judge(path, another, '--key', public_key)[0]).toContain('it is signed with another key')
 })
+
+it.skipIf(reasonForNoOwnDatabase())(
+  'what ends sessions, and a backup that is restored elsewhere, leave chains and anchors sound',
+  async () => {
+    const { project, api } = await chainedProject()
+    const [kept, expired, pruned] = await Promise.all(Array.from({ length: 3 }, () => fullLog(api)))
+    const ofUser = await newSessionLog(api, { user: 'bob' })
+    expectOk(await ofUser.addEvent())
+    const [file, key] = [transfers.newPath(), transfers.newPath()]
+    const done = async (...args: string[]) => {
+      const { code, stdout, stderr } = await transfers.run(...args)
+      expect(code, stderr).toBe(0)
+      return stdout
+    }
+    await done('anchor', file, '--key', key)
+    const node = await service.startNode({ ANNALS_RETENTION_MS: '200' })
+    expectOk(await api.request('PATCH', `/api/v1/session/${expired!.id}`, { body: { expires_in_s: 1 } }))
+    await vi.waitFor(async () => expect((await expired!.timeline()).status).toBe(404), 60_000)
+    await node.stop()
+    for (const statement of [
+      "UPDATE session_heads SET updated_at = updated_at - interval '100 days' WHERE session_id = $1",
+      "UPDATE sessions SET created_at = created_at - interval '100 days' WHERE id = $1",
+    ])
+      await execute(service.databaseUrl, statement, [pruned!.id])
+    const said = await done('prune', '--project', project.name, '--older-than', '90d')
+    expect(said).toContain('Deleted 1 session with 27 entries')
+    expectOk(await api.request('DELETE', '/api/v1/user/bob'))
+    for (const log of [expired!, pruned!, ofUser]) expect((await log.timeline()).status).toBe(404)
+    expectOk(await kept!.addEvent())
+    await done('anchor', file, '--key', key)
+    const gone = (await readFile(file, 'utf8')).match(/"state":"erased"/g)
+    expect(gone).toHaveLength(3)
+
+    const backup = transfers.newPath()
+    await done('backup', backup, '--project', project.id)
+    const restored = await createTestDatabase()
+    try {
+      const { code, stderr } = await runCommand(['restore', backup], { DATABASE_URL: restored.url })
+      expect(code, stderr).toBe(0)
+      for (const url of [service.databaseUrl, restored.url])
+        expect(
+          await verifyDatabase(url, '--proof', '--project', project.id, '--anchors', file),
+        ).toMatchObject({ sound: true, findings: [] })
+      expect(judge((await transfers.export(project.id)).path, file)).toEqual(SOUND)
+    } finally {
+      await restored.drop()
+    }
+  },
+)
 
 it('the vectors of docs/proof.md are what the database and both verifiers make of them', async () => {
   const { user, chains } = JSON.parse(await readFile('docs/proof.vectors.json', 'utf8')) as Vectors

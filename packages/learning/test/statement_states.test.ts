@@ -53,6 +53,20 @@ it("a model's answer is taken whatever shape it has, without what PostgreSQL can
   expect(parseAnswer('{')).toBeUndefined()
 })
 
+it.each([2 ** 53, 1e300, -1, 1.5, Number.NaN, '7', null])(
+  'a cost that a model’s server makes up, %s, counts as what was sent and said',
+  (count) => {
+    const prompt = { system: 'Ask.', user: 'Me.' }
+    const choices = [{ message: { content: 'An answer of some words.' } }]
+    const honest = answerOf({ choices }, prompt)
+    expect(honest.tokens_in).toBeGreaterThan(0)
+    expect(honest.tokens_out).toBeGreaterThan(0)
+    expect(answerOf({ choices, usage: { prompt_tokens: count, completion_tokens: count } }, prompt)).toEqual(
+      honest,
+    )
+  },
+)
+
 it('paths of a skill that some system cannot hold together are named', () => {
   expect(wrongSkillPaths(['SKILL.md', 'a/b.md'])).toBeUndefined()
   expect(wrongSkillPaths(['SKILL.md', 'A', 'a'])).toBe('"a" is there twice, letter case aside')
