@@ -12,6 +12,8 @@ export interface Options {
   isFull: boolean
   faults: Fault<World>[]
   keepLogs: boolean
+  /** The folder of PostgreSQL's programs; undefined: those that npm installed. */
+  bin: string | undefined
   /** A superuser's URL of a fresh database on the coordinator of a Citus cluster; undefined: a PostgreSQL of its own. */
   cluster: string | undefined
 }
@@ -25,6 +27,7 @@ const USAGE = `npm run torture -- [options]
   --minutes <n>   no fault begins after so many minutes; without it, until each has come as often as it is meant to
   --seed <n>      the same faults in the same order, and the same choices of the clients, as an earlier run
   --faults <a,b>  only faults whose names contain one of these
+  --bin <folder>  PostgreSQL's programs, such as /usr/lib/postgresql/15/bin; without it, those that npm installed
   --cluster <url> on a Citus cluster whose workers are processes of this machine, which it kills and starts again: a
                   superuser's URL of a fresh database on the coordinator; run it as root
   --keep-logs     leaves the logs of nodes and database where they are
@@ -43,6 +46,7 @@ export function readOptions(args: string[]): Options | undefined {
       minutes: { type: 'string' },
       seed: { type: 'string' },
       faults: { type: 'string' },
+      bin: { type: 'string' },
       cluster: { type: 'string' },
       'keep-logs': { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -52,7 +56,8 @@ export function readOptions(args: string[]): Options | undefined {
     process.stdout.write(USAGE)
     return undefined
   }
-  const { short, cluster } = values
+  const { short, bin, cluster } = values
+  if (bin && cluster) throw new Error('--bin is for a PostgreSQL of the run, not for a cluster')
   const minutes = values.minutes === undefined ? (short ? SHORT_MINUTES : undefined) : number(values.minutes)
   return {
     seed: values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : number(values.seed),
@@ -60,6 +65,7 @@ export function readOptions(args: string[]): Options | undefined {
     isFull: minutes === undefined && values.faults === undefined && cluster === undefined,
     faults: chosen(cluster ? CLUSTER_FAULTS : FAULTS, values.faults).filter(({ long }) => !(short && long)),
     keepLogs: values['keep-logs'],
+    bin,
     cluster,
   }
 }

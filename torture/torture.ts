@@ -41,7 +41,7 @@ async function torture(options: Options): Promise<boolean> {
   const started_at = performance.now()
   const random = seededRandom(options.seed)
   say(`seed ${options.seed}`)
-  const world = await startWorld(random, options.cluster)
+  const world = await startWorld(random, options.cluster, options.bin)
   let interrupted = false
   process.on('SIGINT', () => {
     if (interrupted) void world.end(true).finally(() => process.exit(130))

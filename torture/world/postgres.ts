@@ -49,9 +49,15 @@ export class Postgres extends Server {
   /**
    * Creates a cluster below `data`, which must exist, and starts it with a database and a role `annals`.
    * @param settings in place of the usual ones
+   * @param bin the folder of its programs; without it, those that npm installed
    */
-  static async create(work: string, data: string, settings: Record<string, string> = {}): Promise<Postgres> {
-    const bin = await copyEngine(work)
+  static async create(
+    work: string,
+    data: string,
+    settings: Record<string, string> = {},
+    bin?: string,
+  ): Promise<Postgres> {
+    bin ??= await copyEngine(work)
     await makeDirectory(data)
     const log = join(work, 'postgres.log')
     const postgres = new Postgres(bin, join(data, 'cluster'), await freePort(), log, settings)

@@ -51,8 +51,8 @@ export interface ClusterWorld extends World {
   postgres: Cluster
 }
 
-/** Starts two nodes on a database of the run's own, or on the cluster that the URL names. */
-export async function startWorld(random: Random, cluster_url?: string): Promise<World> {
+/** Starts two nodes on a database of the run's own, with the PostgreSQL in `bin`, or on the cluster that the URL names. */
+export async function startWorld(random: Random, cluster_url?: string, bin?: string): Promise<World> {
   const work = await mkdtemp(join(tmpdir(), 'annals-torture-'))
   const diskPath = join(work, 'disk')
   await mkdir(diskPath)
@@ -60,7 +60,7 @@ export async function startWorld(random: Random, cluster_url?: string): Promise<
   await chmod(work, 0o755)
   const postgres = cluster_url
     ? await Cluster.open(cluster_url, work)
-    : await Postgres.create(work, join(diskPath, 'data'))
+    : await Postgres.create(work, join(diskPath, 'data'), {}, bin)
   const databaseLine = await Line.open(random.fork('database line'), postgres.port)
   const model = await Model.open(random.fork('model'))
   const objects = random.fork('objects').chance(0.5) ? await startObjectStore() : undefined
