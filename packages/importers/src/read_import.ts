@@ -183,8 +183,18 @@ function formatOf(name: string, head: FileFacts['head'], asked: string | undefin
   if (format) return format
   const known = FORMATS.map((one) => one.name).join(', ')
   throw new UnknownFormat(
-    `None of the formats that are known fits ${name}. On the command line, --format chooses one: ${known}.`,
+    `None of the formats that are known fits ${name}, ${beginningOf(head)}. On the command line, --format chooses one: ${known}.`,
   )
+}
+
+const MEMBERS_SHOWN_MAX = 8
+
+/** What a file was found to have, for those who wonder why no format fits. */
+function beginningOf({ samples: [first] }: FileFacts['head']): string {
+  const names = Object.keys(first ?? {})
+  if (names.length === 0) return 'whose beginning has no JSON object'
+  const shown = names.slice(0, MEMBERS_SHOWN_MAX).map((name) => name.slice(0, 40))
+  return `whose first object has ${shown.join(', ')}${names.length > shown.length ? ', …' : ''}`
 }
 
 function readerOf(

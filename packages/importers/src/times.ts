@@ -1,4 +1,7 @@
-const RFC_3339 = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,6})\d{0,12})?\s?(Z|[+-]\d\d:?\d\d)?$/i
+const DATE = /^(\d{4}-\d\d-\d\d)/
+const CLOCK = /^[T ](\d\d:\d\d)(:\d\d)?(?:[.,](\d{1,6})\d{0,12})?\s?(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?$/i
+/** As HTTP and e-mail have it: `Thu, 15 Jan 2026 10:00:00 GMT`. */
+const HTTP_DATE = /^(?:\w{3}, )?\d{1,2} \w{3} \d{4} \d\d:\d\d(?::\d\d)? (?:GMT|UTC|[+-]\d{4})$/
 
 /** Since when a number is what it seems to be: 2001-09-09 in seconds, and the same in ms, µs and ns. */
 const SECONDS_MIN = 1e8
@@ -13,10 +16,16 @@ const NS_MIN = 1e17
 export function timeOf(value: unknown): string | undefined {
   if (typeof value === 'number') return ofNumber(value)
   if (typeof value !== 'string') return undefined
-  const [, day, clock, fraction = '', zone = 'Z'] = RFC_3339.exec(value) ?? []
-  if (day === undefined) return /^\d{9,19}(?:\.\d{1,9})?$/.test(value) ? ofNumber(Number(value)) : undefined
-  const offset = /^z$/i.test(zone) ? 'Z' : zone.length === 5 ? `${zone.slice(0, 3)}:${zone.slice(3)}` : zone
-  const ms = Date.parse(`${day}T${clock}${offset}`)
+  const [, day] = DATE.exec(value) ?? []
+  if (day === undefined) {
+    if (HTTP_DATE.test(value)) return ofNumber(Date.parse(value))
+    return /^\d{9,19}(?:\.\d{1,9})?$/.test(value) ? ofNumber(Number(value)) : undefined
+  }
+  const told = value.length === day.length ? 'T00:00' : value.slice(day.length)
+  const [, minute, second = ':00', fraction = '', zone = 'Z'] = CLOCK.exec(told) ?? []
+  if (minute === undefined) return undefined
+  const [, hours, minutes = '00'] = /^([+-]\d\d):?(\d\d)?$/.exec(zone) ?? []
+  const ms = Date.parse(`${day}T${minute}${second}${hours === undefined ? 'Z' : `${hours}:${minutes}`}`)
   if (Number.isNaN(ms)) return undefined
   const whole = new Date(ms).toISOString().slice(0, 19)
   // Years beyond 9999 have another form, and no transcript has any.

@@ -38,8 +38,11 @@ function samplesOf(bytes: Uint8Array, text: string, is_whole: boolean): Omit<Hea
   const values = whole.slice(0, SAMPLES_MAX).map(objectOf)
   const found = values.filter(isJsonObject)
   if (found.length > 0) return { samples: found, is_lines: true, is_list: false }
-  const documents = elementsOf(bytes, start)
-  return { samples: documents, is_lines: start.startsWith('{') ? undefined : true, is_list: false }
+  // One after the other without line feeds between, over several lines each, or with commas or other marks between.
+  const documents = wholeIn(bytes)
+  if (documents.length > 1) return { samples: documents, is_lines: false, is_list: false }
+  const samples = documents.length > 0 ? documents : [firstMembers(start)]
+  return { samples, is_lines: start.startsWith('{') ? undefined : true, is_list: false }
 }
 
 /** A line that is an object. Within a document, lines are indented. */
@@ -53,6 +56,11 @@ function objectOf(line: string): unknown {
 }
 
 function elementsOf(bytes: Uint8Array, text: string): JsonObject[] {
+  const samples = wholeIn(bytes)
+  return samples.length > 0 ? samples : [firstMembers(text)]
+}
+
+function wholeIn(bytes: Uint8Array): JsonObject[] {
   const samples: JsonObject[] = []
   for (const { value } of new DocumentReader(new Set(), bytes.length).push(bytes)) {
     // A list of lists, as an API of traces returns them.
@@ -60,7 +68,7 @@ function elementsOf(bytes: Uint8Array, text: string): JsonObject[] {
       if (isJsonObject(one) && samples.length < SAMPLES_MAX) samples.push(one)
     if (samples.length === SAMPLES_MAX) break
   }
-  return samples.length > 0 ? samples : [firstMembers(text)]
+  return samples
 }
 
 /** The members of an object whose text goes on: those that are whole, and nothing in the one that is not. */

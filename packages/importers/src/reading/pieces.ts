@@ -30,7 +30,8 @@ export function pieceOf(
   } catch {
     return { ...piece, reason: 'it is not UTF-8' }
   }
-  if (text.trim() === '') return undefined
+  // A file that was not closed may end in zeros.
+  if (text.trim() === '' || (text.startsWith('\0') && /^\0+$/.test(text.trim()))) return undefined
   try {
     return { ...piece, value: readJson(text) }
   } catch (error) {
@@ -47,26 +48,40 @@ export function textPieceOf(bytes: Uint8Array, line: number, end_offset: number)
   }
 }
 
-/** Reads JSON, also as Python writes it: `NaN` and `Infinity` become texts. @throws SyntaxError, RangeError */
+/**
+ * Reads JSON, also as Python writes it, whose `NaN` and `Infinity` become texts, and with commas before closing brackets.
+ * @throws SyntaxError, RangeError
+ */
 export function readJson(text: string): unknown {
   try {
     return parseJson(text)
   } catch (error) {
-    const mended = error instanceof SyntaxError ? withNumbersAsTexts(text) : text
+    const mended = error instanceof SyntaxError ? mendedJson(text) : text
     if (mended === text) throw error
     return parseJson(mended)
   }
 }
 
+const SPACES = new Set([' ', '\t', '\n', '\r'])
 const NO_NUMBERS = ['NaN', 'Infinity', '-Infinity']
 
-function withNumbersAsTexts(text: string): string {
+function mendedJson(text: string): string {
   let written = ''
   let from = 0
   for (let at = 0; at < text.length; at++) {
     const char = text[at]!
     if (char === '"') {
       for (at += 1; at < text.length && text[at] !== '"'; at++) if (text[at] === '\\') at += 1
+      continue
+    }
+    if (char === ',') {
+      let next = at + 1
+      while (SPACES.has(text[next]!)) next += 1
+      if (text[next] === '}' || text[next] === ']') {
+        written += text.slice(from, at)
+        from = next
+      }
+      at = next - 1
       continue
     }
     const word = 'NI-'.includes(char) ? NO_NUMBERS.find((one) => text.startsWith(one, at)) : undefined
