@@ -4,7 +4,8 @@ import type { Piece, SourcePiece } from './pieces.js'
 /**
  * The calls and results of a provider's own tools that belong together: both stand in one turn, in this order. With
  * `go_on`, the result may come in a later turn: Claude's code goes on once the tools that it called have answered, if
- * nobody speaks in between. At the end of a list, such a call waits.
+ * nobody speaks in between. At the end of a list, such a call waits, and so does code beside a call of the caller's tools:
+ * the API runs it once that is answered.
  * @param turns the pieces of the model's turns; undefined where somebody else speaks
  */
 export function hostedPairs(
@@ -30,11 +31,16 @@ export function hostedPairs(
       open.delete(id)
     }
   }
-  for (const id of go_on ? waiting : []) {
-    const call = open.get(id)
-    if (call) paired.add(call)
+  if (!go_on || waiting.length === 0) return paired
+  for (const [id, piece] of open) {
+    const caller = callerOf(piece) ?? ''
+    if (waiting.includes(id) || runsCode(piece) || open.has(caller)) paired.add(piece)
   }
   return paired
+}
+
+function runsCode({ block: { name } }: Piece): boolean {
+  return typeof name === 'string' && name.endsWith('code_execution')
 }
 
 /** The id of the call that a tool was called by, if it was not the model itself. */

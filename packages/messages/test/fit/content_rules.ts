@@ -14,6 +14,8 @@ export function brokenContent(format: MessageFormat, items: readonly Json[]): st
       broken.push(...RULES[format](value))
     })
   if (format === 'anthropic') broken.push(...mixedCitations(items))
+  const approvals = items.flatMap(({ approval_request_id }) => approval_request_id ?? [])
+  if (new Set(approvals).size < approvals.length) broken.push(`answered twice: ${approvals}`)
   return broken
 }
 

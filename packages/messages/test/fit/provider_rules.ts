@@ -191,7 +191,8 @@ function anthropicRules(items: readonly Json[]): string[] {
     const later = items.slice(at + 1).flatMap(({ content }) => blocksOf(content))
     const is_open = (id: string) =>
       later.some(({ tool_use_id }) => tool_use_id === id) ||
-      (at >= items.length - 2 && blocks.some(({ caller }) => caller?.tool_id === id))
+      (at >= items.length - 2 && blocks.some(({ caller }) => caller?.tool_id === id)) ||
+      (at >= items.length - 2 && waits && blocks.some((one) => one.id === id && /code_exec/.test(one.name)))
     for (const id of item.role === 'assistant' ? hosted : [])
       if (!is_open(id)) broken.push(`[${at}] ${id} is never answered`)
     const call = blocks.findIndex(({ type }) => type === 'tool_use')

@@ -220,6 +220,26 @@ const REFUSED: Record<string, [MessageFormat, object[]]> = {
       ),
     ],
   ],
+  'code that waits beside a call': [
+    'anthropic',
+    [
+      user(says('x')),
+      assistant([
+        { type: 'server_tool_use', id: 'srvtoolu_s', name: 'code_execution', input: { code: 'search()' } },
+        use('a'),
+      ]),
+      result('a', says('done')),
+    ],
+  ],
+  'an approval that was given twice': [
+    'responses',
+    [
+      { role: 'user', content: 'x' },
+      { type: 'mcp_approval_request', id: 'mcpr_1', name: 'f', arguments: '{}', server_label: 's' },
+      { type: 'mcp_approval_response', approval_request_id: 'mcpr_1', approve: true },
+      { type: 'mcp_approval_response', approval_request_id: 'mcpr_1', approve: true },
+    ],
+  ],
   'more calls than OpenAI takes': [
     'openai',
     [
@@ -343,6 +363,20 @@ describe('a list', () => {
       { text: 'Hm', thought: true },
       { functionCall: { name: 'f', args: {} }, thoughtSignature: 'skip_thought_signature_validator' },
     ])
+  })
+
+  it('keeps code that the API runs once a tool has answered, until somebody speaks', () => {
+    const [, blobs] = REFUSED['code that waits beside a call']!
+    expect(sent('anthropic', 'anthropic', blobs).items).toEqual(blobs)
+    const { items, omitted } = sent('anthropic', 'anthropic', [...blobs, user(says('z'))])
+    expect(items[1].content).toEqual([use('a')])
+    expect(omitted).toEqual([{ id: messageId(1), reason: 'no_result', call_id: 'srvtoolu_s' }])
+  })
+
+  it('has one answer to a request for approval', () => {
+    const { items, omitted } = fitted('an approval that was given twice')
+    expect(items).toEqual(REFUSED['an approval that was given twice']![1].slice(0, 3))
+    expect(omitted).toEqual([{ id: messageId(3), reason: 'duplicate_item', what: 'mcp_approval_response' }])
   })
 
   it('has long arguments without the white space in them, or none, and results up to where they are too long', () => {
