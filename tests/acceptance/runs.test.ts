@@ -143,6 +143,7 @@ describe('the inbox', () => {
     expect(added).toMatchObject({ id, state: 'pending', input: { id, type: 'go', mode: 'queue' } })
     expect(expectOk(await send({ id, data: { n: 1, big: 1 } }), 201)).toEqual(added)
     expectError(await send({ id, data: { n: 2 } }), 422, 'idempotency_key_reused')
+    expectError(await send({ id, data: { n: 1, big: 1 }, key: 'k' }), 422, 'idempotency_key_reused')
     const message = {
       kind: 'message',
       type: undefined,
@@ -152,7 +153,7 @@ describe('the inbox', () => {
     expectOk(await send({ ...message, mode: 'interrupt' }), 201)
     expectError(await send({ ...message, blob: { role: 'nobody' } }), 400, 'invalid_request', '/blob/role')
     expectError(await send({ type: 'annals.request' }), 400, 'invalid_request', '/type')
-    expectError(await send({ not_before: '0000-01-01T00:00:00Z' }), 400, 'invalid_request', '/not_before')
+    expectError(await send({ not_before: '2026-02-30T00:00:00Z' }), 400, 'invalid_request', '/not_before')
     const first = await list({ limit: 1 })
     expect(first.items.map((item) => item.id)).toEqual([id])
     const rest = await list({ limit: 1, cursor: first.next_cursor })

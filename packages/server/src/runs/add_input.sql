@@ -17,7 +17,9 @@ BEGIN
   SELECT i.* INTO known FROM session_inbox i WHERE i.project_id = p_project AND i.session_id = p_session AND i.id = own_id;
   IF FOUND THEN
     IF known.withdrawn_at IS NULL AND (known.data <> p_input -> 'data' OR known.mode <> p_input ->> 'mode'
-        OR known.type IS DISTINCT FROM p_input ->> 'type' OR known.entry_kind <> p_input ->> 'kind') THEN
+        OR known.type IS DISTINCT FROM p_input ->> 'type' OR known.entry_kind <> p_input ->> 'kind'
+        OR known.key IS DISTINCT FROM p_input ->> 'key' OR known.format IS DISTINCT FROM p_input ->> 'format'
+        OR known.meta IS DISTINCT FROM nullif(p_input -> 'meta', 'null')) THEN
       RETURN '{"refused":"input_differs"}';
     END IF;
     RETURN concat(E'{"state":"known"}\n', {known_json});

@@ -148,8 +148,9 @@ function describeInBranch(
   for (const path of paths) {
     const here = schemaAt(schema, path)
     const name = here['x-discriminator']
-    if (name === undefined || !here.anyOf || (schema.at && path.startsWith(schema.at.path))) continue
+    if (name === undefined || !here.anyOf || schema.at?.path.startsWith(path)) continue
     const at = valueAt(value, path) as Record<string, unknown> | null
+    if (path === '' && !isJsonObject(at)) continue
     const kinds = here.anyOf.map((option) => option.properties?.[name]?.const)
     const branch = here.anyOf[kinds.indexOf(at?.[name])]
     if (!branch) return refuse(`${placeOf(part, `${path}/${name}`)} must be one of ${kinds.join(', ')}`)
@@ -161,10 +162,10 @@ function describeInBranch(
   return undefined
 }
 
-/** The path and its ancestors: /a and /a/b for /a/b. */
+/** The path and its ancestors: the whole, /a and /a/b for /a/b. */
 function prefixesOf(path: string): string[] {
-  const keys = path.split('/').slice(1)
-  return keys.map((_, index) => `/${keys.slice(0, index + 1).join('/')}`)
+  const keys = path.split('/')
+  return keys.map((_, index) => keys.slice(0, index + 1).join('/'))
 }
 
 function valueAt(value: unknown, path: string): unknown {

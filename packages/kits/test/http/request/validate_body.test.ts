@@ -10,7 +10,30 @@ describe('a body that does not fit', () => {
     }),
   })
 
+  const Either = Type.Union(
+    [
+      strict({ kind: Type.Literal('a'), n: Type.Integer() }),
+      strict({
+        kind: Type.Literal('b'),
+        list: Type.Array(
+          Type.Union([strict({ kind: Type.Literal('c'), n: Type.Integer() })], { 'x-discriminator': 'kind' }),
+        ),
+      }),
+    ],
+    { 'x-discriminator': 'kind' },
+  )
+
   it.each<[string, TSchema, unknown, RegExp]>([
+    ['alternative of the whole', Either, { kind: 'a', n: 'x' }, /^\/n must be an integer/],
+    ['alternative of the whole, required', Either, { kind: 'a' }, /^\/n is required/],
+    ['alternative of the whole, unknown', Either, { kind: 'x' }, /^\/kind must be one of a, b/],
+    ['alternative of the whole, no object', Either, [], /^The body must be/],
+    [
+      'alternative inside one',
+      Either,
+      { kind: 'b', list: [{ kind: 'c', n: 'x' }] },
+      /^\/list\/0\/n must be an integer/,
+    ],
     ['type', strict({ a: Type.String() }), { a: 1 }, /^\/a must be a string/],
     ['type of the whole', strict({}), [], /^The body must be a JSON object, not an array/],
     ['type of the whole, a text', strict({}), 'x', /^The body must be a JSON object, not a string/],
