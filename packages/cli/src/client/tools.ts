@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Tool, ToolFailures, ToolsQuery } from '@annals/client'
 import { Command } from 'commander'
 import { commandLine } from '../terminal/command_name.js'
@@ -20,6 +21,9 @@ type Counted = Pick<ToolFailures, 'complete' | 'counted_from' | 'indexing'>
 
 const TOOLS_MAX = 200
 const GROUPS_MAX = 50
+/** How long the command waits while sessions are being read, as they are for seconds after the first import. */
+const READING_MS_MAX = 15_000
+const READING_POLL_MS = 500
 
 /** annals tools */
 export function toolsCommand(): Command {
@@ -42,6 +46,7 @@ export function toolsCommand(): Command {
       `
 All calls of all sessions are counted. A number is exact, or a lower bound with ≥ before it: while the
 sessions that are stored are being read, which begins when somebody first asks, and beyond 500,000 calls.
+The command waits up to 15 seconds until they are read.
 
 Examples:
   annals tools --configs agent=refunds
@@ -53,8 +58,8 @@ Examples:
       const time = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString())
       const query: ToolsQuery = { user, filter_by_configs: configs, from: time(from), to: time(to) }
       if (tool !== undefined)
-        return showFailures(await annals.tool(tool, { ...query, limit: GROUPS_MAX }), output)
-      const page = await annals.tools({ ...query, limit: TOOLS_MAX })
+        return showFailures(await onceRead(() => annals.tool(tool, { ...query, limit: GROUPS_MAX })), output)
+      const page = await onceRead(() => annals.tools({ ...query, limit: TOOLS_MAX }))
       const { items, has_more, complete } = page
       if (output.json) {
         for (const one of items) output.value({ ...one, complete })
@@ -71,6 +76,17 @@ Examples:
       const [first] = items
       if (first && first.failures > 0) tell(`To see its failures: ${commandLine(['tools', first.name])}`)
     })
+}
+
+/** The answer once all calls are counted, or after the wait. */
+async function onceRead<T extends Counted>(ask: () => Promise<T>): Promise<T> {
+  const until = performance.now() + READING_MS_MAX
+  let found = await ask()
+  while (!found.complete && found.counted_from === null && performance.now() < until) {
+    await sleep(READING_POLL_MS)
+    found = await ask()
+  }
+  return found
 }
 
 async function showFailures(found: ToolFailures, output: Output): Promise<void> {
