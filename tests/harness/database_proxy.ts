@@ -12,6 +12,8 @@ export interface DatabaseProxy {
   url: string
   /** Bytes that went to the database and came from it. */
   readonly passed: { there: number; back: number }
+  /** The names of the prepared statements that were executed, and the texts of others; a test may empty it. */
+  readonly executed: string[]
   refuse(): Promise<void>
   /** Until it comes back: what was passed on by then is answered to nobody. */
   fallSilent(): void
@@ -30,10 +32,13 @@ export async function proxyDatabase(databaseUrl: string): Promise<DatabaseProxy>
   }
   let silent = false
   const passed = { there: 0, back: 0 }
+  const executed: string[] = []
   const server = createServer((near) => {
     const far = keep(connect(upstream))
+    const notice = statementsIn(executed)
     keep(near).on('data', (data) => {
       passed.there += data.length
+      notice(data)
       if (!silent) far.write(data)
     })
     far.on('data', (data) => {
@@ -59,6 +64,7 @@ export async function proxyDatabase(databaseUrl: string): Promise<DatabaseProxy>
   return {
     url: withDatabaseHost(databaseUrl, '127.0.0.1', port),
     passed,
+    executed,
     refuse,
     fallSilent: () => {
       silent = true
@@ -68,6 +74,34 @@ export async function proxyDatabase(databaseUrl: string): Promise<DatabaseProxy>
       if (!server.listening) await listen(port)
     },
     close: refuse,
+  }
+}
+
+/** A request for encryption, after which the connection begins anew. */
+const SSL_REQUEST = 80_877_103
+/** As much of a message as names its statement. */
+const HEAD = 200
+
+/** Notes the statements in what a driver sends on one connection, whatever pieces it comes in. */
+function statementsIn(executed: string[]): (data: Buffer) => void {
+  let isBegun = false
+  let rest = Buffer.alloc(0)
+  let skipped = 0
+  return (data) => {
+    rest = Buffer.concat([rest, data.subarray(skipped)])
+    skipped = Math.max(0, skipped - data.length)
+    // Each message has a type, but for the first one of a connection, and its length.
+    for (let at = isBegun ? 1 : 0; rest.length >= at + 8; at = isBegun ? 1 : 0) {
+      const length = at + rest.readInt32BE(at)
+      if (rest.length < Math.min(length, HEAD)) return
+      const [what = '', name = ''] = rest.toString('latin1', at + 4, Math.min(length, HEAD)).split('\0')
+      const type = at && String.fromCharCode(rest[0]!)
+      if (type === 'B') executed.push(name)
+      else if (type === 'Q') executed.push(what)
+      isBegun ||= rest.readInt32BE(4) !== SSL_REQUEST
+      skipped = Math.max(0, length - rest.length)
+      rest = rest.subarray(length)
+    }
   }
 }
 
