@@ -7,7 +7,6 @@ import { expectError, expectOk, NOBODYS_ID, UUID } from '../harness/expectations
 import type { Answer } from '../harness/http_client.ts'
 import { useSharedService } from '../harness/service.ts'
 import { queryRows } from '../harness/sql.ts'
-import { IS_THOROUGH } from '../harness/thorough.ts'
 import { issueToken } from '../harness/tokens.ts'
 
 const service = useSharedService()
@@ -275,22 +274,6 @@ describe('a request', () => {
     expect(items.map(({ type }) => type)).toEqual(['annals.request', 'annals.resolution'])
     expect(items[1]!.data).toMatchObject({ request_id: id, request_seq: 1, decision: 'approve', by })
     expect(await run()).toMatchObject({ state: 'idle', open_requests: 0 })
-  })
-
-  it('takes one of two answers that come at once, every time, and tells the other one who won', async () => {
-    const answer = async (n: number) => {
-      const { id } = expectOk(await open({ id: randomUUID() }, n % 2 ? api : second), 201)
-      const deny = (by: string, client: ApiClient) => resolve(id, { decision: 'deny', by }, client)
-      const answers = await Promise.all([deny('ada', api), deny('bo', second)])
-      const [won, lost] = answers.sort((one, other) => one.status - other.status)
-      const { by } = expectOk(won!) as unknown as { by: string }
-      expectError(lost!, 409, 'resolved', 'deny', `"${by}"`)
-      return by
-    }
-    const winners = new Set<string>()
-    for (let n = 0; n < (IS_THOROUGH ? 1_000 : 60); n += 20)
-      for (const by of await Promise.all(Array.from({ length: 20 }, (_, m) => answer(n + m)))) winners.add(by)
-    expect(winners.size).toBe(2)
   })
 
   it('of several is answered with all the others or not at all', async () => {
