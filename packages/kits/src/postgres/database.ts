@@ -16,7 +16,7 @@ import {
 } from './database_errors.js'
 import { type GroupedRead, GroupedReads } from './grouped_reads.js'
 import { HostedClient } from './hosts.js'
-import { connectionOptions, statementBounds } from './pool_settings.js'
+import { connectionOptions, statementBounds, UNBOUNDED } from './pool_settings.js'
 import type { ConnectionTarget, ServerTraits } from './single_connection.js'
 import { isBrief, isRead, type Statement } from './statement.js'
 
@@ -113,6 +113,7 @@ const READ_ONLY = '25006'
  */
 export function openDatabase(options: DatabaseOptions): DatabasePool {
   const { pooled = false, distributed = false } = options.target
+  const settings = options.statement_ms_max === 0 ? { ...UNBOUNDED, ...options.settings } : options.settings
   const pool = new pg.Pool({
     Client: HostedClient as unknown as new () => pg.Client,
     ...options.target,
@@ -124,7 +125,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     // The machine's own default would keep a silently broken idle connection for two hours.
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'annals',
-    ...(!pooled && { options: connectionOptions(options.target, options.settings) }),
+    ...(!pooled && { options: connectionOptions(options.target, settings) }),
     types: AS_TEXT as unknown as pg.CustomTypesConfig,
     stream: driverSocket,
     ...(options.onConnect && { onConnect: options.onConnect }),

@@ -79,6 +79,13 @@ function startupOptions(settings: Record<string, string>): string {
     .join(' ')
 }
 
+/** Of long work, which a role's own limits would end in the middle. */
+export const UNBOUNDED = {
+  statement_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+  idle_session_timeout: '0',
+}
+
 /** Time limits of a statement, and between two statements of a transaction, as options of the driver; 0: no limit. */
 export function statementBounds(statement_ms_max: number, pooled: boolean): object {
   if (statement_ms_max === 0) return {}
