@@ -70,6 +70,13 @@ export function imageType(media_type: string): ImageType | undefined {
   return IMAGE_TYPES.find((known) => known === (given === 'image/jpg' ? 'image/jpeg' : given))
 }
 
+/** Whether a `data:` URL is of an image that Anthropic and OpenAI do not take. */
+export function isRefusedImage(url: unknown): boolean {
+  if (typeof url !== 'string') return false
+  const media_type = /^data:([^;,]*)/i.exec(url.slice(0, 128))?.[1]
+  return media_type !== undefined && imageType(media_type) === undefined
+}
+
 export function dataUrl(bytes: MediaBytes): string {
   return `data:${bytes.media_type};base64,${bytes.data}`
 }

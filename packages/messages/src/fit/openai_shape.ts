@@ -1,7 +1,14 @@
 import { isMarked, textMark } from '../attachments.js'
 import { textOfBase64 } from '../base64.js'
 import { isObject, type JsonObject } from '../blob_reading.js'
-import { audioFormat, isTextType, isUnnamedFile, nameOfBytes, parseDataUrl } from '../media.js'
+import {
+  audioFormat,
+  isRefusedImage,
+  isTextType,
+  isUnnamedFile,
+  nameOfBytes,
+  parseDataUrl,
+} from '../media.js'
 import { sentArguments } from '../tool_arguments.js'
 import { cutText } from './fit_ids.js'
 import {
@@ -200,7 +207,8 @@ function contentPieces(content: unknown, omit: OmitBlock): Piece[] {
 /** A block as the API takes it: of files only PDFs, of sounds only wav and mp3. A file of a text is what it says. */
 function takenBlock(block: JsonObject): JsonObject | undefined {
   if (block.type === 'input_audio') return takenSound(block)
-  const { file } = block
+  const { file, image_url } = block
+  if (block.type === 'image_url' && isObject(image_url) && isRefusedImage(image_url.url)) return undefined
   if (block.type !== 'file' || !isObject(file)) return block
   const { file_data, filename } = file
   const bytes = typeof file_data === 'string' ? parseDataUrl(file_data) : null

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
 import { textOf } from '../json/exact_json.js'
-import { imageType, isUnnamedFile, nameOfBytes } from '../media.js'
+import { isRefusedImage, isUnnamedFile, nameOfBytes } from '../media.js'
 import { itemKind, itemRole } from '../response_items.js'
 import { argumentsAsObject, sentArguments } from '../tool_arguments.js'
 import {
@@ -160,7 +160,7 @@ function spokenMessage(item: JsonObject, omit: OmitBlock): JsonObject {
   const blocks: JsonObject[] = item.content.filter(isObject)
   const content = blocks.flatMap<JsonObject>((block) => {
     const kept = withoutNulls(block)
-    if (isRefusedImage(kept) || isEmptyMedium(kept)) {
+    if (isRefusedImage(kept.image_url) || isEmptyMedium(kept)) {
       omit(String(kept.type).replace(/^input_/, ''), block)
       return []
     }
@@ -198,13 +198,6 @@ function takenMedium({ cache_control: _, ...given }: JsonObject): JsonObject {
   for (const key of ['file_id', 'file_url', 'file_data']) if (key !== place) delete block[key]
   if (place !== 'file_data') delete block.filename
   return isUnnamedFile(block) ? { ...block, filename: nameOfBytes(block.file_data) } : block
-}
-
-/** Whether an image is of a type that the API refuses. */
-function isRefusedImage({ type, image_url }: JsonObject): boolean {
-  if (type !== 'input_image' || typeof image_url !== 'string') return false
-  const media_type = /^data:([^;,]*)/i.exec(image_url.slice(0, 128))?.[1]
-  return media_type !== undefined && imageType(media_type) === undefined
 }
 
 function outputText(block: JsonObject): JsonObject {
@@ -333,7 +326,7 @@ function withOutput(item: JsonObject, omit: OmitBlock): JsonObject {
   if (!Array.isArray(item.output)) return item
   const output = item.output.filter(isObject).flatMap((block) => {
     if (TEXTS.has(String(block.type))) return inputText(block)
-    if (!isRefusedImage(block) && !isEmptyMedium(block)) return takenMedium(block)
+    if (!isRefusedImage(block.image_url) && !isEmptyMedium(block)) return takenMedium(block)
     omit(String(block.type).replace(/^input_/, ''), block)
     return []
   })

@@ -61,10 +61,19 @@ function withoutSpace(text: string): string {
 
 /** A URL that a provider can read; nothing for a place on the sender's machine. */
 function plainUrl(text: string): string {
-  if (DATA_URL.test(text)) return withoutSpace(text)
+  if (DATA_URL.test(text)) return withoutSpace(UNTYPED.test(text) ? typedUrl(text) : text)
   if (/^[a-z][a-z\d+.-]*:/i.test(text)) return /^(file|blob):/i.test(text) ? '' : text
   const type = imageType(typeOfBase64(text) ?? '')
   return type ? `data:${type};base64,${withoutSpace(text)}` : ''
+}
+
+const UNTYPED = /^data:(application\/octet-stream)?;base64,/i
+
+/** The URL with the type of the image in it. */
+function typedUrl(text: string): string {
+  const data = text.slice(endOfHead(text))
+  const type = imageType(typeOfBase64(data) ?? '')
+  return type ? `data:${type};base64,${data}` : text
 }
 
 /** OpenAI wants a `data:` URL of a file, though its type may be in the name alone. */

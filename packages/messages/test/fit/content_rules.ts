@@ -56,6 +56,8 @@ function openaiContent(value: Json): string[] {
   if (value.type === 'input_audio' && !isBase64(value.input_audio.data)) broken.push('no base64')
   if (value.type === 'image_url' && !/^(https?|data):/.test(value.image_url.url))
     broken.push('Invalid image_url')
+  if (value.type === 'image_url' && /^data:(?!image\/(jpe?g|png|gif|webp);)/.test(value.image_url.url))
+    broken.push('You uploaded an unsupported image')
   if (value.function?.arguments?.length > 1_048_576) broken.push('arguments: string too long')
   if (value.role === 'tool' && value.content.length > 10_485_760) broken.push('content: string too long')
   return broken

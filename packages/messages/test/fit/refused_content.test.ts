@@ -98,6 +98,16 @@ const REFUSED: Record<string, [MessageFormat, object[]]> = {
       result('a', says('y'), image(HTML)),
     ],
   ],
+  'drawings and icons in links': [
+    'openai',
+    [
+      user(
+        says('x'),
+        linked(`data:image/svg+xml;base64,${base64('<svg/>')}`),
+        linked('data:image/png;base64,AAABAA=='),
+      ),
+    ],
+  ],
   'such a page in a link': ['openai', [user(says('x'), linked(`data:image/png;base64,${HTML}`))]],
   'bytes with what belongs ahead of them in a link': [
     'anthropic',
@@ -340,6 +350,10 @@ describe('a list', () => {
     expect(fitted('bytes and paths where an address belongs').items[0].content).toEqual([
       says('x'),
       linked(`data:image/png;base64,${PNG}`),
+    ])
+    const untyped = linked(`data:application/octet-stream;base64,${PNG}`)
+    expect(sent('openai', 'openai', [user(says('x'), untyped)]).items).toEqual([
+      user(says('x'), linked(`data:image/png;base64,${PNG}`)),
     ])
   })
 
