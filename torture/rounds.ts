@@ -130,6 +130,7 @@ class Plan {
     this.endless = options.minutes !== undefined
     const times = (fault: Fault<World>) => (this.endless ? 1 : fault.times)
     this.coming = random.shuffled(faults.flatMap((fault) => Array<Fault<World>>(times(fault)).fill(fault)))
+    if (this.endless) this.coming.sort((a, b) => Number(b.first ?? false) - Number(a.first ?? false))
   }
 
   next(): Fault<World> | undefined {

@@ -9,7 +9,7 @@ export interface Target {
 }
 
 /** Pauses leave the processor to the rounds: what finds faults is many rounds beside many kinds of writes. */
-const PAUSE_MS_MAX = 200
+const PAUSE_MS_MAX = 400
 const HOSTILE_PAUSE_MS_MAX = 1_500
 const SESSIONS_MAX = 40
 const SPACES_MAX = 5

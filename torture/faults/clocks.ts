@@ -11,6 +11,7 @@ export const CLOCK_FAULTS: Fault[] = [
   {
     kind: "node's clock set",
     times: 10,
+    first: true,
     reasonAgainst,
     strike: async (world, random) => {
       const node = random.pick(world.nodes)
@@ -25,6 +26,7 @@ export const CLOCK_FAULTS: Fault[] = [
   {
     kind: "database's clock set",
     times: 10,
+    first: true,
     reasonAgainst,
     strike: async (world, random) => {
       await world.clock.set(0)

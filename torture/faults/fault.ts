@@ -30,6 +30,8 @@ export interface Fault<W extends World = OwnWorld> {
   times: number
   /** Too long for the short run. */
   long?: boolean
+  /** A run of some minutes begins with it, so that none is without. */
+  first?: boolean
   /** Why it is not possible here; undefined if it is. */
   reasonAgainst?(world: W): string | undefined
   strike(world: W, random: Random): Promise<Struck>
