@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -251,4 +251,34 @@ describe('annals import', () => {
     expect(done.configs.import).toMatchObject({ complete: true })
     expect(await list('show', session.id)).toHaveLength(1_500)
   })
+  it('follows a folder with --watch: what is added to a file, and a new file; --since leaves out what is old', async () => {
+    const { token, list, report } = await importer()
+    const folder = join(commands.directory, 'watched')
+    await mkdir(folder)
+    const lineOf = (n: number, sessionId: string) =>
+      `${JSON.stringify({ type: 'user', uuid: `${sessionId}${n}`, sessionId, message: { role: 'user', content: `${n}` } })}\n`
+    await writeFile(join(folder, 'one.jsonl'), lineOf(1, 'one'))
+    const env = { ...commands.env, ANNALS_TOKEN: token }
+    const { child, exited } = startAnnals(['import', folder, '--watch'], env)
+    const said = async () => {
+      const sessions = await list('sessions', 'list', '--all')
+      const logs = await Promise.all(sessions.map(({ id }) => list('show', String(id))))
+      return logs.map((log) => log.map(({ blob }) => blob.content).join()).sort()
+    }
+    try {
+      await expect.poll(said, { timeout: 60_000 }).toEqual(['1'])
+      await appendFile(join(folder, 'one.jsonl'), lineOf(2, 'one'))
+      await writeFile(join(folder, 'two.jsonl'), lineOf(1, 'two'))
+      await expect.poll(said, { timeout: 60_000 }).toEqual(['1', '1,2'])
+      await appendFile(join(folder, 'two.jsonl'), lineOf(2, 'two'))
+      await expect.poll(said, { timeout: 60_000 }).toEqual(['1,2', '1,2'])
+    } finally {
+      child.kill('SIGINT')
+    }
+    expect(await exited).toMatchObject({ code: 0 })
+    const long_ago = new Date('2020-01-01')
+    await utimes(join(folder, 'one.jsonl'), long_ago, long_ago)
+    expect((await report(folder, '--since', '1d')).entries).toMatchObject({ stored: 0, known: 2 })
+    expect((await report(folder)).entries).toMatchObject({ stored: 0, known: 4 })
+  }, 240_000)
 })

@@ -71,9 +71,10 @@ export async function importFiles(
   if (input) signal.addEventListener('abort', () => process.stdin.destroy(signal.reason), { once: true })
   const find = () => (input ? [stdinSource(input)] : sourcesIn(path, options.since))
   await run.connect()
-  await run.importAll(await find(), !input && !(await isFolder(path)))
+  const sources = await find()
+  await run.importAll(sources, !input && !(await isFolder(path)))
   run.print()
-  if (options.watch) await run.watch(find)
+  if (options.watch) await run.watch(find, sources)
 }
 
 class ImportRun {
@@ -199,10 +200,10 @@ class ImportRun {
     if (report.refused.length + report.changed.length > 0) process.exitCode = EXIT_CODES.failed
   }
 
-  /** Imports what changes in a folder, until interrupted. */
-  async watch(find: () => Source[] | Promise<Source[]>): Promise<void> {
+  /** Imports what changes in a folder, until interrupted. `imported`: the files as they were before they were imported. */
+  async watch(find: () => Source[] | Promise<Source[]>, imported: readonly Source[]): Promise<void> {
     process.stderr.write('Watching for changes. Ctrl-C ends.\n')
-    for (const source of await find()) this.seen.set(source.name, stateOf(source))
+    for (const source of imported) this.seen.set(source.name, stateOf(source))
     this.sent = new Set()
     while (!this.signal.aborted) {
       await pause(WATCH_EVERY_MS, this.signal)
