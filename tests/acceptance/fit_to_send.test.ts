@@ -1,3 +1,4 @@
+import { Annals } from '@annals/client'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
@@ -17,9 +18,12 @@ type Format = 'openai' | 'anthropic' | 'gemini' | 'acontext' | 'responses'
 
 const service = useSharedService()
 let api: ApiClient
+let annals: Annals
 
 beforeAll(async () => {
-  api = await service.newClient()
+  const { token } = await service.newProject()
+  api = await service.newClient({ token })
+  annals = new Annals({ url: service.node.url, token })
 })
 
 class Session {
@@ -368,6 +372,8 @@ describe('a list that can be sent', () => {
     expect(page.ids).toEqual([plain.ids[0], plain.ids[1], plain.ids[1], plain.ids[2]])
     expect(page.metas).toHaveLength(4)
     expect(page.added).toMatchObject([{ reason: 'no_result', call_id: 'a' }])
+    const read = await annals.sessions.messages(session.id, { fit: true }).page()
+    expect(read.items).toEqual((await session.context('openai')).items)
   })
 })
 

@@ -181,8 +181,8 @@ METHODS: list[tuple[str, Method, object, bool]] = [
     ),
     (f"GET /session/{ID}/timeline", lambda annals: annals.sessions.timeline(ID).page(), None, UNKEYED),
     (
-        f"GET /session/{ID}/messages?limit=200&format=gemini",
-        lambda annals: annals.sessions.messages(ID, format="gemini").page(),
+        f"GET /session/{ID}/messages?limit=200&format=gemini&fit=true",
+        lambda annals: annals.sessions.messages(ID, format="gemini", fit=True).page(),
         None,
         UNKEYED,
     ),
