@@ -9,7 +9,7 @@ import type { Sessions } from '../projects/tokens/key_look_ups.js'
 import { FIND_OWN_BLOBS, HAS_SESSION, IS_BELOW, IS_OF_USER } from './access_queries.js'
 
 /** No session has this id. */
-const NO_SESSION = '00000000-0000-0000-0000-000000000000'
+export const NO_SESSION = '00000000-0000-0000-0000-000000000000'
 /** Live tails of one token at a node: a browser opens at most six connections to a host. */
 const TAILS_MAX = 8
 

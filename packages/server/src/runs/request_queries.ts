@@ -77,15 +77,31 @@ const IN_STATE = {
   expired: 't.expires_at <= clock_timestamp()',
 }
 
-/** Of a state, after the parameters of a page: $5 user identifier or null, and, if it is narrow, $6 the only sessions. Items: requests. */
+/** Which rows are of a session, of sessions of a user, or of sessions below another, by what $6 says. */
+export const REACHED = {
+  session_id: 't.session_id = $6::uuid',
+  user: `t.session_id = ANY (ARRAY(
+  SELECT r.session_id FROM users u JOIN sessions s ON s.project_id = $1 AND s.user_id = u.id
+    JOIN session_runs r ON r.project_id = $1 AND r.session_id = s.id
+  WHERE u.project_id = $1 AND u.identifier = $6))`,
+  parent: `t.session_id = ANY (ARRAY(
+  WITH RECURSIVE below (id) AS (
+    SELECT s.id FROM sessions s WHERE s.project_id = $1 AND s.parent_id = $6::uuid
+    UNION ALL
+    SELECT s.id FROM below b JOIN sessions s ON s.project_id = $1 AND s.parent_id = b.id
+  )
+  SELECT r.session_id FROM below b JOIN session_runs r ON r.project_id = $1 AND r.session_id = b.id))`,
+} as const
+
+/** Of a state, after the parameters of a page: $5 user identifier or null, and, for some sessions only, $6 whose they are. Items: requests. */
 export function listRequests(
   state: keyof typeof IN_STATE,
   direction: 'asc' | 'desc',
-  is_narrow: boolean,
+  reach: keyof typeof REACHED | undefined,
 ): Statement {
   const list = {
     table: 'session_requests',
-    which: `t.decision IS ${state === 'resolved' ? 'NOT NULL' : 'NULL'}${is_narrow ? ' AND t.session_id = ANY ($6::uuid[])' : ''}`,
+    which: `t.decision IS ${state === 'resolved' ? 'NOT NULL' : 'NULL'}${reach ? ` AND ${REACHED[reach]}` : ''}`,
     at: 't.created_at',
     id: 't.id',
     shows: `${IN_STATE[state]} AND ($5::text IS NULL OR EXISTS (
@@ -93,7 +109,7 @@ export function listRequests(
       WHERE s.project_id = $1 AND s.id = t.session_id AND u.identifier = $5 OFFSET 0))`,
     json: requestJson('t'),
     bytes: 't.bytes',
-    is_narrow,
+    is_narrow: reach !== undefined,
   }
-  return scannedList(`list_requests_${state}${is_narrow ? '_narrowed' : ''}`, list, direction)
+  return scannedList(`list_requests_${state}${reach ? `_of_${reach}` : ''}`, list, direction)
 }

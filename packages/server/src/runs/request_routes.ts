@@ -8,17 +8,18 @@ import { SCANNED_MAX } from '@annals/kits/lists/scanned.js'
 import { call } from '@annals/kits/postgres/stored_function.js'
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
-import { reaches } from '../access/reach.js'
+import { NO_SESSION, reaches } from '../access/reach.js'
 import { FenceHeaders } from '../log/event_schema.js'
 import { mayRead } from '../projects/authenticate.js'
 import {
   FIND_SESSION_OF_REQUEST,
   listRequests,
   OPEN_REQUEST,
+  type REACHED,
   READ_REQUEST,
   RESOLVE_REQUESTS,
 } from './request_queries.js'
-import { FIND_RUNS, listRuns } from './run_queries.js'
+import { listRuns } from './run_queries.js'
 import { RequestsQuery, RUN_BODIES, RunItem, RunsQuery } from './run_schema.js'
 import {
   changeUnderFence,
@@ -72,10 +73,10 @@ export const requestRoutes = (parts: RunParts) =>
       data: PageOf(Type.Ref('RunnerRequest')),
       handle: async (request, reply) => {
         const { state = 'open', user, session_id, time_desc = false } = request.query
-        const own = await reachedRuns(request, session_id?.toLowerCase())
+        const own = await reachOfList(request, session_id?.toLowerCase())
         const cursors = new Cursors('requests', request.project_id, state, user, session_id, time_desc)
-        const list = listRequests(state, time_desc ? 'desc' : 'asc', own !== undefined)
-        const more = [user ?? null, ...(own ? [own] : [])]
+        const list = listRequests(state, time_desc ? 'desc' : 'asc', own?.by)
+        const more = [user ?? null, ...(own ? [own.of] : [])]
         return answerScannedList(request, reply, cursors, request.query, list, more, (items) =>
           showSessions(request, items),
         )
@@ -151,10 +152,10 @@ export const requestRoutes = (parts: RunParts) =>
         const { state } = request.query
         const filter = parseFilter('filter_by_configs', request.query.filter_by_configs)
         const cursors = new Cursors('runs', request.project_id, state, filter)
-        const own = await reachedRuns(request)
-        const list = listRuns(state, own !== undefined)
+        const own = await reachOfList(request)
+        const list = listRuns(state, own?.by)
         const query = { ...request.query, time_desc: true }
-        const more = [filter ?? null, ...(own ? [own] : [])]
+        const more = [filter ?? null, ...(own ? [own.of] : [])]
         return answerScannedList(request, reply, cursors, query, list, more, (items) =>
           showSessions(request, items, 'listed'),
         )
@@ -163,17 +164,19 @@ export const requestRoutes = (parts: RunParts) =>
   )
 
 /**
- * The only sessions that a list is about: one that is asked for, or those with a run that the token of a request reaches;
- * undefined: it is about all. So a token's page looks at nothing else, and its cursor says nothing of others.
+ * The only sessions that a list is about: one that is asked for, or those that the token of a request reaches; undefined:
+ * it is about all. So a token's page looks at nothing else, and its cursor says nothing of others.
  */
-async function reachedRuns(request: FastifyRequest, session_id?: string): Promise<string[] | undefined> {
-  const { database, project_id, grant } = request
-  const reach = grant!.narrow?.reach
-  if (session_id !== undefined) return (await reaches(request, session_id)) ? [session_id] : []
+async function reachOfList(
+  request: FastifyRequest,
+  session_id?: string,
+): Promise<{ by: keyof typeof REACHED; of: string } | undefined> {
+  if (session_id !== undefined)
+    return { by: 'session_id', of: (await reaches(request, session_id)) ? session_id : NO_SESSION }
+  const reach = request.grant!.narrow?.reach
   if (!reach) return undefined
-  if ('session_id' in reach) return [reach.session_id]
-  const [statement, of] = 'user' in reach ? [FIND_RUNS.user, reach.user] : [FIND_RUNS.parent, reach.parent]
-  return (await database.query(statement, [project_id, of])).map((row) => row.session_id!)
+  if ('session_id' in reach) return { by: 'session_id', of: reach.session_id }
+  return 'user' in reach ? { by: 'user', of: reach.user } : { by: 'parent', of: reach.parent }
 }
 
 /** @throws AnnalsError request_not_found: the token does not reach the session of the request, or there is none */

@@ -1,9 +1,9 @@
 import { timestampText } from '@annals/kits/lists/resource_json.js'
 import { scannedList } from '@annals/kits/lists/scanned.js'
-import { planned, prepared, type Statement } from '@annals/kits/postgres/statement.js'
+import { prepared, type Statement } from '@annals/kits/postgres/statement.js'
 import { inputJson } from './inbox_queries.js'
 import { isPendingText, leaseEndText } from './lease_queries.js'
-import { isOpenText, requestJson } from './request_queries.js'
+import { isOpenText, REACHED, requestJson } from './request_queries.js'
 
 /** Frames that one statement reads, and their bytes at most, the first aside. */
 export const FRAMES_MAX = 200
@@ -55,46 +55,27 @@ const STATES = {
 } as const
 
 /**
- * Sessions in a state, the latest first. After the parameters of a page: $5 what configs contain, or null, and, if it is
- * narrow, $6 the only sessions. Items: session_id, since, run.
+ * Sessions in a state, the latest first. After the parameters of a page: $5 what configs contain, or null, and, for some
+ * sessions only, $6 whose they are. Items: session_id, since, run.
  */
-export function listRuns(state: keyof typeof STATES, is_narrow: boolean): Statement {
+export function listRuns(state: keyof typeof STATES, reach: keyof typeof REACHED | undefined): Statement {
   const { which, since, may, holds } = STATES[state]
   // An index begins at one bound of several: each has to leave out what is due later.
   const from = state === 'queued' ? 'least($2::timestamptz, now())' : '$2::timestamptz'
   const run = `FROM session_heads h CROSS JOIN LATERAL (${runOf('h')}) r WHERE h.project_id = $1 AND h.session_id = t.session_id`
   const list = {
     table: 'session_runs',
-    which: `${is_narrow ? 't.session_id = ANY ($6::uuid[]) AND ' : ''}${which}`,
+    which: reach ? `${REACHED[reach]} AND ${which}` : which,
     at: since,
     from,
     id: 't.session_id',
     shows: `${may} AND ($5::jsonb IS NULL OR EXISTS (
       SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = t.session_id AND s.configs @> $5::jsonb OFFSET 0)) AND EXISTS (SELECT ${run} AND ${holds})`,
     json: `(SELECT concat('{"session_id":"', t.session_id, '","since":"', ${timestampText('t.listed_at')}, '","run":', ${jsonOf('r', 'h')}, '}') ${run})`,
-    is_narrow,
+    is_narrow: reach !== undefined,
   }
-  return scannedList(`list_runs_${state}${is_narrow ? '_narrowed' : ''}`, list, 'desc')
+  return scannedList(`list_runs_${state}${reach ? `_of_${reach}` : ''}`, list, 'desc')
 }
-
-/** The sessions of a user, or below another session, that have a run. Parameters: $1 project, $2 the user's identifier, or the session. Rows: session_id. */
-export const FIND_RUNS = {
-  user: planned(
-    'find_runs_of_user',
-    `SELECT r.session_id FROM users u JOIN sessions s ON s.project_id = $1 AND s.user_id = u.id
-  JOIN session_runs r ON r.project_id = $1 AND r.session_id = s.id
-WHERE u.project_id = $1 AND u.identifier = $2`,
-  ),
-  parent: planned(
-    'find_runs_below',
-    `WITH RECURSIVE below (id) AS (
-  SELECT s.id FROM sessions s WHERE s.project_id = $1 AND s.parent_id = $2::uuid
-  UNION ALL
-  SELECT s.id FROM below b JOIN sessions s ON s.project_id = $1 AND s.parent_id = b.id
-)
-SELECT r.session_id FROM below b JOIN session_runs r ON r.project_id = $1 AND r.session_id = b.id`,
-  ),
-} as const
 
 /**
  * Changes of a session's run after a place, in order: inputs and requests as they are now, and the lease. Parameters:
