@@ -132,6 +132,18 @@ export const DAMAGES: Damage[] = [
     'seq 3',
   ],
   [
+    'retraction_floor',
+    'a retraction that passes over live entries',
+    `UPDATE entries SET type = 'annals.retraction', data = '{"seqs": []}', live_seq = 3 WHERE project_id = $1 AND session_id = $2 AND seq = 32`,
+    'seq 32',
+  ],
+  [
+    'head_retraction',
+    'a retraction that there is not',
+    'UPDATE session_heads SET retraction_seq = 31, live_seq = 30 WHERE project_id = $1 AND session_id = $2',
+    'retraction_seq',
+  ],
+  [
     'compaction_outdated',
     'a summary of other entries than there are',
     `UPDATE entries SET type = 'annals.compaction', data = '{"from_seq": 1, "to_seq": 3, "digest": "0"}' WHERE project_id = $1 AND session_id = $2 AND seq = 32`,

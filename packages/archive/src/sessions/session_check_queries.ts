@@ -106,6 +106,13 @@ export const SESSION_CHECKS = {
       'An entry is marked as retracted by no retraction, or a retraction names an entry that is not marked.',
     todo: 'Rows were changed outside Annals. Export the session in its current state, and restore it from a backup.',
   },
+  retraction_floor: {
+    ...LOG,
+    where: 'l.live_before > l.live_seq',
+    detail: `'live_seq is ' || l.live_seq || ', and seq ' || l.live_before || ' before it is not retracted'`,
+    means: 'retracting the newest entries would pass over one',
+    todo: "Rows were changed outside Annals. Set this entry's live_seq to null: it is not known then, and entries are read one by one.",
+  },
   compaction_outdated: {
     from: 'compaction c',
     session: 'c.session_id',
@@ -152,6 +159,17 @@ export const SESSION_CHECKS = {
     place: "'last_message_id'",
     detail: `'the head says ' || coalesce(w.last_message_id::text, 'null') || ', the last message is '
       || coalesce(w.entries_last_message_id::text, 'null')`,
+  },
+  head_retraction: {
+    means: 'the head names another newest retraction, or another entry before it',
+    todo: HEAD,
+    ...SESSION,
+    // Null: not known, as in a log that was copied or imported.
+    where: `w.retraction_seq IS NOT NULL
+      AND (w.retraction_seq IS DISTINCT FROM w.entries_retraction_seq OR w.live_seq < w.entries_live_seq)`,
+    place: "'retraction_seq'",
+    detail: `'the head says ' || w.retraction_seq || ' and ' || w.live_seq || ', the log ' || coalesce(w.entries_retraction_seq::text, 'none')
+      || ' and ' || coalesce(w.entries_live_seq, 0)`,
   },
   head_updated_at: {
     means: 'the session was changed after its updated_at',

@@ -39,6 +39,8 @@ WITH session AS MATERIALIZED (
 ), log AS MATERIALIZED (
   SELECT e.session_id, e.seq, e.id, e.parent_id, e.kind, e.bytes, e.tokens, e.created_at, e.updated_at,
     e.retracted_by, CASE WHEN e.type = '${RETRACTION_TYPE}' THEN e.data -> 'seqs' END AS retracted_seqs,
+    coalesce(e.type = '${RETRACTION_TYPE}', false) AS is_retraction, e.live_seq,
+    coalesce(max(e.seq) FILTER (WHERE e.retracted_by IS NULL AND e.type IS DISTINCT FROM '${RETRACTION_TYPE}') OVER before, 0) AS live_before,
     CASE WHEN e.type = '${COMPACTION_TYPE}' THEN e.data ->> 'digest' END AS compacted,
     CASE WHEN e.type = '${COMPACTION_TYPE}' THEN ${seqText('from_seq')} END AS from_seq,
     CASE WHEN e.type = '${COMPACTION_TYPE}' THEN ${seqText('to_seq')} END AS to_seq,
@@ -52,6 +54,7 @@ WITH session AS MATERIALIZED (
   FROM entries e
   WHERE e.project_id = $1 AND ${within('e.session_id')} AND ${notErased('e.session_id')}
   WINDOW log AS (PARTITION BY e.session_id ORDER BY e.seq),
+    before AS (log ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
     same_kind AS (PARTITION BY e.session_id, e.kind ORDER BY e.seq)
 ), retraction AS MATERIALIZED (
   SELECT l.session_id, l.seq AS retraction_seq, x.seq::bigint AS seq
@@ -68,13 +71,15 @@ WITH session AS MATERIALIZED (
 ), sums AS MATERIALIZED (
   SELECT l.session_id, count(*) AS entries, count(*) FILTER (WHERE l.kind = 'message') AS messages, max(l.seq) AS last_seq,
     sum(l.tokens) FILTER (WHERE l.retracted_by IS NULL) AS tokens, sum(l.bytes) AS bytes, greatest(max(l.created_at), max(l.updated_at)) AS updated_at,
-    max(l.id::text) FILTER (WHERE l.is_last AND l.kind = 'message')::uuid AS last_message_id
+    max(l.id::text) FILTER (WHERE l.is_last AND l.kind = 'message')::uuid AS last_message_id,
+    max(l.seq) FILTER (WHERE l.is_retraction) AS retraction_seq, max(l.live_before) FILTER (WHERE l.is_retraction) AS live_seq
   FROM log l GROUP BY l.session_id
 ), whole AS MATERIALIZED (
   SELECT coalesce(s.id, h.session_id, p.session_id) AS session_id,
     s.id, s.user_id, s.parent_id, s.expires_in_s, s.expiry_due_at, s.created_at, s.terms, s.signature,
     h.session_id IS NOT NULL AS has_head, h.last_seq, h.total_tokens, h.last_message_id, h.updated_at,
-    h.bytes, h.counted,
+    h.bytes, h.counted, h.retraction_seq, coalesce(h.live_seq, 0) AS live_seq,
+    p.retraction_seq AS entries_retraction_seq, p.live_seq AS entries_live_seq,
     coalesce(p.entries, 0) AS entries, coalesce(p.messages, 0) AS messages, coalesce(p.last_seq, 0) AS entries_last_seq,
     coalesce(p.tokens, 0) AS entries_tokens, coalesce(p.bytes, 0) AS entries_bytes,
     p.last_message_id AS entries_last_message_id, p.updated_at AS entries_updated_at
