@@ -117,7 +117,7 @@ describe('a read of a log', () => {
 
   it('has no tag where something else than the log is shown', async () => {
     const { log, items } = await filledLog()
-    const url = `data:application/octet-stream;base64,${newBytes(40_000).toString('base64')}`
+    const url = `data:image/png;base64,${newBytes(40_000).toString('base64')}`
     const image = { role: 'user', content: [{ type: 'image_url', image_url: { url } }] }
     expectOk(await log.add(image), 201)
     for (const path of ['messages', 'timeline', 'context', 'messages?with_asset_public_url=true'])
