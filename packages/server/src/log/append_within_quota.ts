@@ -51,7 +51,8 @@ export function appendWithinQuota(
   >,
 ): Promise<AppendOutcome> {
   // Every member is named: a spread would give each request a shape of its own, and all that reads it would be slow.
-  const { session_id, kind, entries, retraction, unrevised_since, appends, apply, only_known } = asked
+  const { session_id, kind, entries, retraction, unrevised_since, appends, apply, only_known, looked_up } =
+    asked
   const { 'if-match': if_match } = request.headers
   const append: AppendRequest = {
     project_id: request.project_id,
@@ -71,6 +72,7 @@ export function appendWithinQuota(
     proof: request.grant!.proof,
     room: undefined,
     only_known,
+    looked_up,
   }
   // An await here, with the promises that belong to it, is a twentieth of what a small append costs.
   if (request.attachments?.length) return appendWithBlobs(parts, request, append)

@@ -38,7 +38,8 @@ export class Store {
     try {
       const { parts, request } = this
       const rewritten = await rewriteEntries(parts.bodies, request, session_id, entries)
-      await appendWithinQuota(parts, request, { session_id, kind: 'entries', entries: rewritten })
+      const append = { session_id, kind: 'entries', entries: rewritten, looked_up: true } as const
+      await appendWithinQuota(parts, request, append)
       return 'stored' as const
     } catch (error) {
       const name = error instanceof AnnalsError ? error.error : undefined

@@ -84,6 +84,8 @@ export interface AppendRequest extends SessionAppend {
   room?: Reservation | undefined
   /** Why nothing new may be stored. Retries of stored entries are still answered. */
   only_known?: Error | undefined
+  /** None of its ids was there a moment ago: they are looked up again only if one is by now. */
+  looked_up?: boolean | undefined
 }
 
 export function appendsOf(request: AppendRequest): readonly SessionAppend[] {

@@ -109,7 +109,8 @@ async function store(
     let lookAgain: PendingAppend[]
     try {
       const unsettled =
-        (isRepeated ? undefined : withoutLookUp(rest)) ?? (await lookUp(database, rest, isRepeated))
+        (isRepeated || collisions > 0 ? undefined : withoutLookUp(rest)) ??
+        (await lookUp(database, rest, isRepeated))
       if (unsettled.length < rest.length) rest = unsettled.map(({ pending }) => pending)
       if (rest.length === 0) return
       lookAgain = await append(database, unsettled, state, { isRepeated, isSecondLook })
@@ -142,12 +143,13 @@ async function store(
   }
 }
 
-/** A batch without keys and callers' ids, as most are: nothing of it can be stored already. */
+/** A batch without keys, and without callers' ids that were not looked up just now, as most are: nothing of it is stored. */
 function withoutLookUp(batch: readonly PendingAppend[]): Unsettled[] | undefined {
   const unsettled: Unsettled[] = []
   for (const pending of batch) {
     const { request } = pending
-    if (request.idempotency || hasGivenIds(request)) return undefined
+    const isLookedUp = request.looked_up && !request.only_known
+    if (request.idempotency || (!isLookedUp && hasGivenIds(request))) return undefined
     unsettled.push({ pending, request, known: NONE_KNOWN })
   }
   return unsettled
