@@ -1,3 +1,4 @@
+import { typeOfBytes } from '@annals/messages'
 import { objectIn, objectsIn } from './json.js'
 import type { Beside } from './reading/beside.js'
 import type { ImportRecord, JsonObject } from './records.js'
@@ -5,13 +6,8 @@ import type { ImportRecord, JsonObject } from './records.js'
 /** Where an export says that a picture is, in place of an address: `file-service://file-abc`, `sediment://file_0a1b`. */
 const POINTER = /^(?:file-service|sediment):\/\/(?:[^/]*\/)*?(file[-_][A-Za-z0-9]+)/
 
-/** What pictures begin with, of those that models take. */
-const KINDS: readonly [media_type: string, start: readonly number[], at: number][] = [
-  ['image/png', [0x89, 0x50, 0x4e, 0x47], 0],
-  ['image/jpeg', [0xff, 0xd8, 0xff], 0],
-  ['image/gif', [0x47, 0x49, 0x46, 0x38], 0],
-  ['image/webp', [0x57, 0x45, 0x42, 0x50], 8],
-]
+/** Pictures that models take. */
+const TAKEN = /^image\/(png|jpeg|gif|webp)$/
 
 /**
  * Puts pictures into the messages that refer to them, one message at a time. A picture that is not there leaves a note of
@@ -52,8 +48,8 @@ export class Pictures {
     this.names ??= named(await this.beside.names())
     const name = this.names.get(id)
     const bytes = name === undefined ? undefined : await this.beside.read(name)
-    const kind = bytes && KINDS.find(([, start, at]) => start.every((byte, nth) => bytes[at + nth] === byte))
-    return kind && `data:${kind[0]};base64,${base64Of(bytes)}`
+    const type = bytes && typeOfBytes(bytes)
+    return type && TAKEN.test(type) ? `data:${type};base64,${base64Of(bytes)}` : undefined
   }
 }
 

@@ -1,9 +1,6 @@
 import { open, readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
-import type { ImportFile } from '@annals/importers'
-
-/** What a picture may have. */
-const BYTES_MAX = 20 * 1024 * 1024
+import { type ImportFile, PICTURE_BYTES_MAX } from '@annals/importers'
 
 /** How to read a file in any order, and the files of its folder: an export's pictures. Nothing is read until it is asked for. */
 export function filesAround(path: string, size: number): Pick<ImportFile, 'parts' | 'beside' | 'folder'> {
@@ -34,7 +31,7 @@ export function filesAround(path: string, size: number): Pick<ImportFile, 'parts
       read: async (name) => {
         const one = join(folder, name)
         const found = await stat(one).catch(() => undefined)
-        return found && found.size <= BYTES_MAX ? readFile(one) : undefined
+        return found && found.size <= PICTURE_BYTES_MAX ? readFile(one) : undefined
       },
     },
   }

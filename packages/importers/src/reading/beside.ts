@@ -11,7 +11,7 @@ export interface Beside {
 export type Slice = (from: number, to: number) => Promise<Uint8Array>
 
 /** What a picture may have, as much as the service takes of one. */
-const BYTES_MAX = 20 * 1024 * 1024
+export const PICTURE_BYTES_MAX = 20 * 1024 * 1024
 /** The end of an archive: a record of 22 bytes, and a comment. */
 const END_BYTES_MAX = 22 + 65_535
 const LIST_BYTES_MAX = 64 * 1024 * 1024
@@ -39,7 +39,7 @@ export function archiveContents(size: number, slice: Slice): Beside {
     names: async () => [...(await list()).keys()],
     read: async (name) => {
       const found = (await list()).get(name)
-      if (!found || found.size > BYTES_MAX || found.packed > BYTES_MAX) return undefined
+      if (!found || found.size > PICTURE_BYTES_MAX || found.packed > PICTURE_BYTES_MAX) return undefined
       const header = viewOf(await slice(found.offset, found.offset + HEADER_BYTES))
       if (header.byteLength < HEADER_BYTES) return undefined
       const from = found.offset + HEADER_BYTES + header.getUint16(26, true) + header.getUint16(28, true)

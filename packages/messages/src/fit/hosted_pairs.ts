@@ -15,15 +15,15 @@ export function hostedPairs(
   const paired = new Set<Piece>()
   const known = new Set<string>()
   let open = new Map<string, Piece>()
-  let waiting: string[] = []
+  let waiting = new Set<string>()
   for (const pieces of turns) {
-    if (!go_on || waiting.length === 0 || pieces === undefined) open = new Map()
-    waiting = []
+    if (!go_on || waiting.size === 0 || pieces === undefined) open = new Map()
+    waiting = new Set()
     for (const { piece } of pieces ?? []) {
       const { kind, call: id = '' } = piece
       // Where a run was stored twice, Claude's ids would be, too.
       if (kind === 'hosted_call' && !(go_on && known.has(id))) open.set(id, piece)
-      if (kind === 'call') waiting.push(callerOf(piece) ?? '')
+      if (kind === 'call') waiting.add(callerOf(piece) ?? '')
       const call = kind === 'hosted_result' ? open.get(id) : undefined
       if (!call) continue
       paired.add(call).add(piece)
@@ -31,10 +31,10 @@ export function hostedPairs(
       open.delete(id)
     }
   }
-  if (!go_on || waiting.length === 0) return paired
+  if (!go_on || waiting.size === 0) return paired
   for (const [id, piece] of open) {
     const caller = callerOf(piece) ?? ''
-    if (waiting.includes(id) || runsCode(piece) || open.has(caller)) paired.add(piece)
+    if (waiting.has(id) || runsCode(piece) || open.has(caller)) paired.add(piece)
   }
   return paired
 }

@@ -87,7 +87,7 @@ export const REACHED = {
   parent: `t.session_id = ANY (ARRAY(
   WITH RECURSIVE below (id) AS (
     SELECT s.id FROM sessions s WHERE s.project_id = $1 AND s.parent_id = $6::uuid
-    UNION ALL
+    UNION
     SELECT s.id FROM below b JOIN sessions s ON s.project_id = $1 AND s.parent_id = b.id
   )
   SELECT r.session_id FROM below b JOIN session_runs r ON r.project_id = $1 AND r.session_id = b.id))`,
