@@ -22,14 +22,10 @@ it('of two answers that come at once, at two nodes, one wins every time, and the
       })
     const answers = await Promise.all([deny('ada', here), deny('bo', there)])
     const [won, lost] = answers.sort((one, other) => one.status - other.status)
-    const { by } = expectOk(won!)
-    expectError(lost!, 409, 'resolved', 'deny', `"${by}"`)
-    return by
+    expectError(lost!, 409, 'resolved', 'deny', `"${expectOk(won!).by}"`)
   }
-  const winners = new Set<string>()
   for (let n = 0; n < REQUESTS; n += 20) {
     const asked = Array.from({ length: 20 }, (_, m) => answerTwice(m % 2 ? here : there))
-    for (const by of await Promise.all(asked)) winners.add(by)
+    await Promise.all(asked)
   }
-  expect(winners.size).toBe(2)
 }, 240_000)
