@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { expect, it } from 'vitest'
+import { it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
