@@ -63,6 +63,38 @@ describe('a model', { timeout: 120_000 }, () => {
     expect(statement).toMatchObject({ state: 'conflict', text: fact, supports: 3, contradicts: 2 })
   })
 
+  it('reads of a killed run which call nobody answered, and which result is too long or was taken back', async () => {
+    const { newSpace, addRun, reflected, api, post, model } = await newModelProject(honest)
+    const space = await newSpace('suggest')
+    const { id } = expectOk(await api.createSession({}), 201)
+    const blobs = [
+      ...[user('Book a seat.'), calls('find', {}, 'c1'), result('Nothing.', 'c1')],
+      ...[user('Read it.'), calls('read', {}, 'c2'), result('x'.repeat(40_000), 'c2')],
+      ...[user('Go on.'), calls('book', { seat: '1A' }, 'c3')],
+    ]
+    const entries = blobs.map((blob) => ({ kind: 'message', blob }))
+    const { items } = expectOk<{ items: Array<{ id: string }> }>(
+      await post(`/session/${id}/entries`, { entries }),
+      201,
+    )
+    expectOk(await post(`/session/${id}/retractions`, { ids: [items[2]!.id] }))
+    expectOk(await post(`/learning_spaces/${space}/learn`, { session_id: id, now: true }), 201)
+    await reflected(space, id)
+    const [asked] = model.asked
+    const [run] = asked!.data.runs!
+    const none = ': No result was recorded.'
+    expect(run!.entries.filter(({ by }) => by !== 'event')).toEqual([
+      { seq: 1, by: 'user', text: 'Book a seat.' },
+      { seq: 2, by: 'agent', text: 'find {}', note: `find${none}` },
+      { seq: 4, by: 'user', text: 'Read it.' },
+      { seq: 5, by: 'agent', text: 'read {}' },
+      { seq: 7, by: 'user', text: 'Go on.' },
+      { seq: 8, by: 'agent', text: 'book {"seat":"1A"}', note: `book${none}` },
+    ])
+    await reflected(space, await addRun(space, 'ada', [user('Book.'), calls('find')]))
+    expect(model.asked[1]!.data.runs![0]!.entries[1]).toMatchObject({ seq: 2, note: `find${none}` })
+  })
+
   it('is not asked again about a session that is given once more, as by a retry, and that is complete again', async () => {
     const { newSpace, addRun, reflected, post, model } = await newModelProject(honest)
     const space = await newSpace('suggest')

@@ -1,5 +1,6 @@
 import { writeJson } from '@annals/messages/json'
-import { type LogEntry, type ReadEntry, SessionReader } from '@annals/messages/session'
+import { type Block, type LogEntry, type ReadEntry, SessionReader } from '@annals/messages/session'
+import { noteCalls } from './noted_calls.js'
 
 /** Whose words an entry has: the agent's own, or those of somebody who may want to deceive it. */
 export type Source = 'agent' | 'user' | 'tool' | 'event'
@@ -9,6 +10,8 @@ export interface ShownEntry {
   seq: number
   source: Source
   text: string
+  /** What the record shows of its calls and results, beyond their words: nobody said this, and it cannot be quoted. */
+  note?: string
 }
 
 /** What somebody else than the agent said, whole: the agent may repeat what of it is not shown. */
@@ -70,24 +73,43 @@ export function storedOutcome(json: string): Outcome {
 
 /**
  * The entries of a session that a model is shown: those in front, and as many at the end as there is room for.
- * Instructions of an operator are left out, as nothing is to be learnt from them, and so are thoughts.
+ * Instructions of an operator are left out, as nothing is to be learnt from them, and so are thoughts. `unread`: where
+ * entries are that the log lacks here.
  */
-export function showRun(session_id: string, outcome: Outcome, log: Iterable<LogEntry>): ShownRun {
-  const reader = new SessionReader()
+export function showRun(
+  session_id: string,
+  outcome: Outcome,
+  log: Iterable<LogEntry>,
+  unread: readonly number[] = [],
+): ShownRun {
   const all: ShownEntry[] = []
   const heard: HeardEntry[] = []
   const tools = new Set<string>()
-  for (const entry of log) {
-    const read = reader.read(entry)
+  for (const { read, source, note } of readAll(log, unread)) {
     for (const block of read.blocks) if (block.kind === 'call') tools.add(block.call.name)
-    const source = sourceOf(read)
     if (!source) continue
-    const said = textOf(read)
-    if (source !== 'agent') heard.push({ seq: read.seq, text: said })
+    if (source !== 'agent') heard.push({ seq: read.seq, text: textOf(read.blocks) })
+    const said = textOf(read.blocks.filter((block) => !isSaidAgain(block, read)))
     const text = said.slice(0, ENTRY_CHARS_MAX).toWellFormed().trim()
-    if (text) all.push({ seq: read.seq, source, text })
+    if (text) all.push({ seq: read.seq, source, text, ...(note && { note }) })
   }
   return { session_id, outcome, entries: fitting(all), heard, tools: [...tools] }
+}
+
+function readAll(log: Iterable<LogEntry>, unread: readonly number[]) {
+  const reader = new SessionReader()
+  // Read to the end first: a result below belongs to its call.
+  const all = [...log].map((entry) => {
+    const read = reader.read(entry)
+    return { read, source: sourceOf(read) }
+  })
+  const users = all.filter(({ source }) => source === 'user').map(({ read }) => read.seq)
+  const noteOf = noteCalls(
+    all.map(({ read }) => read),
+    users,
+    unread,
+  )
+  return all.map((one) => ({ ...one, note: noteOf(one.read) }))
 }
 
 /** Messages of a session that a model is to summarise, and the last one that there is room for. */
@@ -106,22 +128,25 @@ const STRETCH_ENTRY_CHARS = { max: 4_000, min: 200 }
  * As many messages as there is room for, at least one, each cut in its middle if it is long. `must_fit`: all of them, cut
  * shorter for that.
  */
-export function showStretch(log: Iterable<LogEntry>, must_fit: boolean): ShownStretch {
-  const reader = new SessionReader()
-  const read = [...log].map((entry) => reader.read(entry))
-  const fair = Math.floor(STRETCH_CHARS_MAX / Math.max(read.length, 1))
+export function showStretch(
+  log: Iterable<LogEntry>,
+  must_fit: boolean,
+  unread: readonly number[] = [],
+): ShownStretch {
+  const all = readAll(log, unread)
+  const fair = Math.floor(STRETCH_CHARS_MAX / Math.max(all.length, 1))
   const { max, min } = STRETCH_ENTRY_CHARS
   const chars_max = must_fit ? Math.max(min, Math.min(max, fair)) : max
   const shown: ShownStretch = { entries: [], last_seq: 0, has_question: false }
   let room = STRETCH_CHARS_MAX
-  for (const entry of read) {
-    const source = sourceOf(entry)
-    const text = source ? shortened(textOf(entry), chars_max) : ''
+  for (const { read, source, note } of all) {
+    const blocks = read.blocks.filter((block) => !isSaidAgain(block, read))
+    const text = source ? shortened(textOf(blocks), chars_max) : ''
     room -= text.length
     if (room < 0 && shown.last_seq > 0 && !must_fit) break
-    shown.last_seq = entry.seq
+    shown.last_seq = read.seq
     shown.has_question ||= source === 'user'
-    if (source && text) shown.entries.push({ seq: entry.seq, source, text })
+    if (source && text) shown.entries.push({ seq: read.seq, source, text, ...(note && { note }) })
   }
   return shown
 }
@@ -140,11 +165,19 @@ function sourceOf({ kind, speaker, blocks }: ReadEntry): Source | undefined {
   return has('result') ? 'tool' : has('call') ? 'agent' : 'event'
 }
 
-function textOf({ blocks }: ReadEntry): string {
+/** Whether a call was recorded before, or another result of its call counts, as in a context. */
+function isSaidAgain(block: Block, { seq }: ReadEntry): boolean {
+  if (block.kind === 'call') return block.is_repeat
+  return block.kind === 'result' && block.call?.result !== undefined && block.call.result.seq !== seq
+}
+
+function textOf(blocks: readonly Block[]): string {
   const texts = blocks.map((block) => {
     switch (block.kind) {
       case 'text':
         return block.text
+      case 'streamed':
+        return block.whole.is_thinking ? '' : block.text
       case 'call':
         return `${block.call.name} ${block.call.arguments}`
       case 'result':

@@ -12,7 +12,7 @@ import {
 import type { Compaction } from '@annals/messages/context'
 import { takeCompaction } from '../log/append_bodies.js'
 import type { CompactSessionBody } from '../log/compaction_schema.js'
-import { logEntries } from '../log/log_entries.js'
+import { logEntries, unreadSeqs } from '../log/log_entries.js'
 
 export const LEARNING_WORK = {
   nearestStatements,
@@ -34,7 +34,7 @@ export const LEARNING_WORK = {
       const { entries } = showStretch(logEntries([row]), true)
       return [entries.map(({ text }) => text).join('\n')]
     })
-    return { ...showStretch(logEntries(rows), must_fit), earlier: words }
+    return { ...showStretch(logEntries(rows), must_fit, unreadSeqs(rows)), earlier: words }
   },
 
   /** The members of a compaction's event that its request says. */

@@ -21,3 +21,8 @@ export function* logEntries(rows: Row[]): Generator<LogEntry> {
       }
   }
 }
+
+/** Where rows have no data: there was no room for an entry. */
+export function unreadSeqs(rows: readonly Row[]): number[] {
+  return rows.filter(({ data }) => data === null).map(({ seq }) => Number(seq))
+}

@@ -137,22 +137,25 @@ WHERE x.project_id = $1 AND x.learning_space_id = $2 AND x.outcome ? 'group' AND
 
 const FIRST_ENTRIES = 10
 const LAST_ENTRIES = 300
+/** Of a log up to a seq, where the first entry is that READ_ENTRIES_FOR_MODEL has no row for. */
+export const seqsBetween = (seq: number) => (seq > FIRST_ENTRIES + LAST_ENTRIES ? [FIRST_ENTRIES + 1] : [])
 const ENTRY_BYTES_MAX = 32 * 1024
 const BYTES_MAX = 512 * 1024
 
 /**
- * The beginning and the end of a log, without long entries and retracted ones. Parameters: $1 project, $2 session, $3
- * seq up to which it is read. Rows: as entries.
+ * The beginning and the end of a log, without retracted entries; data is null where there is no room for a long one.
+ * Parameters: $1 project, $2 session, $3 seq up to which it is read. Rows: as entries.
  */
 export const READ_ENTRIES_FOR_MODEL = prepared(
   'read_entries_for_model',
-  `SELECT o.seq, o.id, o.kind, o.type, o.role, o.format, ${timestampText('coalesce(o.occurred_at, o.created_at)')} AS created_at, o.data::text AS data
+  `SELECT o.seq, o.id, o.kind, o.type, o.role, o.format, ${timestampText('coalesce(o.occurred_at, o.created_at)')} AS created_at,
+  CASE WHEN o.bytes <= ${ENTRY_BYTES_MAX} AND (o.bytes_behind <= ${BYTES_MAX} OR o.seq <= ${FIRST_ENTRIES}) THEN o.data::text END AS data
 FROM (
-  SELECT i.*, sum(i.bytes) OVER (ORDER BY i.seq DESC) AS bytes_behind FROM entries i
+  SELECT i.*, sum(CASE WHEN i.bytes <= ${ENTRY_BYTES_MAX} THEN i.bytes ELSE 0 END) OVER (ORDER BY i.seq DESC) AS bytes_behind FROM entries i
   WHERE i.project_id = $1 AND i.session_id = $2 AND i.seq <= $3 AND (i.seq <= ${FIRST_ENTRIES} OR i.seq > $3 - ${LAST_ENTRIES})
-    AND i.bytes <= ${ENTRY_BYTES_MAX} AND i.retracted_by IS NULL
+    AND i.retracted_by IS NULL
 ) o
-WHERE o.bytes_behind <= ${BYTES_MAX} OR o.seq <= ${FIRST_ENTRIES} ORDER BY o.seq`,
+ORDER BY o.seq`,
 )
 
 /** Statements that a new one may repeat or contradict. Parameters: $1 project, $2 space. Rows: id, kind, text. */

@@ -20,7 +20,7 @@ import {
   type TouchedStatement,
   wordsHeard,
 } from '@annals/learning'
-import { logEntries } from '../../log/log_entries.js'
+import { logEntries, unreadSeqs } from '../../log/log_entries.js'
 import { addVersion } from '../statements/statements.js'
 import { APPLY_DELTA, DURABLE, END_ANSWERS, LOCK_CITED_SESSIONS, SET_STATE } from './call_queries.js'
 import {
@@ -30,6 +30,7 @@ import {
   READ_KNOWN_STATEMENTS,
   READ_TASK_RUNS,
   SESSION_MOVES,
+  seqsBetween,
 } from './lane_queries.js'
 import { type Asking, askOnce } from './ledger.js'
 
@@ -117,7 +118,8 @@ async function readRun(
   outcome: Outcome,
 ): Promise<ShownRun> {
   const rows = await database.query(READ_ENTRIES_FOR_MODEL, [project_id, session_id, seq])
-  const run = showRun(session_id, outcome, logEntries(rows))
+  const unread = [...unreadSeqs(rows), ...seqsBetween(seq)].sort((a, b) => a - b)
+  const run = showRun(session_id, outcome, logEntries(rows), unread)
   await breathe()
   return run
 }
