@@ -15,6 +15,8 @@ export interface ScannedList {
   id: string
   /** Where it begins; by default at the time in $2. */
   from?: string
+  /** One row, or none, that each row is joined with: a SELECT that calls the row's id `t.listed_id`. Its columns are the row's. */
+  joined?: string
   /** Whether a row is on the page, with parameters from $5 on. */
   shows: string
   json: string
@@ -31,6 +33,7 @@ export interface ScannedList {
  */
 export function scannedList(name: string, list: ScannedList, direction: 'asc' | 'desc'): Statement {
   const { table, which, at, id, from = '$2::timestamptz', shows, json, bytes = '0', is_narrow = false } = list
+  const [columns, join] = list.joined ? ['t.*, j.*', ` CROSS JOIN LATERAL (${list.joined}) j`] : ['t.*', '']
   const order = `ORDER BY t.listed_at ${direction}, t.listed_id ${direction}`
   const rows = `FROM ${table} t
       WHERE t.project_id = $1 AND ${which} AND (${at}, ${id}) ${direction === 'asc' ? '>' : '<'} (${from}, $3::uuid)
@@ -39,9 +42,9 @@ export function scannedList(name: string, list: ScannedList, direction: 'asc' | 
 WITH page AS MATERIALIZED (
   SELECT t.*, row_number() OVER (${order}) AS nth, sum(${bytes}) OVER (${order}) - ${bytes} AS before
   FROM (
-    SELECT t.* FROM (
+    SELECT ${columns} FROM (
       SELECT t.*, ${at} AS listed_at, ${id} AS listed_id ${rows} LIMIT ${SCANNED_MAX}
-    ) t WHERE ${shows} ${order} LIMIT $4::int + 1
+    ) t${join} WHERE ${shows} ${order} LIMIT $4::int + 1
   ) t
 )
 (SELECT CASE WHEN t.nth <= $4::int AND t.before < ${PIECE_BYTES_MAX} THEN ${json} END AS json,

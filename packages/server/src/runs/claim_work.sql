@@ -31,7 +31,9 @@ BEGIN
     {read_lease}
     CONTINUE WHEN coalesce(lease.wake_at > at, true);
     IF ends_at > at THEN
-      UPDATE session_runs AS r SET expires_at = ends_at WHERE r.project_id = p_project AND r.session_id = p_session;
+      -- Prolonged by an append; one that another claimer has just taken stays as it is.
+      UPDATE session_runs AS r SET expires_at = ends_at
+      WHERE r.project_id = p_project AND r.session_id = p_session AND r.expires_at < ends_at;
       CONTINUE;
     END IF;
     SELECT count(*), count(*) FILTER (WHERE i.before < {claimed_bytes_max}),

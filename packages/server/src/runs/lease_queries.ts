@@ -31,7 +31,7 @@ export function checkFenceText(requires: boolean): string {
 
 const lockText = (how: string) => `
   SELECT h.last_seq, h.updated_at, coalesce(h.fence, 0) AS fence, h.fenced_at, coalesce(h.requires_fence, false) AS requires_fence,
-    coalesce(h.run_place, 0) AS place
+    coalesce(h.run_place, 0) AS place, h.proof IS NOT NULL AS is_chained
   INTO head FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR NO KEY UPDATE${how};`
 
 /** By the name in braces. */
@@ -39,6 +39,7 @@ const STEPS = {
   run_variables: `
   head record;
   lease record;
+  project record;
   at timestamptz;
   ends_at timestamptz;
   event_data jsonb;

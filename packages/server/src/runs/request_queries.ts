@@ -1,4 +1,4 @@
-import { markChanges } from '@annals/kits/changes/mark_changes.js'
+import { marksText } from '@annals/kits/changes/mark_changes.js'
 import { timestampText } from '@annals/kits/lists/resource_json.js'
 import { scannedList } from '@annals/kits/lists/scanned.js'
 import { prepared, type Statement } from '@annals/kits/postgres/statement.js'
@@ -37,7 +37,12 @@ const appendText = (type: string, id: string, data: string) => `
   UPDATE session_heads AS h SET last_seq = head.last_seq, updated_at = at, bytes = h.bytes + event_bytes, counted = h.counted + 1,
     run_place = head.place + 1, fenced_at = CASE WHEN fenced THEN at ELSE h.fenced_at END
   WHERE h.project_id = p_project AND h.session_id = p_session;
-  PERFORM ${CHAIN_STORED.name}(p_project, p_session, head.last_seq - 1);${markChanges('p_project', '(SELECT p_session AS session_id)')};`
+  SELECT p.proof, p.consumers INTO project FROM projects p WHERE p.id = p_project;
+  IF head.is_chained OR project.proof THEN
+    PERFORM ${CHAIN_STORED.name}(p_project, p_session, head.last_seq - 1);
+  END IF;
+  IF cardinality(project.consumers) > 0 THEN${marksText('p_project', '(SELECT unnest(project.consumers) AS consumer)', '(SELECT p_session AS session_id)')};
+  END IF;`
 
 export const OPEN_REQUEST = runFunction('open_request', {
   open_max: OPEN_MAX,

@@ -1,5 +1,5 @@
 import { PageOf } from '@annals/kits/contract/schema.js'
-import { AnnalsError, invalidRequest, notFound } from '@annals/kits/errors.js'
+import { notFound } from '@annals/kits/errors.js'
 import { itemsOf, withFields } from '@annals/kits/http/answer/answer.js'
 import { answerScannedList, Cursors } from '@annals/kits/http/answer/page_answer.js'
 import { allOf, operationsOf } from '@annals/kits/http/operation.js'
@@ -22,10 +22,10 @@ import {
 import { listRuns } from './run_queries.js'
 import { RequestsQuery, RUN_BODIES, RunItem, RunsQuery } from './run_schema.js'
 import {
+  accepted,
   changeUnderFence,
   linesOf,
   type RunParts,
-  refusalIn,
   showSessions,
   told,
   withinQuota,
@@ -197,12 +197,9 @@ async function resolve(
 ): Promise<string[]> {
   const { database, project_id } = request
   const json = `[${resolutions.map(({ id, members }) => `{"id":"${id}",${members}}`).join(',')}]`
-  const store = async () => {
-    const answer = (await call(database, RESOLVE_REQUESTS, project_id, json))!
-    const refusal = refusalIn(answer)
-    if (refusal) throw refusedResolution(refusal as RefusedResolution, isList)
-    return answer
-  }
+  const list = isList ? '/resolutions' : undefined
+  const store = async () =>
+    accepted((await call(database, RESOLVE_REQUESTS, project_id, json))!, undefined, list)
   const most = bytes + RESOLUTION_BYTES * resolutions.length
   const read = (answer: string) =>
     JSON.parse(answer) as Record<'sessions' | 'items', string[]> & { added: number }
@@ -215,46 +212,3 @@ async function resolve(
 /** Hidden from a key that may not read: what others answered, or asked. */
 const HIDDEN_ANSWER = { decision: undefined, answer: undefined, by: undefined }
 const HIDDEN_QUESTION = { call: undefined, call_sha256: undefined, text: undefined, options: undefined }
-
-interface RefusedResolution {
-  refused: 'missing' | 'resolved' | 'expired' | 'kind' | 'call' | 'differs'
-  index: number
-  decision?: string
-  by?: string | null
-  at?: string
-  kind?: string
-  call_sha256?: string | null
-}
-
-function refusedResolution(refusal: RefusedResolution, isList: boolean): AnnalsError {
-  const { refused, index, decision, by, at, kind, call_sha256 } = refusal
-  const place = isList ? `/resolutions/${index}` : ''
-  const named = isList ? `${place}: the` : 'The'
-  switch (refused) {
-    case 'missing':
-      return notFound('request', isList ? place : undefined)
-    case 'resolved': {
-      const who = by == null ? '' : `, by ${JSON.stringify(by)}`
-      return resolved(`${named} request was already resolved: ${decision}${who}, at ${at}.`)
-    }
-    case 'expired':
-      return resolved(`${named} request expired at ${at} without an answer.`)
-    case 'differs':
-      return new AnnalsError(
-        'idempotency_key_reused',
-        `${place}/id is already the id of another answer or entry of this session. Use a new id for a new answer.`,
-      )
-    case 'kind':
-      return invalidRequest(
-        `${place}/decision must be ${kind === 'question' ? '"answer": the request is a question' : '"approve" or "deny": the request is an approval'}.`,
-      )
-    default:
-      return invalidRequest(
-        call_sha256 == null
-          ? `${place}/call_sha256 is given, but the request has no call.`
-          : `${place}/call_sha256 must be ${call_sha256}, the digest of the call that was asked for. Read the request again before you approve it.`,
-      )
-  }
-}
-
-const resolved = (sentence: string) => new AnnalsError('resolved', `${sentence} Nothing was changed.`)

@@ -58,15 +58,15 @@ BEGIN
     END IF;
     p_session := request.session_id;
     added := added + 1;
-    SELECT h.last_seq, h.updated_at, coalesce(h.run_place, 0) AS place INTO head
+    SELECT h.last_seq, h.updated_at, coalesce(h.run_place, 0) AS place, h.proof IS NOT NULL AS is_chained INTO head
     FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session;
     {append}
     given := CASE WHEN one.value ? 'answer' THEN jsonb_build_object('value', one.value -> 'answer') END;
     UPDATE session_requests AS q SET place = head.place + 1, decision = one.value ->> 'decision', answer = given,
       resolved_by = one.value ->> 'by', resolved_at = at, resolved_seq = head.last_seq, bytes = q.bytes + event_bytes
-    WHERE q.project_id = p_project AND q.id = request.id;
+    WHERE q.project_id = p_project AND q.id = request.id
+    RETURNING q.* INTO request;
     UPDATE session_runs AS r SET open_requests = greatest(r.open_requests - 1, 0) WHERE r.project_id = p_project AND r.session_id = p_session;
-    SELECT q.* INTO request FROM session_requests q WHERE q.project_id = p_project AND q.id = request.id;
     items := items || {request_json};
   END LOOP;
   RETURN json_build_object('sessions', sessions, 'added', added, 'items', items);

@@ -9,28 +9,29 @@ import { isOpenText, REACHED, requestJson } from './request_queries.js'
 export const FRAMES_MAX = 200
 const FRAMES_BYTES_MAX = 1024 * 1024
 
-/** The run of the session with head `h`, if it has a row. Parameter: $1 project. */
-const runOf = (h: string) => `
-      SELECT r.owner, r.taken_at, r.wake_at, l.ends_at, coalesce(r.owner IS NOT NULL AND l.ends_at > clock_timestamp(), false) AS is_leased,
+/** The run of the session with the row `r` and the head `h`, of which one is known, and the other one is read. Parameter: $1 project. */
+const runOf = (r: string, h: string, read: string, which: string) => `
+      SELECT ${r}.owner, ${r}.taken_at, ${r}.wake_at, l.ends_at, ${h}.fence,
+        coalesce(${r}.owner IS NOT NULL AND l.ends_at > clock_timestamp(), false) AS is_leased,
         (SELECT count(*) FROM session_inbox i
           WHERE i.project_id = $1 AND i.session_id = ${h}.session_id AND ${isPendingText('i')}) AS pending,
-        CASE WHEN r.open_requests = 0 THEN 0 ELSE (
+        CASE WHEN ${r}.open_requests = 0 THEN 0 ELSE (
           SELECT count(*) FROM session_requests q
           WHERE q.project_id = $1 AND q.session_id = ${h}.session_id AND ${isOpenText('q')}) END AS open_requests
-      FROM session_runs r CROSS JOIN LATERAL (SELECT ${leaseEndText('r', h)} AS ends_at) l
-      WHERE r.project_id = $1 AND r.session_id = ${h}.session_id`
+      FROM ${read} CROSS JOIN LATERAL (SELECT ${leaseEndText(r, h)} AS ends_at) l WHERE ${which}`
 
-const jsonOf = (r: string, h: string) => `concat('{"state":"',
+const jsonOf = (r: string) => `concat('{"state":"',
       CASE WHEN ${r}.is_leased THEN 'running' WHEN ${r}.open_requests > 0 THEN 'waiting' WHEN ${r}.wake_at <= clock_timestamp() AND ${r}.pending > 0 THEN 'queued' ELSE 'idle' END,
       '"', CASE WHEN ${r}.is_leased THEN concat(',"owner":', to_json(${r}.owner)::text, ',"expires_at":"', ${timestampText(`${r}.ends_at`)}, '","taken_at":"', ${timestampText(`${r}.taken_at`)}, '"') END,
-      ',"fence":', coalesce(${h}.fence, 0), ',"pending":', ${r}.pending, ',"open_requests":', ${r}.open_requests, '}')`
+      ',"fence":', coalesce(${r}.fence, 0), ',"pending":', ${r}.pending, ',"open_requests":', ${r}.open_requests, '}')`
 
 /**
  * The run of the session with head `h`, as JSON text: `state` is running with a valid lease, else waiting with an open
  * request, else queued with due input, else idle. Null if it never had any of these. Parameter: $1 project.
  */
 export function runJson(h: string): string {
-  return `(SELECT ${jsonOf('r', h)} FROM (${runOf(h)}) r)`
+  const which = `r.project_id = $1 AND r.session_id = ${h}.session_id`
+  return `(SELECT ${jsonOf('r')} FROM (${runOf('r', h, 'session_runs r', which)}) r)`
 }
 
 const STATES = {
@@ -62,7 +63,7 @@ export function listRuns(state: keyof typeof STATES, reach: keyof typeof REACHED
   const { which, since, may, holds } = STATES[state]
   // An index begins at one bound of several: each has to leave out what is due later.
   const from = state === 'queued' ? 'least($2::timestamptz, now())' : '$2::timestamptz'
-  const run = `FROM session_heads h CROSS JOIN LATERAL (${runOf('h')}) r WHERE h.project_id = $1 AND h.session_id = t.session_id`
+  const run = runOf('t', 'h', 'session_heads h', 'h.project_id = $1 AND h.session_id = t.listed_id')
   const list = {
     table: 'session_runs',
     which: reach ? `${REACHED[reach]} AND ${which}` : which,
@@ -70,8 +71,9 @@ export function listRuns(state: keyof typeof STATES, reach: keyof typeof REACHED
     from,
     id: 't.session_id',
     shows: `${may} AND ($5::jsonb IS NULL OR EXISTS (
-      SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = t.session_id AND s.configs @> $5::jsonb OFFSET 0)) AND EXISTS (SELECT ${run} AND ${holds})`,
-    json: `(SELECT concat('{"session_id":"', t.session_id, '","since":"', ${timestampText('t.listed_at')}, '","run":', ${jsonOf('r', 'h')}, '}') ${run})`,
+      SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = t.session_id AND s.configs @> $5::jsonb OFFSET 0))`,
+    joined: `SELECT ${jsonOf('r')} AS run FROM (${run}) r WHERE ${holds}`,
+    json: `concat('{"session_id":"', t.session_id, '","since":"', ${timestampText('t.listed_at')}, '","run":', t.run, '}')`,
     is_narrow: reach !== undefined,
   }
   return scannedList(`list_runs_${state}${reach ? `_of_${reach}` : ''}`, list, 'desc')

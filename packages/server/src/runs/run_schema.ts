@@ -362,49 +362,48 @@ const takeRequest: TakeBody<OpenRequestBody, { json: string; bytes: number }> = 
   return { bytes, json: `${json.slice(0, -1)},"body":{${asked}}}` }
 }
 
-function resolutionJson(
-  { id, decision, answer }: Static<typeof ResolveRequestBody>,
-  members: ReadonlyMap<string, string>,
-  place: string,
-): string {
-  if ((decision === 'answer') !== (answer !== undefined))
-    throw invalidRequest(`${place}/answer is only for the decision "answer".`)
-  const event_id = id?.toLowerCase() ?? newId()
-  return [`"event_id":"${event_id}"`, ...membersOf(members, 'decision', 'answer', 'by', 'call_sha256')].join(
-    ',',
-  )
-}
-
 interface TakenResolutions {
   /** In order: the request, unless the path names it, and the members of its resolution. */
-  resolutions: Array<{ id?: string; members: string }>
+  resolutions: Array<{ id: string | undefined; members: string }>
   bytes: number
 }
 
-const takeResolution: TakeBody<Static<typeof ResolveRequestBody>, TakenResolutions> = (body, text, bytes) => {
+/** Takes resolutions, each with its members as they were sent; `list`: where the body has them, if it has several. */
+function takeEach(
+  resolutions: ReadonlyArray<Static<typeof ResolveRequestBody> & { request_id?: string }>,
+  members: ReadonlyArray<ReadonlyMap<string, string>>,
+  bytes: number,
+  list?: string,
+): TakenResolutions {
   refuseLong(bytes, 'Resolutions')
-  return { resolutions: [{ members: resolutionJson(body, memberTexts(text), '') }], bytes }
+  const seen = new Set<string>()
+  const taken = resolutions.map(({ decision, answer, ...sent }, index) => {
+    const place = list === undefined ? '' : `${list}/${index}`
+    const { request_id, id } = { request_id: sent.request_id?.toLowerCase(), id: sent.id?.toLowerCase() }
+    for (const [name, value] of Object.entries({ request_id, id })) {
+      if (value === undefined) continue
+      if (seen.has(`${name} ${value}`))
+        throw invalidRequest(`${place}/${name} is already that of an earlier element.`)
+      seen.add(`${name} ${value}`)
+    }
+    if ((decision === 'answer') !== (answer !== undefined))
+      throw invalidRequest(`${place}/answer is only for the decision "answer".`)
+    const own = membersOf(members[index]!, 'decision', 'answer', 'by', 'call_sha256')
+    return { id: request_id, members: [`"event_id":"${id ?? newId()}"`, ...own].join(',') }
+  })
+  return { resolutions: taken, bytes }
 }
+
+const takeResolution: TakeBody<Static<typeof ResolveRequestBody>, TakenResolutions> = (body, text, bytes) =>
+  takeEach([body], [memberTexts(text)], bytes)
 
 const takeResolutions: TakeBody<Static<typeof ResolveRequestsBody>, TakenResolutions> = (
   body,
   text,
   bytes,
 ) => {
-  refuseLong(bytes, 'Resolutions')
-  const objects = memberObjects(text, 'resolutions')
-  const seen = new Set<string>()
-  const resolutions = body.resolutions.map((one, index) => {
-    const id = one.request_id.toLowerCase()
-    for (const name of ['request_id', 'id'] as const) {
-      const known = `${name} ${one[name]?.toLowerCase()}`
-      if (one[name] !== undefined && seen.has(known))
-        throw invalidRequest(`/resolutions/${index}/${name} is already that of an earlier element.`)
-      seen.add(known)
-    }
-    return { id, members: resolutionJson(one, objects[index]!.members, `/resolutions/${index}`) }
-  })
-  return { resolutions, bytes }
+  const members = memberObjects(text, 'resolutions').map((object) => object.members)
+  return takeEach(body.resolutions, members, bytes, '/resolutions')
 }
 
 const takeClaim: TakeBody<Static<typeof ClaimBody>, Static<typeof ClaimBody> & { filter: string | null }> = (

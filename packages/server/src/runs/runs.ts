@@ -1,4 +1,4 @@
-import { AnnalsError, type ErrorName, notFound } from '@annals/kits/errors.js'
+import { AnnalsError, type ErrorName, invalidRequest, notFound } from '@annals/kits/errors.js'
 import type { Heartbeat } from '@annals/kits/http/answer/heartbeat.js'
 import type { Parameter } from '@annals/kits/postgres/database.js'
 import { call, type StoredFunction } from '@annals/kits/postgres/stored_function.js'
@@ -33,36 +33,79 @@ export function told(
   feed.appended(project_id, new Set(isWork ? [...names, runOf(project_id)] : names))
 }
 
-/** A stored function's refusal. */
-export interface Refusal {
-  refused?: string
+/** A stored function's refusal: why, and what is there. */
+interface Refusal
+  extends Partial<Record<'owner' | 'expires_at' | 'sha256' | 'decision' | 'at' | 'kind', string>> {
+  refused: string
   fence?: number
-  owner?: string
-  expires_at?: string
   left_ms?: number
-  sha256?: string
+  by?: string | null
+  call_sha256?: string | null
+  /** Of the resolution that is refused. */
+  index?: number
 }
 
-const REFUSALS: Record<string, [name: ErrorName, sentence: string]> = {
-  released: ['fenced', 'The lease was released. Take it again.'],
-  stalled: ['fenced', 'The lease has ended: nothing was appended under its fence for ttl_ms. Take it again.'],
-  applied: ['not_pending', 'The input is not pending: it was applied. Retract its entry instead.'],
-  input_differs: [
+/** `sent`: the fence of the caller. `place`: where the body has the refused resolution; undefined: it is the body. */
+type Refused = (refusal: Refusal, sent: number | undefined, place: string | undefined) => AnnalsError
+
+const error = (name: ErrorName, sentence: string) => () => new AnnalsError(name, sentence)
+
+/** Of a request that cannot be answered any more. */
+const over = (place: string | undefined, end: string) =>
+  new AnnalsError('resolved', `${place ? `${place}: the` : 'The'} request ${end}. Nothing was changed.`)
+
+const REFUSALS: Record<string, Refused> = {
+  fenced: ({ fence }, sent) => fencedError(fence!, sent),
+  leased: ({ owner, expires_at }) =>
+    new AnnalsError(
+      'leased',
+      `The session is leased to ${JSON.stringify(owner)} until ${expires_at}. Wait with wait_ms, or try again then.`,
+    ),
+  released: error('fenced', 'The lease was released. Take it again.'),
+  stalled: error(
+    'fenced',
+    'The lease has ended: nothing was appended under its fence for ttl_ms. Take it again.',
+  ),
+  applied: error('not_pending', 'The input is not pending: it was applied. Retract its entry instead.'),
+  input_missing: () => notFound('input'),
+  input_differs: error(
     'idempotency_key_reused',
     '/id is already the id of another input or entry of this session. Use a new id for new input.',
-  ],
-  request_differs: [
+  ),
+  request_differs: error(
     'idempotency_key_reused',
     '/id is already the id of another request of this project. Use a new id for a new request.',
-  ],
-  inbox_full: [
+  ),
+  inbox_full: error(
     'quota_exceeded',
     `The session has ${PENDING_MAX} pending inputs, which is the limit. Nothing was stored: have a runner apply them, or withdraw some.`,
-  ],
-  requests_full: [
+  ),
+  requests_full: error(
     'quota_exceeded',
     `The session has ${OPEN_MAX} open requests, which is the limit. Nothing was stored: resolve some.`,
-  ],
+  ),
+  missing: (_refusal, _sent, place) => notFound('request', place),
+  resolved: ({ decision, by, at }, _sent, place) =>
+    over(
+      place,
+      `was already resolved: ${decision}${by == null ? '' : `, by ${JSON.stringify(by)}`}, at ${at}`,
+    ),
+  expired: ({ at }, _sent, place) => over(place, `expired at ${at} without an answer`),
+  differs: (_refusal, _sent, place = '') =>
+    new AnnalsError(
+      'idempotency_key_reused',
+      `${place}/id is already the id of another answer or entry of this session. Use a new id for a new answer.`,
+    ),
+  kind: ({ kind }, _sent, place = '') =>
+    invalidRequest(
+      `${place}/decision must be ${kind === 'question' ? '"answer": the request is a question' : '"approve" or "deny": the request is an approval'}.`,
+    ),
+  call: ({ call_sha256 }, _sent, place = '') =>
+    invalidRequest(
+      call_sha256 == null
+        ? `${place}/call_sha256 is given, but the request has no call.`
+        : `${place}/call_sha256 must be ${call_sha256}, the digest of the call that was asked for. Read the request again before you approve it.`,
+    ),
 }
 
 /** The two lines of an answer that says something of the JSON after it. */
@@ -75,19 +118,11 @@ export function refusalIn(answer: string): Refusal | undefined {
   return /^\{"refused" ?:/.test(answer) ? (JSON.parse(answer) as Refusal) : undefined
 }
 
-/** @throws AnnalsError for what is refused; `sent`: the fence of the caller. */
-export function accepted(answer: string, sent?: number): string {
+/** @throws AnnalsError for what is refused. `place`: where the body has its list, if the refusal is of one of several. */
+export function accepted(answer: string, sent?: number, list?: string): string {
   const refusal = refusalIn(answer)
   if (!refusal) return answer
-  const { refused, fence, owner, expires_at } = refusal
-  if (refused === 'fenced') throw fencedError(fence!, sent)
-  if (refused === 'missing') throw notFound('input')
-  if (refused === 'leased')
-    throw new AnnalsError(
-      'leased',
-      `The session is leased to ${JSON.stringify(owner)} until ${expires_at}. Wait with wait_ms, or try again then.`,
-    )
-  throw new AnnalsError(...REFUSALS[refused!]!)
+  throw REFUSALS[refusal.refused]!(refusal, sent, list && `${list}/${refusal.index}`)
 }
 
 interface OfSession extends Pick<FastifyRequest, 'database' | 'project_id'> {
