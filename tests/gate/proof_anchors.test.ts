@@ -188,7 +188,7 @@ it('a webhook that fails gets the same anchor again, and the operator is told', 
     await vi.waitFor(() => expect(got.length).toBeGreaterThan(1), 60_000)
     expect(new Set(got).size).toBe(1)
     const { stdout } = await transfers.run('doctor', '--json')
-    expect(stdout).toContain('the webhook answered 500')
+    expect(stdout).toContain('the last pass failed: The receiver answered 500')
     expect(stdout).not.toContain('s3cret')
     expect(await (await fetch(`${node.url}/metrics`)).text()).toMatch(
       /annals_proof_anchor_failures_total [1-9]/,

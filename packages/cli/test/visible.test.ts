@@ -11,6 +11,7 @@ describe('what a terminal shows', () => {
     ['the one-byte form of an escape', '\u009b2J', '\\u009b2J'],
     ['a carriage return that would write over the line', 'safe\rrm -rf', 'safe\\u000drm -rf'],
     ['a mark that turns the direction', 'a\u202eb', 'a\\u202eb'],
+    ['a joiner that joins nothing', 'del\u200cete\u200d', 'del\\u200cete\\u200d'],
     ['tags, which nobody sees', 'a\u{e0041}b', 'a\\u{e0041}b'],
   ])('is %s, and does not do it', (_name, text, expected) => {
     expect(visible(text)).toBe(expected)

@@ -33,8 +33,8 @@ export async function postJson({ url, headers, body, to_private, signal }: Post)
   const options = {
     method: 'POST',
     headers: {
-      ...headers,
       'content-type': 'application/json',
+      ...headers,
       'content-length': Buffer.byteLength(body),
       'user-agent': `annals/${VERSION}`,
     },

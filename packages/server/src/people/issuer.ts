@@ -1,5 +1,6 @@
 import { hkdfSync } from 'node:crypto'
 import type { Config } from '@annals/kits/configuration/config.js'
+import { boundedFetch } from '@annals/kits/outgoing/bounded_fetch.js'
 import type { Configuration, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client'
 import { ROLES, type Role } from '../projects/tokens/token.js'
 
@@ -8,6 +9,7 @@ export const CALLBACK_PATH = '/console/oidc/callback'
 /** How far the issuer's clock and ours may be apart. */
 const CLOCK_TOLERANCE_S = 30
 const ANSWER_S_MAX = 10
+const ANSWER_BYTES_MAX = 1024 * 1024
 /** How long somebody may take to sign in at the issuer. */
 const SIGN_IN_TIME = '10m'
 const GROUPS_MAX = 1_000
@@ -170,7 +172,8 @@ export class Issuer {
     const issuer = new URL(oidc_issuer!)
     const insecure = issuer.protocol === 'http:' ? [oidc.allowInsecureRequests] : []
     const client = { client_secret: secret!, [oidc.clockTolerance]: CLOCK_TOLERANCE_S }
-    const options = { execute: insecure, timeout: ANSWER_S_MAX }
+    const fetch = { [oidc.customFetch]: boundedFetch(ANSWER_BYTES_MAX) }
+    const options = { execute: insecure, timeout: ANSWER_S_MAX, ...fetch }
     this.discovered ??= oidc
       .discovery(issuer, oidc_client_id!, client, undefined, options)
       .catch((error: unknown) => {
@@ -183,7 +186,7 @@ export class Issuer {
       ? oidc.ClientSecretPost(secret!)
       : oidc.ClientSecretBasic(secret!)
     const config = new oidc.Configuration(metadata, oidc_client_id!, client, auth)
-    config.timeout = ANSWER_S_MAX
+    Object.assign(config, { timeout: ANSWER_S_MAX, ...fetch })
     if (insecure.length > 0) oidc.allowInsecureRequests(config)
     oidc.enableNonRepudiationChecks(config)
     return config

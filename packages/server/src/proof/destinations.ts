@@ -2,8 +2,8 @@ import { open } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Config } from '@annals/kits/configuration/config.js'
 import { StartError } from '@annals/kits/errors.js'
+import { postJson } from '@annals/kits/outgoing/post_json.js'
 import { objectStoreOf } from '@annals/kits/outgoing/s3_store.js'
-import { VERSION } from '@annals/kits/version.js'
 import { type Anchor, after, type Before, FIRST, hashOf, readAnchors } from './anchor.js'
 
 export interface Destination {
@@ -17,7 +17,6 @@ export interface Destination {
   checkedLast?(): Promise<Before>
 }
 
-const ANSWER_MS_MAX = 10_000
 /** A line has at most 1,000 leaves. */
 const TAIL_BYTES_MAX = 512 * 1024
 
@@ -107,16 +106,9 @@ function webhook(target: string): Destination {
   const rest = hashOf(target).toString('hex').slice(0, 12)
   return {
     name: `${url.origin}/… (${rest})`,
-    send: async (line, _anchor, signal) => {
-      const { ok, status, body } = await fetch(url, {
-        method: 'POST',
-        body: `${line}\n`,
-        headers: { 'content-type': 'application/x-ndjson', 'user-agent': `annals/${VERSION}` },
-        redirect: 'error',
-        signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)]),
-      })
-      await body?.cancel()
-      if (!ok) throw new Error(`the webhook answered ${status}`)
+    send: (line, _anchor, signal) => {
+      const headers = { 'content-type': 'application/x-ndjson' }
+      return postJson({ url: target, headers, body: `${line}\n`, to_private: true, signal })
     },
   }
 }

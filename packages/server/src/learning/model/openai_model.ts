@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http'
-import { AnswerTooLong, boundedRequest } from '@annals/kits/outgoing/bounded_request.js'
+import { boundedFetch } from '@annals/kits/outgoing/bounded_fetch.js'
+import { AnswerTooLong } from '@annals/kits/outgoing/bounded_request.js'
 import {
   answerOf,
   failureOfStatus,
@@ -61,41 +61,8 @@ function newClient(Client: typeof OpenAI, { url, key }: ModelAddress, ms_max: nu
     // Further attempts are made later, and counted.
     maxRetries: 0,
     logLevel: 'off',
-    fetch: boundedFetch,
+    fetch: boundedFetch(ANSWER_BYTES_MAX),
   })
-}
-
-/**
- * The library's fetch: no redirect is followed, which would take the key elsewhere, and no more is read than an
- * answer may have. Nothing is unpacked.
- */
-async function boundedFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
-  const { method = 'GET', headers, body, signal } = init
-  const sent = boundedRequest(
-    new URL(String(input)),
-    { method, headers: Object.fromEntries(new Headers(headers)), agent: false, signal: signal! },
-    ANSWER_BYTES_MAX,
-  ).end(body)
-  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-    sent.once('response', resolve).on('error', reject)
-    // Comes in any case, also after an answer that switches protocols.
-    sent.once('close', () => reject(new Error('no answer')))
-  })
-  const { statusCode: status = 0, statusMessage: statusText = '' } = answer
-  const type = { 'content-type': answer.headers['content-type'] ?? '' }
-  const text = await textOf(answer)
-  return new Response(text === '' ? null : text, { status, statusText, headers: type })
-}
-
-async function textOf(answer: IncomingMessage): Promise<string> {
-  const pieces: Buffer[] = []
-  let bytes = 0
-  for await (const piece of answer as AsyncIterable<Buffer>) {
-    bytes += piece.length
-    if (bytes > ANSWER_BYTES_MAX) throw new AnswerTooLong('too many bytes')
-    pieces.push(piece)
-  }
-  return Buffer.concat(pieces).toString()
 }
 
 /** Without what the server said, which may be anything. */
