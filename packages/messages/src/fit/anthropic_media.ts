@@ -2,6 +2,7 @@ import { isMarked, textMark } from '../attachments.js'
 import { textOfBase64 } from '../base64.js'
 import { isObject, type JsonObject } from '../blob_reading.js'
 import { imageType, isTextType, parseDataUrl } from '../media.js'
+import { isForeign, isForeignImage, saidByForeign } from './foreign_blocks.js'
 import { isBlank, isEmptyMedium, only } from './pieces.js'
 
 /** Members of a source, by its type: the API refuses any other. */
@@ -51,43 +52,41 @@ function ownSource(source: JsonObject): JsonObject {
   return known ? only(source, known) : source
 }
 
-/** Blocks of other formats and of streams, which programs leave in lists of Anthropic's. */
-const OF_OTHERS = new Set([
-  'audio',
-  'file',
-  'function_call',
-  'function_response',
-  'image_url',
-  'input_audio',
-  'input_file',
-  'input_image',
-  'input_text',
-  'media',
-  'non_standard',
-  'output_text',
-  'reasoning',
-  'reasoning_content',
-  'refusal',
-  'thought',
-  'tool_call',
-  'video_url',
+/** Types of the API's own that another format may have, too, or that programs leave in lists of another one. */
+const OWN = new Set([
+  'code_execution_tool_result',
+  'container_upload',
+  'document',
+  'image',
+  'mcp_tool_result',
+  'mcp_tool_use',
+  'redacted_thinking',
+  'search_result',
+  'server_tool_use',
+  'text',
+  'thinking',
+  'tool_reference',
+  'tool_result',
+  'tool_use',
+  'web_fetch_tool_result',
+  'web_search_tool_result',
 ])
 
-/** Whether a block is of a type that the API does not know. */
-export function isOfOthers({ type }: JsonObject): boolean {
-  return OF_OTHERS.has(String(type)) || String(type).endsWith('_delta')
+/** Whether a block is of a type that the API does not know, or a medium in the form of a framework. */
+export function isOfOthers(block: JsonObject): boolean {
+  const { type, source } = block
+  return isForeign(block, OWN) || ((type === 'image' || type === 'document') && !isObject(source))
 }
 
-/** What such a block says: a text, or a picture. undefined for anything else. */
+/** What such a block says: a text, a picture or a document. undefined for anything else. */
 export function blockOfOthers(block: JsonObject): JsonObject | undefined {
-  const { type, text, image_url } = block
-  if (type === 'input_text' || type === 'output_text')
-    return isBlank(text) ? undefined : { type: 'text', text }
-  const url = isObject(image_url) ? image_url.url : image_url
-  if (typeof url !== 'string') return undefined
+  const said = saidByForeign(block)
+  if (!said || 'text' in said) return said && { type: 'text', ...said }
+  const { url } = said
   const bytes = parseDataUrl(url)
-  if (bytes) return takenImage({ type: 'image', source: { type: 'base64', ...bytes } })
-  return /^https?:/i.test(url) ? { type: 'image', source: { type: 'url', url } } : undefined
+  const source = bytes ? { type: 'base64', ...bytes } : { type: 'url', url }
+  if (isForeignImage(block, url)) return takenImage({ type: 'image', source })
+  return bytes ? takenDocument({ type: 'document', source }) : undefined
 }
 
 /** A thought's signature is Anthropic's own: OpenAI's begin with `gAAAA`, MiniMax has 64 hexadecimal digits. */

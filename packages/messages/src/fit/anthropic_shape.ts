@@ -62,10 +62,8 @@ export const ANTHROPIC_SHAPE: Shape = {
     return runs
   },
 
-  // The API refuses a turn in which anything follows a call.
   turn: (_, given) => {
-    const isCall = ({ piece }: SourcePiece) => piece.kind === 'call'
-    const pieces = [...given.filter((one) => !isCall(one)), ...given.filter(isCall)]
+    const pieces = endingWithCalls(given)
     pieces.push(...pieces.splice(-1).map(withoutTrailingSpace))
     const [{ source, piece }] = pieces as [(typeof pieces)[number]]
     const content =
@@ -111,6 +109,28 @@ export const ANTHROPIC_SHAPE: Shape = {
     head: {},
     pieces: [{ kind: 'content', block: { type: 'text', text } }],
   }),
+}
+
+/**
+ * The API refuses a turn in which anything follows the calls; and one answer of its own in which a thought stands elsewhere
+ * than where it was thought, such as between two calls.
+ */
+function endingWithCalls(given: readonly SourcePiece[]): SourcePiece[] {
+  const isCall = ({ piece }: SourcePiece) => piece.kind === 'call'
+  const last = given.findLastIndex(isCall)
+  const begun = given.slice(given.findIndex(isCall), last)
+  const is_interleaved = begun.some(({ piece }) => piece.kind === 'thinking') && isOneAnswer(given)
+  const from = is_interleaved ? given.findLastIndex((one, nth) => nth < last && !isCall(one)) + 1 : 0
+  const end = given.slice(from)
+  return [...given.slice(0, from), ...end.filter((one) => !isCall(one)), ...end.filter(isCall)]
+}
+
+function isOneAnswer([first, ...more]: readonly SourcePiece[]): boolean {
+  const { source } = first!
+  return more.every(
+    (one) =>
+      one.source === source || (source.answer_id !== undefined && one.source.answer_id === source.answer_id),
+  )
 }
 
 /**

@@ -11,6 +11,7 @@ import type { Omit } from '../turns.js'
 import { ACONTEXT_SHAPE } from './acontext_shape.js'
 import { ANTHROPIC_SHAPE } from './anthropic_shape.js'
 import { withoutCompacted } from './compacted.js'
+import { partOfForeign } from './foreign_blocks.js'
 import { GEMINI_SHAPE, hasMixedParts } from './gemini_shape.js'
 import { LeftOut, reasoningOf } from './left_out.js'
 import { OPENAI_SHAPE, REASONING_FIELDS } from './openai_shape.js'
@@ -78,6 +79,7 @@ export class FitToSend {
   private readonly left_out: LeftOut
   private readonly shape: Shape
   private readonly too_large: ReadonlySet<string>
+  private last_id: string | undefined
 
   constructor(
     private readonly format: MessageFormat,
@@ -90,9 +92,11 @@ export class FitToSend {
 
   /** Takes the next message, oldest first. */
   add(message: FitMessage): void {
-    const { id, seq, format, tokens } = message
+    const { id, parent_id, seq, format, tokens } = message
     const blob = withoutEscapes(message.blob)
-    const source: Source = { id, seq, format, tokens }
+    const is_after_gap = parent_id !== null && parent_id !== this.last_id
+    const source: Source = { id, seq, format, tokens, is_after_gap }
+    this.last_id = id
     const text = textRun({ ...message, blob }, this.format)
     if (text) {
       this.runs.push({ source, run: text })
@@ -100,7 +104,7 @@ export class FitToSend {
     }
     const stored = parseSent(format, blob, this.too_large)
     const edited = message.edit ? editBlob(format, stored, message.edit) : stored
-    const read = this.reader.read({ id, parent_id: message.parent_id, format, blob: edited })
+    const read = this.reader.read({ id, parent_id, format, blob: edited })
     if (isObject(edited) && typeof edited.id === 'string' && format === 'anthropic')
       source.answer_id = edited.id
     const left: Left = { kinds: new Set(), parts: [], blocks: [] }
@@ -127,7 +131,8 @@ export class FitToSend {
     const thoughts = is_own || this.format !== 'anthropic' ? [] : signedThoughts(format, blob)
     if (!is_own && thoughts.length === 0)
       for (const thought of thoughtsBeside(format, blob)) omitPart('reasoning_content', thought)
-    const written = is_own ? [blob] : (writeItems(this.format, message, omitPart) as unknown as JsonObject[])
+    const said = is_own ? message : { ...message, parts: message.parts.map(partOfForeign) }
+    const written = is_own ? [blob] : (writeItems(this.format, said, omitPart) as unknown as JsonObject[])
     const items = thoughts.length === 0 ? written : withThoughts(written, thoughts)
     return this.shape.split(items, idsOf(message), (what, block) => kinds.add(what) && blocks.push(block))
   }
@@ -156,7 +161,10 @@ export class FitToSend {
   /** The runs with each of OpenAI's items once. */
   private withUniqueItems(runs: SourceRun[]): SourceRun[] {
     const items = new UniqueItems()
+    let last: Source | undefined
     return runs.flatMap(({ source, run }) => {
+      if (source.is_after_gap && source !== last) items.loseBeginning()
+      last = source
       const pieces = run.pieces.flatMap((piece) => {
         const { shown, reason } = items.take(piece, run.side)
         if (reason) this.omitted.push({ id: source.id, reason, what: String(piece.block.type) })

@@ -1,7 +1,8 @@
 import { isMarked } from '../attachments.js'
 import { isObject, type JsonObject } from '../blob_reading.js'
-import { isTextType, mediaTypeOf } from '../media.js'
+import { isTextType, mediaTypeOf, parseDataUrl } from '../media.js'
 import { typeOfBase64 } from '../media_facts.js'
+import { isForeign, saidByForeign } from './foreign_blocks.js'
 import { withoutNulls } from './pieces.js'
 
 /** Members that a part of a request may have, in both spellings: the API refuses any other ("Unknown name"). */
@@ -37,7 +38,8 @@ function spelled(...names: string[]): ReadonlySet<string> {
 
 /** A part as a request may have it, without what is null in it; undefined for a medium that the API refuses. */
 export function takenPart(given: JsonObject): JsonObject | undefined {
-  const part = withoutNulls(given)
+  const part = ofForeign(withoutNulls(given))
+  if (part === undefined) return undefined
   const isKnown = Object.keys(part).some((key) => KINDS.has(key))
   const taken: JsonObject = {}
   for (const [key, value] of Object.entries(part)) {
@@ -49,6 +51,18 @@ export function takenPart(given: JsonObject): JsonObject | undefined {
   }
   return taken
 }
+
+/** A block of another format as a part. */
+function ofForeign(part: JsonObject): JsonObject | undefined {
+  if (!isForeign(part, NO_TYPES) || Object.keys(part).some((key) => KINDS.has(key))) return part
+  const said = saidByForeign(part)
+  if (!said || 'text' in said) return said
+  const bytes = parseDataUrl(said.url)
+  if (bytes) return { inlineData: { mimeType: bytes.media_type, data: bytes.data } }
+  return { fileData: { fileUri: said.url } }
+}
+
+const NO_TYPES: ReadonlySet<string> = new Set()
 
 function takenField(key: string, value: unknown): unknown {
   if (!isObject(value)) return value

@@ -11,6 +11,7 @@ import {
 } from '../media.js'
 import { sentArguments } from '../tool_arguments.js'
 import { cutText } from './fit_ids.js'
+import { isForeign, isForeignImage, saidByForeign } from './foreign_blocks.js'
 import {
   cutResult,
   isBlank,
@@ -198,7 +199,8 @@ function contentPieces(content: unknown, omit: OmitBlock): Piece[] {
     .filter(isObject)
     .filter(({ type, text }) => type !== 'text' || !isBlank(text))
     .flatMap((block) => {
-      const taken = takenBlock(OF_OPENAI.has(String(block.type)) ? said(block) : block)
+      const own = isForeign(block, OF_OPENAI_AND_LIKE) ? ofForeign(block) : block
+      const taken = own && takenBlock(OF_OPENAI.has(String(own.type)) ? said(own) : own)
       if (taken === undefined) omit(String(block.type).replace('input_', ''), block)
       return taken ? { kind: 'content', block: taken } : []
     })
@@ -249,6 +251,17 @@ function takenSound(block: JsonObject): JsonObject | undefined {
 
 /** Blocks that are OpenAI's own, and have null for nothing. */
 const OF_OPENAI = new Set(['text', 'image_url', 'input_audio', 'file'])
+/** And those that replies have, or that services take which speak this format. */
+const OF_OPENAI_AND_LIKE = new Set([...OF_OPENAI, 'refusal', 'video_url'])
+
+/** What a block of another format says, as OpenAI takes it. */
+function ofForeign(block: JsonObject): JsonObject | undefined {
+  const told = saidByForeign(block)
+  if (!told || 'text' in told) return told && { type: 'text', ...told }
+  const { url } = told
+  if (isForeignImage(block, url)) return { type: 'image_url', image_url: { url } }
+  return /^data:/i.test(url) ? { type: 'file', file: { file_data: url } } : undefined
+}
 
 function said(block: JsonObject): JsonObject {
   const inner = Object.entries(withoutNulls(block)).map(([key, value]) => [

@@ -49,6 +49,8 @@ export interface Source {
   tokens?: number | undefined
   /** The provider's own id of the model's answer: lines of one answer have the same. */
   answer_id?: string
+  /** The message before it in the session is not in the list. */
+  is_after_gap?: boolean
 }
 
 export interface SourcePiece {

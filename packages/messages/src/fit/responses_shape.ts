@@ -3,6 +3,7 @@ import { textOf } from '../json/exact_json.js'
 import { isRefusedImage, isUnnamedFile, nameOfBytes } from '../media.js'
 import { itemKind, itemRole } from '../response_items.js'
 import { argumentsAsObject, sentArguments } from '../tool_arguments.js'
+import { isForeign, isForeignImage, saidByForeign } from './foreign_blocks.js'
 import {
   cutResult,
   isBlank,
@@ -40,7 +41,7 @@ const RESPONSES_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
   function_call_output: fields('type', 'id', 'call_id', 'output', 'status', 'caller'),
   custom_tool_call: fields('type', 'id', 'call_id', 'name', 'input', 'caller', 'namespace', 'async'),
   custom_tool_call_output: fields('type', 'id', 'call_id', 'output', 'caller'),
-  reasoning: fields('type', 'id', 'summary', 'content', 'encrypted_content', 'status'),
+  reasoning: fields('type', 'id', 'summary', 'content', 'encrypted_content'),
   image_generation_call: fields('type', 'id', 'result', 'status'),
 }
 
@@ -159,7 +160,11 @@ function spokenMessage(item: JsonObject, omit: OmitBlock): JsonObject {
   const is_models = item.role === 'assistant'
   const blocks: JsonObject[] = item.content.filter(isObject)
   const content = blocks.flatMap<JsonObject>((block) => {
-    const kept = withoutNulls(block)
+    const kept = ownForm(withoutNulls(block))
+    if (kept === undefined) {
+      omit(String(block.type), block)
+      return []
+    }
     if (isRefusedImage(kept.image_url) || isEmptyMedium(kept)) {
       omit(String(kept.type).replace(/^input_/, ''), block)
       return []
@@ -173,6 +178,18 @@ function spokenMessage(item: JsonObject, omit: OmitBlock): JsonObject {
   // Without an id, only a text is of the SDK's type.
   const is_said = is_models && item.id === undefined && content.some(({ type }) => type !== 'refusal')
   return { ...item, content: is_said ? content.map(saidText).join('') : content }
+}
+
+const OWN_BLOCKS = new Set([...TEXTS, 'input_image', 'input_file', 'input_audio', 'refusal'])
+
+/** A block of Chat Completions, of another provider or of a framework as the API takes it. */
+function ownForm(block: JsonObject): JsonObject | undefined {
+  if (!isForeign(block, OWN_BLOCKS)) return block
+  const said = saidByForeign(block)
+  if (!said || 'text' in said) return said && { type: 'input_text', ...said }
+  const { url } = said
+  if (isForeignImage(block, url)) return { type: 'input_image', image_url: url, detail: 'auto' }
+  return { type: 'input_file', [/^data:/i.test(url) ? 'file_data' : 'file_url']: url }
 }
 
 /** Members that a picture and a file may have. */
@@ -324,9 +341,10 @@ function withArguments(item: JsonObject, omit: OmitBlock): JsonObject {
 function withOutput(item: JsonObject, omit: OmitBlock): JsonObject {
   if (typeof item.output === 'string') return { ...item, output: cutResult(item.output) }
   if (!Array.isArray(item.output)) return item
-  const output = item.output.filter(isObject).flatMap((block) => {
-    if (TEXTS.has(String(block.type))) return inputText(block)
-    if (!isRefusedImage(block.image_url) && !isEmptyMedium(block)) return takenMedium(block)
+  const output = item.output.filter(isObject).flatMap((block: JsonObject) => {
+    const kept = ownForm(block)
+    if (kept && TEXTS.has(String(kept.type))) return inputText(kept)
+    if (kept && !isRefusedImage(kept.image_url) && !isEmptyMedium(kept)) return takenMedium(kept)
     omit(String(block.type).replace(/^input_/, ''), block)
     return []
   })

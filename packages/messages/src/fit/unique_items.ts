@@ -12,6 +12,11 @@ export class UniqueItems {
   /** Reasoning was left out ahead of what the model says at this moment. */
   private is_less = false
 
+  /** What the model said at this moment is not in the list from its beginning: it may have begun with reasoning. */
+  loseBeginning(): void {
+    this.is_less = true
+  }
+
   take(piece: Piece, side: Run['side']): { shown?: Piece; reason?: OmittedReason } {
     const { id, type, role, approval_request_id } = piece.block
     if (side === 'user' && type === 'mcp_approval_response') {
@@ -37,8 +42,9 @@ export class UniqueItems {
       return { shown: { ...piece, block } }
     }
     const shown = withoutReasoningIds(piece)
-    return shown ? { shown } : { reason: 'duplicate_item' }
+    return shown ? { shown } : { reason: isKnown || is_foreign ? 'duplicate_item' : 'reasoning' }
   }
+
   /**
    * Reasoning with its text. Services that are not OpenAI give it, and OpenAI refuses it: only what is encrypted beside the
    * text can be OpenAI's.

@@ -100,6 +100,8 @@ function openaiRules(items: readonly Json[]): string[] {
       if (block.type === 'text' && block.text === '') broken.push(`[${at}] has an empty text`)
       if (item.role !== 'user' && !['text', 'refusal'].includes(block.type))
         broken.push(`[${at}] ${block.type} is only allowed for messages with role user`)
+      if (!['text', 'refusal', 'image_url', 'input_audio', 'file', 'video_url'].includes(block.type))
+        broken.push(`[${at}] Invalid value: '${block.type}'`)
     }
     if ('name' in item && !/^[^\s<|\\/>]{1,64}$/.test(item.name)) broken.push(`[${at}] name ${item.name}`)
     const calls = item.tool_calls
@@ -195,9 +197,11 @@ function anthropicRules(items: readonly Json[]): string[] {
       (at >= items.length - 2 && waits && blocks.some((one) => one.id === id && /code_exec/.test(one.name)))
     for (const id of item.role === 'assistant' ? hosted : [])
       if (!is_open(id)) broken.push(`[${at}] ${id} is never answered`)
+    // Among the calls are thoughts alone, and what was said after such a thought.
     const call = blocks.findIndex(({ type }) => type === 'tool_use')
-    if (call >= 0 && blocks.slice(call).some(({ type }) => type !== 'tool_use'))
-      broken.push(`[${at}] content behind a call`)
+    const after = call < 0 ? [] : blocks.slice(call).filter(({ type }) => type !== 'tool_use')
+    if (call >= 0 && blocks.at(-1).type !== 'tool_use') broken.push(`[${at}] content behind a call`)
+    else if (after.length > 0 && !/thinking/.test(after[0].type)) broken.push(`[${at}] content behind a call`)
     const last = blocks.at(-1)
     if (item.role === 'assistant' && (last?.type === 'thinking' || last?.type === 'redacted_thinking'))
       broken.push(`[${at}] ends with thinking`)
@@ -408,6 +412,7 @@ function memberRules(item: Json): string[] {
     broken.push(`Missing required parameter: action.type`)
   if (JSON.stringify(item.content ?? []).includes('"cache_control"'))
     broken.push(`Unknown parameter: cache_control`)
+  if (item.type === 'reasoning' && 'status' in item) broken.push(`Unknown parameter: status`)
   if ('created_by' in item) broken.push(`Unknown parameter: created_by`)
   for (const [key, value] of Object.entries({ ...item, ...item.action }))
     if (value === null && !['result', 'code', 'outputs', 'keys'].includes(key))

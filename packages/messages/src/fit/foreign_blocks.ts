@@ -1,0 +1,85 @@
+import { isObject, type JsonObject } from '../blob_reading.js'
+import { dataUrl, parseDataUrl } from '../media.js'
+import { type Part, part } from '../parts.js'
+import { isBlank } from './pieces.js'
+
+/** Blocks of some format, which programs leave in lists of another one. */
+const TYPES = new Set([
+  'audio',
+  'code_execution_tool_result',
+  'computer_screenshot',
+  'container_upload',
+  'document',
+  'file',
+  'function_call',
+  'function_call_output',
+  'function_response',
+  'image',
+  'image_url',
+  'input_audio',
+  'input_file',
+  'input_image',
+  'input_text',
+  'mcp_tool_result',
+  'mcp_tool_use',
+  'media',
+  'non_standard',
+  'output_text',
+  'reasoning',
+  'reasoning_content',
+  'redacted_thinking',
+  'refusal',
+  'search_result',
+  'server_tool_use',
+  'summary_text',
+  'text',
+  'text-plain',
+  'thinking',
+  'thought',
+  'tool_call',
+  'tool_reference',
+  'tool_result',
+  'tool_use',
+  'video_url',
+  'web_fetch_tool_result',
+  'web_search_tool_result',
+])
+
+/** Whether a block is of a type that a format does not have and another one has. Kinds that are not known here stay. */
+export function isForeign({ type }: JsonObject, own: ReadonlySet<string>): boolean {
+  const name = String(type)
+  return !own.has(name) && (TYPES.has(name) || name.endsWith('_delta'))
+}
+
+/** What such a block says: a text, or where a picture or a file is. undefined for anything else. */
+export function saidByForeign(block: JsonObject): { text: string } | { url: string } | undefined {
+  const { type, text, image_url, source, file } = block
+  if (['text', 'input_text', 'output_text', 'text-plain'].includes(String(type)))
+    return isBlank(text) ? undefined : { text: String(text) }
+  const inside = isObject(source) ? source : isObject(file) ? file : block
+  if (inside.type === 'text' && !isBlank(inside.data)) return { text: String(inside.data) }
+  const url = isObject(image_url) ? image_url.url : image_url
+  const place = [url, inside.url, inside.file_url, inside.file_data].find((one) => typeof one === 'string')
+  if (typeof place === 'string') return /^(https?|data):/i.test(place) ? { url: place } : undefined
+  const media_type = inside.media_type ?? inside.mime_type ?? inside.mimeType
+  const data = inside.data ?? inside.base64
+  if (typeof data !== 'string' || data === '' || typeof media_type !== 'string') return undefined
+  return { url: dataUrl({ media_type, data }) }
+}
+
+/** Whether what such a block shows is a picture. */
+export function isForeignImage({ type }: JsonObject, url: string): boolean {
+  return /^data:/i.test(url) ? /^data:image\//i.test(url) : /image/.test(String(type))
+}
+
+/** A part of such a block as what it says. */
+export function partOfForeign(given: Part): Part {
+  if (given.type !== 'data') return given
+  const { data_type, ...fields } = given.meta
+  const block = { ...fields, type: data_type }
+  const said = TYPES.has(data_type) ? saidByForeign(block) : undefined
+  if (!said) return given
+  if ('text' in said) return part('text', said.text, null)
+  const meta = parseDataUrl(said.url) ?? { url: said.url }
+  return isForeignImage(block, said.url) ? part('image', null, meta) : part('file', null, meta)
+}
