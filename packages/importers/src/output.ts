@@ -2,15 +2,15 @@ import { InvalidMessage, type MessageFormat, readMessage } from '@annals/message
 import { isJsonObject, writeJson } from '@annals/messages/json'
 import { digestOf, stableId } from './ids.js'
 import type { ImportRecord, JsonObject, Place, SummaryMessage, Tally } from './records.js'
+import { SeenIds } from './seen_ids.js'
 import { timeOf } from './times.js'
 
 /** A config that is larger becomes an event: the service takes 64 KiB of them together. */
 const CONFIG_LENGTH_MAX = 4_096
 const TYPE_LENGTH_MAX = 200
 const META_LENGTH_MAX = 48 * 1024
-/** Entries of a session of which it is known what they are called. */
-const NAMES_MAX = 100_000
-
+/** Contents of a session that are counted, of those that repeat. */
+const REPEATED_MAX = 20_000
 /** What a source says of a session. What is undefined or null is left out. */
 export interface SessionFacts {
   parent?: string | undefined
@@ -37,10 +37,12 @@ interface OpenSession {
   is_elsewhere: boolean
   /** What was said of it, as JSON. */
   configs: Map<string, string>
-  /** How often each content was there, of entries without a name. */
-  unnamed: Map<string, number>
-  /** What the source called entries. */
-  named: Set<string | number>
+  /** Digests of entries to which the source gives no name. */
+  unnamed: SeenIds
+  /** How often each content was there, if it was there before. */
+  repeated: Map<string, number>
+  /** Ids of entries that the source names. */
+  named: SeenIds
 }
 
 /**
@@ -230,8 +232,9 @@ export class Output {
       id: this.sessionId(key),
       is_elsewhere: false,
       configs: new Map(),
-      unnamed: new Map(),
-      named: new Set<string>(),
+      unnamed: new SeenIds(),
+      repeated: new Map<string, number>(),
+      named: new SeenIds(),
     }
     this.open.set(key, session)
     return session
@@ -256,17 +259,22 @@ export class Output {
   ): string | undefined {
     if (!this.open.has(key)) this.session(key)
     if (this.skipped.has(key)) return undefined
-    const { id: session_id, unnamed, named } = this.open.get(key)!
-    const repeats = native !== undefined && named.has(native)
-    if (native !== undefined && named.size < NAMES_MAX) named.add(native)
-    const id = this.entryId(key, native ?? nameOf(content, unnamed))
+    const session = this.open.get(key)!
+    const id = this.entryId(key, native ?? nameOf(content, session))
+    const repeats = native !== undefined && !session.named.add(id)
     const occurred_at = timeOf(at)
     const beside = {
       ...(occurred_at !== undefined && { occurred_at }),
       ...(about !== undefined && { key: about }),
     }
     const entry = { id, ...beside, ...content }
-    this.records.push({ kind: 'entry', session_id, entry, place: this.place, ...(repeats && { repeats }) })
+    this.records.push({
+      kind: 'entry',
+      session_id: session.id,
+      entry,
+      place: this.place,
+      ...(repeats && { repeats }),
+    })
     return id
   }
 
@@ -299,10 +307,11 @@ export function rawType(format: string, kind: string): string {
 }
 
 /** The name of an entry that its source gives none: its content, and how often that was there. */
-function nameOf(content: object, unnamed: Map<string, number>): string {
+function nameOf(content: object, { unnamed, repeated }: OpenSession): string {
   const digest = digestOf(content)
-  const count = (unnamed.get(digest) ?? 0) + 1
-  if (count > 1 || unnamed.size < NAMES_MAX) unnamed.set(digest, count)
+  if (unnamed.add(digest)) return `${digest} 1`
+  const count = (repeated.get(digest) ?? 1) + 1
+  if (repeated.has(digest) || repeated.size < REPEATED_MAX) repeated.set(digest, count)
   return `${digest} ${count}`
 }
 

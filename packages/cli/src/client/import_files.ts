@@ -19,7 +19,7 @@ import { visible } from '../terminal/visible.js'
 import { type ConnectionOptions, connect } from './connection.js'
 import { filesAround } from './files_around.js'
 
-const READ_BYTES = 256 * 1024
+const READ_BYTES = 64 * 1024
 const RETRIES = 5
 /** Most sentences about single lines; the report has the number of all. */
 const TOLD_MAX = 20

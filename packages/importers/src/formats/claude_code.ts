@@ -4,6 +4,7 @@ import { listIn, textIn, without } from '../json.js'
 import type { Output } from '../output.js'
 import type { Head } from '../reading/head.js'
 import type { JsonObject } from '../records.js'
+import { TREE_MAX, Tree } from './claude_tree.js'
 import { isOfQwenCode } from './gemini_cli.js'
 
 /** Kinds of lines that only Claude Code writes, for files that begin with one that names no session. */
@@ -29,8 +30,6 @@ const TITLES: Record<string, string> = {
   'custom-title': 'customTitle',
   'ai-title': 'aiTitle',
 }
-/** Lines of a tree that are remembered to recognize a prompt that was rewound: a hundred bytes each. */
-const TREE_MAX = 20_000
 const ANSWERS_MAX = 50
 /** Of these, only the last may be written again. */
 const BLOCKS_MAX = 20
@@ -63,18 +62,17 @@ function isStreamed({ session_id, type, subtype, message, total_cost_usd }: Json
   )
 }
 
-/** Where a line stands in the tree that the lines of a session form. */
-interface TreeLine {
-  uuid: string
-  parent: string | null
-  is_prompt: boolean
-  /** The id of its message; undefined if it is none. */
-  message_id: string | undefined
-  is_retracted: boolean
+interface Answer {
+  key: string
+  id: string
+  said: { block: JsonObject; entry_id: string }[]
 }
 
 class ClaudeCodeParser implements Parser {
+  /** By session, the one that was read last at the end. */
   private readonly trees = new Map<string, Tree>()
+  private latest_tree = ''
+  private tree_lines = 0
   /** The first line of a subagent whose lines stand among its session's, for each of its lines. */
   private readonly roots = new Map<string, string>()
   private readonly fallback: string
@@ -83,8 +81,8 @@ class ClaudeCodeParser implements Parser {
   private readonly models = new Map<string, string>()
   /** The time of the latest line that has one: titles, snapshots and settings have none. At first, that of the first. */
   private at: unknown
-  /** The blocks of the last answers, by session and answer. */
-  private readonly answers = new Map<string, { block: JsonObject; entry_id: string }[]>()
+  /** The blocks of the last answers. A list: copies that a map leaves as it changes would keep them longer. */
+  private readonly answers: Answer[] = []
   private results = 0
 
   constructor(
@@ -121,7 +119,7 @@ class ClaudeCodeParser implements Parser {
       this.out.raw(key, kind, line, { ...facts, noise: NOISE.has(type) || NOISE.has(kind) })
     }
     if (type === 'result' && typeof line.is_error === 'boolean') this.finished(key, line)
-    if (is_of_tree) this.treeOf(key).add(line, message_id)
+    if (is_of_tree) this.grow(key, line, message_id)
   }
 
   /** How a run of the command went, which is the last line that it writes. */
@@ -140,12 +138,15 @@ class ClaudeCodeParser implements Parser {
   private repeated(key: string, { id, content }: JsonObject, entry_id: string): string[] {
     const [block, ...others] = listIn(content)
     if (typeof id !== 'string' || !isJsonObject(block) || others.length > 0) return []
-    const name = `${key} ${id}`
-    const said = (this.answers.get(name) ?? []).slice(-BLOCKS_MAX)
+    const found = this.answers.findIndex((answer) => answer.key === key && answer.id === id)
+    const said = found === -1 ? [] : this.answers.splice(found, 1)[0]!.said.slice(-BLOCKS_MAX)
     const before = said.filter((one) => isBeginning(one.block, block))
-    this.answers.delete(name)
-    this.answers.set(name, [...said.filter((one) => !before.includes(one)), { block, entry_id }])
-    if (this.answers.size > ANSWERS_MAX) this.answers.delete(this.answers.keys().next().value!)
+    this.answers.push({
+      key,
+      id,
+      said: [...said.filter((one) => !before.includes(one)), { block, entry_id }],
+    })
+    if (this.answers.length > ANSWERS_MAX) this.answers.shift()
     return before.map((one) => one.entry_id)
   }
 
@@ -187,9 +188,24 @@ class ClaudeCodeParser implements Parser {
     if (isPrompt(line)) this.out.retract(key, this.treeOf(key).leftBy(parentOf(line)))
   }
 
+  /** Adds a line to its tree. The trees that were left for longest are forgotten. */
+  private grow(key: string, line: JsonObject, message_id: string | undefined): void {
+    const tree = this.treeOf(key)
+    this.tree_lines -= tree.size
+    tree.add({ uuid: line.uuid as string, parent: parentOf(line), is_prompt: isPrompt(line), message_id })
+    this.tree_lines += tree.size
+    for (const [oldest, { size }] of this.trees) {
+      if (this.tree_lines <= TREE_MAX || oldest === key) break
+      this.trees.delete(oldest)
+      this.tree_lines -= size
+    }
+  }
+
   private treeOf(key: string): Tree {
     const tree = this.trees.get(key) ?? new Tree()
+    if (key !== this.latest_tree) this.trees.delete(key)
     this.trees.set(key, tree)
+    this.latest_tree = key
     return tree
   }
 }
@@ -200,42 +216,6 @@ function isBeginning(one: JsonObject, whole: JsonObject): boolean {
   if (one.type === 'tool_use') return one.id === whole.id
   const [text, more] = [one, whole].map((block) => textIn(block.text) ?? textIn(block.thinking))
   return text !== undefined && more?.startsWith(text) === true
-}
-
-class Tree {
-  private lines: TreeLine[] = []
-  private readonly places = new Map<string, TreeLine>()
-
-  add(read: JsonObject, message_id: string | undefined): void {
-    const uuid = read.uuid as string
-    if (this.places.has(uuid)) return
-    const line = { uuid, parent: parentOf(read), is_prompt: isPrompt(read), message_id, is_retracted: false }
-    if (this.lines.length >= TREE_MAX)
-      for (const { uuid } of this.lines.splice(0, TREE_MAX / 2)) this.places.delete(uuid)
-    this.lines.push(line)
-    this.places.set(line.uuid, line)
-  }
-
-  /** The ids of the messages that a prompt after this line leaves behind. */
-  leftBy(parent: string | null): string[] {
-    if (this.lines.length === 0 || this.lines.at(-1)!.uuid === parent) return []
-    const ancestors = new Set<string>()
-    for (let at = parent; at !== null && !ancestors.has(at); at = this.places.get(at)?.parent ?? null) {
-      // A line that is missing: nobody knows where the prompt stands.
-      if (!this.places.has(at)) return []
-      ancestors.add(at)
-    }
-    const from = parent === null ? 0 : this.lines.indexOf(this.places.get(parent)!) + 1
-    const first = this.lines.findIndex(
-      ({ is_prompt, uuid }, at) => at >= from && is_prompt && !ancestors.has(uuid),
-    )
-    if (first === -1) return []
-    const left = this.lines
-      .slice(first)
-      .filter(({ uuid, is_retracted }) => !ancestors.has(uuid) && !is_retracted)
-    for (const line of left) line.is_retracted = true
-    return left.flatMap(({ message_id }) => message_id ?? [])
-  }
 }
 
 function parentOf({ parentUuid }: JsonObject): string | null {
