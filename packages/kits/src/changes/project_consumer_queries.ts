@@ -7,7 +7,7 @@ export const SWITCH_ON = {
   /** Locks the project even where nothing changes: whoever is taking the consumer apart is done first, or waits. */
   project: prepared(
     'switch_consumer_on',
-    'UPDATE projects AS p SET consumers = array_remove(p.consumers, $2::text) || $2::text WHERE p.id = $1',
+    'UPDATE projects AS p SET consumers = array_remove(p.consumers, $2::text) || $2::text WHERE p.id = $1 RETURNING p.id',
   ),
   consumer: prepared(
     'keep_consumer',

@@ -1,5 +1,6 @@
+import { AnnalsError } from '../errors.js'
 import { within } from '../lists/tenant_resource.js'
-import type { Database, Tenant } from '../postgres/database.js'
+import type { Database, Queryable, Tenant } from '../postgres/database.js'
 import type { Statement } from '../postgres/statement.js'
 import { call } from '../postgres/stored_function.js'
 import type { Consumer } from './consumer.js'
@@ -31,11 +32,11 @@ export async function useConsumer(
   { database, project_id }: Tenant<Database>,
   consumer: string,
 ): Promise<{ is_ready: boolean; sessions_scanned: number }> {
-  const owned = [project_id, consumer]
+  const owned = [project_id, consumer] as const
   const [row] = await database.query(READ_PROJECT_CONSUMER, owned)
   if (!row) {
     await database.transaction(async (connection) => {
-      await connection.query(SWITCH_ON.project, owned)
+      await switchOn(connection, owned)
       await connection.query(SWITCH_ON.consumer, owned)
     })
     return { is_ready: false, sessions_scanned: 0 }
@@ -43,6 +44,12 @@ export async function useConsumer(
   const is_ready = row.is_ready === 't'
   if (is_ready && row.is_old_use === 't') await database.query(USE_CONSUMER, owned)
   return { is_ready, sessions_scanned: Number(row.sessions_scanned) }
+}
+
+/** A key may be cached for some seconds longer than its project is there, which must leave no rows behind. */
+async function switchOn(database: Queryable, owned: readonly [project_id: string, consumer: string]) {
+  const found = await database.query(SWITCH_ON.project, owned)
+  if (found.length === 0) throw new AnnalsError('unauthorized')
 }
 
 /**
@@ -90,8 +97,8 @@ export async function switchConsumer(
   consumer: string,
   isOn: boolean,
 ): Promise<void> {
-  const owned = [project_id, consumer]
-  if (isOn) await database.query(SWITCH_ON.project, owned)
+  const owned = [project_id, consumer] as const
+  if (isOn) await switchOn(database, owned)
   await database.query(isOn ? SWITCH.on : SWITCH.off, owned)
 }
 

@@ -6,6 +6,7 @@ import type { Queryable, Row, Tenant } from '@annals/kits/postgres/database.js'
 import { isForeignKeyViolation } from '@annals/kits/postgres/database_errors.js'
 import { call } from '@annals/kits/postgres/stored_function.js'
 import type { MediaFacts } from '@annals/messages'
+import { requireProject } from '../projects/projects.js'
 import type { Asset } from './asset_urls.js'
 import {
   ADD_BLOB_CHUNK,
@@ -89,7 +90,9 @@ export async function storeBlob(
   } catch (error) {
     // Housekeeping deletes the rest later.
     if (upload.chunks > 0) await call(database, DISCARD_UPLOAD, project_id, upload.id).catch(() => {})
-    throw isForeignKeyViolation(error) ? givenUp() : error
+    if (!isForeignKeyViolation(error)) throw error
+    await requireProject(tenant)
+    throw givenUp()
   }
 }
 
@@ -120,7 +123,9 @@ async function storeObject(
   } catch (error) {
     // Unless it is a blob by now: the answer may have been lost.
     await call(database, DISCARD_UPLOAD, project_id, id).catch(() => {})
-    throw isForeignKeyViolation(error) ? givenUp() : error
+    if (!isForeignKeyViolation(error)) throw error
+    await requireProject(tenant)
+    throw givenUp()
   } finally {
     if (answer !== 'stored') await discardObjects(tenant).catch(() => {})
   }

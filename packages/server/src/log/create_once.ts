@@ -7,6 +7,7 @@ import {
   isUniqueViolation,
 } from '@annals/kits/postgres/database_errors.js'
 import { call } from '@annals/kits/postgres/stored_function.js'
+import { requireProject } from '../projects/projects.js'
 import { FIND_IDEMPOTENCY_KEY } from './append/append_queries.js'
 import type { IdempotencyKey } from './append/append_request.js'
 import { END_COPIES } from './unfinished_copy_queries.js'
@@ -50,7 +51,8 @@ export async function createOnce(
       const json = await create()
       if (json !== undefined) return { json, replayed: false }
     } catch (error) {
-      if (!isUniqueViolation(error) && !isForeignKeyViolation(error) && !isTransient(error)) throw error
+      if (isForeignKeyViolation(error)) await requireProject(tenant)
+      else if (!isUniqueViolation(error) && !isTransient(error)) throw error
     }
     if (attempt >= ATTEMPTS_MAX) {
       throw new AnnalsError(

@@ -181,6 +181,14 @@ export async function checkProject(database: Queryable, project_id: string): Pro
 }
 
 /**
+ * Called where a write names a row that is not there: a key may be cached for some seconds longer than its project is there.
+ * @throws AnnalsError unauthorized
+ */
+export async function requireProject({ database, project_id }: Tenant): Promise<void> {
+  if ((await database.query(PROJECT_EXISTS, [project_id])).length === 0) throw new AnnalsError('unauthorized')
+}
+
+/**
  * Creates a token for a project. Returns it as JSON with its secret in `token`, which is shown only this time.
  * @throws AnnalsError project_not_found
  */

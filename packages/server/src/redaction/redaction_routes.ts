@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { invalidRequest } from '@annals/kits/errors.js'
+import { AnnalsError, invalidRequest } from '@annals/kits/errors.js'
 import { allOf, operationsOf } from '@annals/kits/http/operation.js'
 import type { Kits, ModuleRoutes } from '@annals/kits/module.js'
 import { DEFAULT_RULES, faultOf, type Rule } from '@annals/redaction'
@@ -20,7 +20,8 @@ async function setRules({ database }: Parts, request: FastifyRequest, rules: rea
   const json = rules && JSON.stringify(rules)
   const secret = randomBytes(SECRET_BYTES).toString('base64url')
   await audited(database.of('operator'), `key ${grant!.key_id}, from ${address}`, async (connection) => {
-    await connection.query(SET_RULES, [project_id, json, secret])
+    const found = await connection.query(SET_RULES, [project_id, json, secret])
+    if (found.length === 0) throw new AnnalsError('unauthorized')
     return { act: { action: 'project.change', project_id, details: { redaction: rules } }, result: undefined }
   })
   return `{"rules":${json}}`

@@ -6,7 +6,9 @@ import { AnnalsError, invalidRequest, notFound } from '@annals/kits/errors.js'
 import { newId } from '@annals/kits/ids.js'
 import { namesPrivateAddress } from '@annals/kits/outgoing/public_address.js'
 import type { Database, Tenant } from '@annals/kits/postgres/database.js'
+import { isForeignKeyViolation } from '@annals/kits/postgres/database_errors.js'
 import { call } from '@annals/kits/postgres/stored_function.js'
+import { requireProject } from '../projects/projects.js'
 import {
   ADD_DELIVERIES,
   COUNT_WEBHOOKS,
@@ -42,7 +44,7 @@ export async function createWebhook(
   const parsed = checkUrl(url, to_private)
   const { database, project_id } = tenant
   await useConsumer(tenant, WEBHOOKS)
-  return database.transaction(async (connection) => {
+  const create = database.transaction(async (connection) => {
     const [kept] = await connection.query(KEEP_CONSUMER, [project_id, WEBHOOKS])
     if (!kept)
       throw new AnnalsError(
@@ -59,6 +61,10 @@ export async function createWebhook(
     await connection.query(CREATE_WEBHOOK, [project_id, id, parsed, events, secret])
     const [made] = await connection.query(READ_NEW_WEBHOOK, [project_id, id])
     return made!.json!
+  })
+  return create.catch(async (error) => {
+    if (isForeignKeyViolation(error)) await requireProject(tenant)
+    throw error
   })
 }
 

@@ -173,9 +173,12 @@ export class Erasure {
       try {
         for (const owner of this.owners.values()) await this.eraseOwnersOfProject(tenant, owner)
         await this.eraseAllRemains(tenant)
-        for (const table of this.tables)
-          if (!this.owners.has(table.kind)) await eraseRowsOfProject(tenant, eraseRows(table).of_project)
-        if ((await database.query(ERASE.project, [project_id])).length === 0) throw notFound('project')
+        await this.eraseOtherRowsOfProject(tenant)
+        await database.transaction(async (connection) => {
+          if ((await connection.query(ERASE.project, [project_id])).length === 0) throw notFound('project')
+          // What locked the project's row in the meantime may have written rows without a foreign key to it.
+          await this.eraseOtherRowsOfProject({ database: connection, project_id })
+        })
         await this.settle(tenant)
         return
       } catch (error) {
@@ -185,6 +188,11 @@ export class Erasure {
       // All attempts together outlast the seconds in which nodes still take a key that is gone.
       await sleep(PAUSE_MS * attempt)
     }
+  }
+
+  private async eraseOtherRowsOfProject(tenant: Tenant): Promise<void> {
+    for (const table of this.tables)
+      if (!this.owners.has(table.kind)) await eraseRowsOfProject(tenant, eraseRows(table).of_project)
   }
 
   /**

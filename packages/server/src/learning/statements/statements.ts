@@ -119,7 +119,8 @@ export async function addVersion(
   reason: string,
 ): Promise<void> {
   const [row] = await connection.query(CHANGE_STATEMENT.lock, [project_id, statement_id])
-  const { skill_id, learning_space_id } = row!
+  if (!row) throw notFound('statement')
+  const { skill_id, learning_space_id } = row
   const { texts, ids } = await renderLearntSkill(connection, project_id, skill_id!)
   const statements = JSON.stringify(Object.fromEntries(ids.map((id) => [id, true])))
   const pieces: Buffer[] = []
@@ -136,6 +137,8 @@ export async function addVersion(
 /** SKILL.md of a learnt skill in pieces, from its active statements, and their ids. Others get their turns meanwhile. */
 export async function renderLearntSkill(connection: Queryable, project_id: string, skill_id: string) {
   const [skill] = await connection.query(CHANGE_STATEMENT.skill, [project_id, skill_id])
+  // It is being erased, with its space or its project.
+  if (!skill) throw notFound('skill')
   const rows = await connection.query(CHANGE_STATEMENT.active, [project_id, skill_id])
   const statements = rows.map(({ id, kind, text, cites }) => ({
     id: id!,
@@ -144,7 +147,7 @@ export async function renderLearntSkill(connection: Queryable, project_id: strin
     cites: JSON.parse(cites!) as { session_id: string; seq: number }[],
   }))
   const texts = ['']
-  for (const piece of renderSkill({ name: skill!.name!, description: skill!.description! }, statements)) {
+  for (const piece of renderSkill({ name: skill.name!, description: skill.description! }, statements)) {
     texts[texts.length - 1] += piece
     if (texts.at(-1)!.length < LENGTH_AT_ONCE) continue
     texts.push('')
