@@ -1,6 +1,12 @@
 /** The check that finds it, what it is, the statement that does it, and the place that is then named. */
 type Damage = [check: string, what: string, statement: string, place: string]
 
+/** An event to come, without a row that lists it. */
+function input(type: 'type' | 'NULL', place: number): string {
+  return `INSERT INTO session_inbox (project_id, session_id, id, place, mode, entry_kind, type, bytes, tokens, data, created_at, not_before)
+    VALUES ($1, $2, gen_random_uuid(), ${place}, 'queue', 'event', ${type === 'NULL' ? type : "'task'"}, 2, 0, '{}', now(), now())`
+}
+
 /**
  * What somebody does to the rows of a session of 32 entries, or of its project. $1 is the project, $2 the session.
  */
@@ -229,5 +235,77 @@ export const DAMAGES: Damage[] = [
     'a key that stands for nothing',
     'UPDATE idempotency_keys SET seqs = NULL WHERE project_id = $1 AND owner_id = $2',
     'key',
+  ],
+  [
+    'list_term_stray',
+    'a session that no user has any more',
+    "UPDATE sessions SET user_id = NULL, configs = '{}' WHERE project_id = $1 AND id = $2",
+    'list_terms',
+  ],
+  [
+    'session_unread',
+    'a lost reading of a session',
+    `WITH c AS (INSERT INTO project_consumers (project_id, consumer, used_at, scan_at, sessions_scanned) VALUES ($1, 'calls', now(), 'infinity', 0))
+     INSERT INTO change_cursors (project_id, consumer, session_id, seq) VALUES ($1, 'calls', $2, 32)`,
+    'session_readings',
+  ],
+  [
+    'tool_call_gap',
+    'a lost call of a tool',
+    `WITH c AS (INSERT INTO project_consumers (project_id, consumer, used_at, scan_at, sessions_scanned) VALUES ($1, 'calls', now(), 'infinity', 0))
+     INSERT INTO tool_calls (project_id, session_id, number, seq, called_at, name, given, recorded, answered, is_retracted, is_counted)
+     VALUES ($1, $2, 2, 1, now(), 'pay', 1, 0, 0, false, true)`,
+    'number 2',
+  ],
+  [
+    'consumer_unmarked',
+    'a consumer that nothing is marked for',
+    `INSERT INTO project_consumers (project_id, consumer, used_at, scan_at, sessions_scanned) SELECT $1, 'search', 'infinity', 'infinity', 0 WHERE $2::uuid IS NOT NULL`,
+    'project_consumers, search',
+  ],
+  [
+    'run_without_input',
+    'a lost input',
+    'INSERT INTO session_runs (project_id, session_id, ttl_ms, progress, place, open_requests, wake_at) VALUES ($1, $2, 0, false, 0, 0, now())',
+    'session_runs',
+  ],
+  ['input_unlisted', 'an input that no runner is given', input('type', 0), 'input '],
+  ['input_malformed', 'an event without a type to come', input('NULL', 0), 'input '],
+  ['input_place', 'an input at a place that will be taken again', input('type', 7), 'input '],
+  [
+    'request_resolution',
+    'a decision that nobody made',
+    `INSERT INTO session_requests (project_id, id, session_id, place, seq, bytes, body, created_at, decision)
+     VALUES ($1, gen_random_uuid(), $2, 1, 1, 2, '{}', now(), 'approve')`,
+    'request ',
+  ],
+  [
+    'feedback_without_statement',
+    'feedback on a lost statement',
+    `INSERT INTO statement_feedback (project_id, learning_space_id, statement_id, session_id, helped, created_at)
+     SELECT $1, l.id, $2, $2, true, now() FROM learning_spaces l WHERE l.project_id = $1`,
+    'statement ',
+  ],
+  [
+    'statement_support',
+    'an objection that nothing shows',
+    `INSERT INTO statements (project_id, learning_space_id, id, skill_id, statement_kind, state, author, pinned, text, supports, contradicts, created_at, updated_at)
+     SELECT $1, l.id, $2, $2, 'rule', 'active', 'person', false, 'Ask.', 0, 1, now(), now() FROM learning_spaces l WHERE l.project_id = $1`,
+    'statement ',
+  ],
+  [
+    'skill_without_learning_space',
+    'a skill of a lost space',
+    `INSERT INTO skills (project_id, id, learning_space_id, name, description, source, meta, created_at, updated_at)
+     VALUES ($1, $2, $2, 'a', 'b', 'learnt', '{}', now(), now())`,
+    'skill ',
+  ],
+  [
+    'blob_reference_without_file',
+    'a lost file of a skill',
+    `WITH k AS (INSERT INTO skills (project_id, id, name, description, source, meta, created_at, updated_at)
+       VALUES ($1, $2, 'a', 'b', 'uploaded', '{}', now(), now()))
+     INSERT INTO blob_references (project_id, owner_id, seq, sha256) VALUES ($1, $2, 0, repeat('0', 64))`,
+    'skill ',
   ],
 ]

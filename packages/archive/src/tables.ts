@@ -23,7 +23,7 @@ import type { ExportLine, ExportPiece, LineFollower } from './transfer/export_li
 import type { RestoreContext, Tallies } from './transfer/restore_context.js'
 import { RESTORE_RUNS } from './transfer/restore_run_queries.js'
 import { restoreUsers } from './users/restore_users.js'
-import type { CheckedPiece } from './verify/findings.js'
+import { type CheckedPiece, STRAY_TERMS } from './verify/findings.js'
 
 /** Functions in place of the statements that exports, imports and verifications make from what a table says of itself. */
 export interface OwnFunctions {
@@ -58,6 +58,8 @@ export interface OwnFunctions {
   verify?(tenant: Tenant): AsyncGenerator<CheckedPiece>
   /** The checks of `verify`, in place of those that are made from the table. */
   checks?: Readonly<Record<string, Check>>
+  /** Checks beside those that are made from the table; the row is `t`. */
+  further_checks?: Readonly<Record<string, Check>>
   /** Reads what belongs to the rows and no statement checks: bytes, wherever they are. */
   verifyBeyond?(tenant: Tenant): AsyncGenerator<CheckedPiece>
   /** The checks of `verifyBeyond`. */
@@ -97,6 +99,7 @@ const OWN: Readonly<Record<string, OwnFunctions>> = {
     checked_beyond: { blob_bytes: { means: "a blob's bytes are not those of its hash", todo: LOST } },
   },
   blob_references: { restore: restoreReferences },
+  list_terms: { further_checks: STRAY_TERMS },
   // The sessions that an import has given to spaces are read.
   space_sessions: { restored: (tenant) => switchConsumer(tenant, LEARNING_CONSUMER, true) },
   session_inbox: { restored: restoreRuns },

@@ -3,6 +3,7 @@ import { timestampText } from '@annals/kits/lists/resource_json.js'
 import { digestText } from 'annals/dist/log/read/compaction_queries.js'
 import { ORDERED, REBUILT } from 'annals/dist/sessions/change_tables.js'
 import { expiryText } from 'annals/dist/sessions/expiry_queries.js'
+import { ARE_CALLS_KEPT, CALLS_CONSUMER, READ_ANEW } from 'annals/dist/tools/tool_queries.js'
 import { UNLISTED, unlisted } from '../verify/findings.js'
 
 const HEAD =
@@ -43,6 +44,18 @@ const SEARCH_CHECK = {
       AND (SELECT u.seq FROM change_cursors u WHERE u.project_id = $1 AND u.session_id = w.id AND u.consumer = 'search')
         > (SELECT coalesce(sum(i.last_seq - i.seq + 1), 0) FROM search_entries i WHERE i.project_id = $1 AND i.session_id = w.id)`,
   detail: "'the index has fewer entries of it than were read'",
+}
+
+/** For the same: what was read of a session for the figures of tools, and for the console. */
+const READING_CHECK = {
+  means: 'figures of tools lack the calls of a session, and the console does not show what it was asked',
+  todo: READ_ANEW,
+  place: "'session_readings'",
+  where: `w.id IS NOT NULL AND w.has_head AND ${ARE_CALLS_KEPT}
+      AND EXISTS (SELECT FROM change_cursors u
+        WHERE u.project_id = $1 AND u.session_id = w.id AND u.consumer = '${CALLS_CONSUMER}' AND u.seq > 0 OFFSET 0)
+      AND NOT EXISTS (SELECT FROM session_readings r WHERE r.project_id = $1 AND r.session_id = w.id OFFSET 0)`,
+  detail: "'its log was read, and there is no row'",
 }
 
 /** Checks of sessions and their logs. `log` and `whole` are parts of the statement. */
@@ -181,6 +194,7 @@ export const SESSION_CHECKS = {
   },
   session_activity_behind: { ...SESSION, ...ACTIVITY_CHECK },
   session_unsearched: { ...SESSION, ...SEARCH_CHECK },
+  session_unread: { ...SESSION, ...READING_CHECK },
   session_without_head: {
     means: 'a session that can be neither read nor written',
     todo: HEAD,

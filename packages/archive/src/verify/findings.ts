@@ -1,4 +1,7 @@
-import type { Check } from '@annals/kits/lifecycle/table.js'
+import { type Check, notErased, ODD } from '@annals/kits/lifecycle/table.js'
+import { indexTermsText } from '@annals/kits/lists/listed.js'
+import { SPACE_LIST } from 'annals/dist/learning/learning_space_queries.js'
+import { SESSION_LIST } from 'annals/dist/log/append/append_queries.js'
 
 export interface Finding {
   check: string
@@ -68,3 +71,22 @@ export function unlisted(row: string): string {
       SELECT i.signature FROM list_terms i
       WHERE i.project_id = $1 AND i.term = x.term AND i.created_at = ${row}.created_at AND i.item_id = ${row}.id))`
 }
+
+/** A row that lost its user, or what its document had, says nothing of that itself: its terms do. */
+export const STRAY_TERMS = {
+  list_term_stray: {
+    place: "concat('list_terms of ', t.item_id)",
+    where: [SESSION_LIST, SPACE_LIST]
+      .map(
+        (
+          list,
+        ) => `NOT EXISTS (SELECT FROM ${list.table} r CROSS JOIN LATERAL ${indexTermsText(list, 'r')} AS i
+      WHERE r.project_id = $1 AND r.id = t.item_id AND r.created_at = t.created_at AND t.term = ANY (i.terms) OFFSET 0)`,
+      )
+      .concat(notErased('t.item_id'))
+      .join(' AND '),
+    detail: "'it was listed by a user, a parent or a document that it does not have'",
+    means: 'a session or a learning space has lost its user, its parent, or a part of its configs or meta',
+    todo: ODD,
+  },
+} as const satisfies Record<string, Check>

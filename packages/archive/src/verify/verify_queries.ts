@@ -63,7 +63,7 @@ export const PROJECT_IS_KNOWN = planned('verify_project', 'SELECT p.id FROM proj
 
 /** What is checked of a table's rows: what follows from its columns, and what it names itself. */
 export function rowChecks(table: Table, tables: readonly Table[]): Record<string, Check> {
-  const { kind, erased_with, columns, document } = table
+  const { kind, erased_with, also_erased_with, columns, document } = table
   const words = kind.replaceAll('_', ' ')
   const owner = `t.${ownerColumn(table)}`
   const owners = tables.filter(
@@ -87,6 +87,17 @@ export function rowChecks(table: Table, tables: readonly Table[]): Record<string
       means: `a ${words} of a resource that does not exist`,
       todo: ORPHAN,
     }
+  const second = tables.find((other) => isOwner(other) && other.kind === also_erased_with?.kind)
+  if (second !== undefined) {
+    const id = `t.${second.kind}_id`
+    checks[`${kind}_without_${second.kind}`] = {
+      ...row,
+      where: `${id} IS NOT NULL AND ${missing(second.name, id)}${second.kind === 'session' ? ` AND ${notErased(id)}` : ''}`,
+      detail: `'the ${second.kind.replaceAll('_', ' ')} does not exist: ' || ${id}`,
+      means: `a ${words} of a ${second.kind.replaceAll('_', ' ')} that does not exist`,
+      todo: ORPHAN,
+    }
+  }
   if (user !== undefined)
     checks[`${kind}_without_user`] = {
       ...row,
@@ -111,7 +122,8 @@ export function rowChecks(table: Table, tables: readonly Table[]): Record<string
       means: `a ${words} was changed before it was created`,
       todo: ODD,
     }
-  for (const [check, own] of Object.entries(table.checks)) checks[check] = { ...row, ...own }
+  for (const [check, own] of Object.entries({ ...table.checks, ...ownOf(table).further_checks }))
+    checks[check] = { ...row, ...own }
   return checks
 }
 

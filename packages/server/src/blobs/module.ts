@@ -101,6 +101,15 @@ export const BLOB_REFERENCES_MODULE: Module = {
           means: 'a blob is kept for an entry that does not exist, or does not name it',
           todo: ORPHAN,
         },
+        blob_reference_without_file: {
+          session: 'NULL',
+          place: "'skill ' || t.owner_id",
+          where: `t.seq = 0 AND EXISTS (SELECT FROM skills k WHERE k.project_id = $1 AND k.id = t.owner_id) AND NOT EXISTS (
+            SELECT FROM skill_files f WHERE f.project_id = $1 AND f.skill_id = t.owner_id AND f.sha256 = t.sha256)`,
+          detail: `'the skill has no file with the bytes of ' || t.sha256`,
+          means: 'a skill has lost a file',
+          todo: LOST,
+        },
       },
       own: { eraseSomeOf: releaseSome },
     },

@@ -1,4 +1,4 @@
-import { LOST, missing, notErased, ODD, ORPHAN, type Table } from '@annals/kits/lifecycle/table.js'
+import { LOST, missing, ODD, ORPHAN, type Table } from '@annals/kits/lifecycle/table.js'
 import { SUMMARIES_WAIT } from './compaction/auto_compaction_queries.js'
 import { ERASE_CALLS } from './model/call_queries.js'
 import { TURNS_WAIT } from './model/lane_queries.js'
@@ -7,21 +7,21 @@ import { eraseCites } from './statements/statements.js'
 const OF_SPACE = { erased_with: 'learning_space', counted: false, exported: true } as const
 const OF_SPACE_AND_SESSION = { ...OF_SPACE, also_erased_with: { kind: 'session' } } as const
 
-/** A row that names a session which is gone. */
-function lostSession(kind: string) {
+const counted = (polarity: string) => `(SELECT count(DISTINCT c.session_id) FROM statement_cites c
+      WHERE c.project_id = $1 AND c.statement_id = t.id AND c.polarity = '${polarity}')`
+
+/** A row that names a statement which is not there. */
+function lostStatement(kind: string, words: string) {
   return {
-    [`${kind}_without_session`]: {
-      where: `t.session_id IS NOT NULL AND ${missing('session_heads', 't.session_id', 'session_id')} AND ${notErased('t.session_id')}`,
-      place: `concat('learning space ', t.learning_space_id)`,
-      detail: "'the session does not exist: ' || t.session_id",
-      means: `a ${kind.replaceAll('_', ' ')} of a session that does not exist`,
+    [`${kind}_without_statement`]: {
+      where: missing('statements', 't.statement_id'),
+      place: "'statement ' || t.statement_id",
+      detail: "'the statement does not exist'",
+      means: `${words} of a statement that does not exist`,
       todo: ORPHAN,
     },
   }
 }
-
-const COUNTED_SUPPORT = `(SELECT count(DISTINCT c.session_id) FROM statement_cites c
-      WHERE c.project_id = $1 AND c.statement_id = t.id AND c.polarity = '+')`
 
 export const LEARNING_TABLES: readonly Table[] = [
   {
@@ -52,7 +52,7 @@ export const LEARNING_TABLES: readonly Table[] = [
       created_at: 'time',
       updated_at: 'time',
     },
-    checks: lostSession('space_session'),
+    checks: {},
   },
   {
     name: 'skills',
@@ -144,9 +144,9 @@ export const LEARNING_TABLES: readonly Table[] = [
         todo: ODD,
       },
       statement_support: {
-        where: `t.supports <> ${COUNTED_SUPPORT}`,
+        where: `t.supports <> ${counted('+')} OR t.contradicts <> ${counted('-')}`,
         place: "'statement ' || t.id",
-        detail: `'it counts ' || t.supports || ' sessions, and its citations name ' || ${COUNTED_SUPPORT}`,
+        detail: `concat('it counts ', t.supports, ' sessions for it and ', t.contradicts, ' against it, and its citations name ', ${counted('+')}, ' and ', ${counted('-')})`,
         means: 'a statement counts other support than its citations show',
         todo: ODD,
       },
@@ -176,16 +176,7 @@ export const LEARNING_TABLES: readonly Table[] = [
       quote: 'text',
       is_origin: 'boolean',
     },
-    checks: {
-      ...lostSession('statement_cite'),
-      cite_without_statement: {
-        where: missing('statements', 't.statement_id'),
-        place: "'statement ' || t.statement_id",
-        detail: "'the statement does not exist'",
-        means: 'a citation of a statement that does not exist',
-        todo: ORPHAN,
-      },
-    },
+    checks: lostStatement('cite', 'a citation'),
   },
   {
     ...OF_SPACE_AND_SESSION,
@@ -200,7 +191,7 @@ export const LEARNING_TABLES: readonly Table[] = [
       helped: 'boolean',
       created_at: 'time',
     },
-    checks: lostSession('feedback'),
+    checks: lostStatement('feedback', 'feedback'),
   },
   {
     ...OF_SPACE,
@@ -226,7 +217,7 @@ export const LEARNING_TABLES: readonly Table[] = [
       created_at: 'time',
       sent_at: 'time',
     },
-    checks: lostSession('learning_call'),
+    checks: {},
   },
   {
     ...OF_SPACE,

@@ -12,6 +12,11 @@ import type { RunParts } from './runs.js'
 const RELISTED =
   'Something other than Annals wrote here. Export the project and import it into another one, which lists it anew'
 
+/** SQL: whether a row's place is beyond the newest that its session's head gave out. */
+function ahead(row: string): string {
+  return `${row}.place > (SELECT coalesce(h.run_place, 0) FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ${row}.session_id)`
+}
+
 /** Leases are no business of exports: whoever works on a restored session takes a new one, whose fence is greater. */
 const RUNS: Table = {
   name: 'session_runs',
@@ -50,6 +55,15 @@ const RUNS: Table = {
       detail: "'it counts ' || t.open_requests || ' requests without an answer'",
       means: 'a session is listed as waiting, or not, against its requests',
       todo: RELISTED,
+    },
+    run_without_input: {
+      place: "'session_runs'",
+      session: 't.session_id',
+      where: `t.wake_at IS NOT NULL AND NOT EXISTS (
+        SELECT FROM session_inbox i WHERE i.project_id = $1 AND i.session_id = t.session_id AND i.withdrawn_at IS NULL)`,
+      detail: "'it waits for a runner since ' || t.wake_at",
+      means: 'a session waits for a runner because of input that was lost',
+      todo: LOST,
     },
   },
 }
@@ -92,6 +106,32 @@ const INBOX: Table = {
       detail: "'it is pending, and the log has an entry with its id'",
       means: 'an input that was applied and is still pending',
       todo: ORPHAN,
+    },
+    input_malformed: {
+      place: "'input ' || t.id",
+      session: 't.session_id',
+      where: `CASE t.entry_kind WHEN 'event' THEN t.type IS NULL WHEN 'message' THEN t.role IS NULL OR t.format IS NULL ELSE true END
+        OR t.bytes < 2 OR t.tokens < 0`,
+      detail: "'kind ' || t.entry_kind || ', bytes ' || t.bytes || ', tokens ' || t.tokens",
+      means: 'an input lacks fields of its kind, or has impossible sizes',
+      todo: LOST,
+    },
+    input_unlisted: {
+      place: "'input ' || t.id",
+      session: 't.session_id',
+      where: `${leases.isPendingText('t')} AND NOT EXISTS (
+        SELECT FROM session_runs r WHERE r.project_id = $1 AND r.session_id = t.session_id AND r.wake_at <= t.not_before)`,
+      detail: "'session_runs has no wake_at for it'",
+      means: 'an input that no runner is given',
+      todo: RELISTED,
+    },
+    input_place: {
+      place: "'input ' || t.id",
+      session: 't.session_id',
+      where: ahead('t'),
+      detail: "'its place is ' || t.place || ', which the head has not reached'",
+      means: 'input that comes next would stand before this one',
+      todo: RELISTED,
     },
   },
 }
@@ -138,6 +178,16 @@ const REQUESTS: Table = {
         SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.seq AND e.type = '${requests.REQUEST_TYPE}')`,
       detail: "'the log has no such request at seq ' || t.seq",
       means: 'a request that the log does not show',
+      todo: LOST,
+    },
+    request_resolution: {
+      place: "'request ' || t.id",
+      session: 't.session_id',
+      where: `(t.decision IS NULL) <> (t.resolved_at IS NULL) OR (t.resolved_seq IS NOT NULL AND NOT EXISTS (
+        SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.resolved_seq AND e.type = '${requests.RESOLUTION_TYPE}'))`,
+      detail:
+        "concat('its decision is ', coalesce(t.decision, 'none'), ', at seq ', coalesce(t.resolved_seq::text, 'none'))",
+      means: 'a request was resolved in another way than the log shows',
       todo: LOST,
     },
   },

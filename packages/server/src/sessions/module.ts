@@ -103,10 +103,6 @@ export const SESSIONS_MODULE: Module = {
         'Keeps in mind what is left of erased sessions, and goes with the last of it. An export has it, so that an import goes on.',
       waits: copies.COPIES_WAIT,
     },
-    {
-      name: 'list_terms',
-      handled: 'Written, deleted and verified with the rows of the tables that have a `document`.',
-    },
     ...CHANGE_TABLES,
     { name: 'change_cursors', handled: 'Go with their session and its marks.' },
     {
