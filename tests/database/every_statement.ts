@@ -41,6 +41,8 @@ const REACHES = [undefined, 'session_id', 'user', 'parent']
 
 /** What a composer is called with to give all its statements; one that is not here fails the test. */
 const CALLS: Record<string, unknown[][]> = {
+  // Numbers, and no statement.
+  seqsBetween: [[1]],
   filteredList: [SESSIONS, LEARNING_SPACES].flatMap((list) =>
     lists(list === SESSIONS ? PARENTS : [{}]).map((given) => [list, ...given]),
   ),

@@ -110,8 +110,8 @@ const INBOX: Table = {
     input_malformed: {
       place: "'input ' || t.id",
       session: 't.session_id',
-      where: `CASE t.entry_kind WHEN 'event' THEN t.type IS NULL WHEN 'message' THEN t.role IS NULL OR t.format IS NULL ELSE true END
-        OR t.bytes < 2 OR t.tokens < 0`,
+      where: `t.entry_kind NOT IN ('event', 'message') OR (t.entry_kind = 'event' AND t.type IS NULL)
+        OR (t.entry_kind = 'message' AND (t.role IS NULL OR t.format IS NULL)) OR t.bytes < 2 OR t.tokens < 0`,
       detail: "'kind ' || t.entry_kind || ', bytes ' || t.bytes || ', tokens ' || t.tokens",
       means: 'an input lacks fields of its kind, or has impossible sizes',
       todo: LOST,
