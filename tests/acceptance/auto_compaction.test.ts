@@ -73,7 +73,7 @@ function loggingWith(api: ApiClient, project_id: string) {
       },
       { timeout: 100_000, interval: 100 },
     )
-  return { newSession, add, contextOf, compactions, settled }
+  return { newSession, add, contextOf, compactions, settled, request: api.request.bind(api) }
 }
 
 describe('auto_compact_tokens', { timeout: 120_000 }, () => {
@@ -162,6 +162,8 @@ describe('auto_compact_tokens', { timeout: 120_000 }, () => {
       },
       { timeout: 100_000, interval: 200 },
     )
+    const path = `/api/v1/session/${other}/token_counts`
+    expect(expectOk(await without.request('GET', path))).toMatchObject({ auto_compaction: 'waits' })
     expect(off.model.asked).toEqual([])
     expect([...(await off.compactions(session)), ...(await without.compactions(other))]).toEqual([])
     const sent = await queryRows(
@@ -233,6 +235,46 @@ describe('auto_compact_tokens', { timeout: 120_000 }, () => {
     await settled()
     expect((await contextOf(session)).compaction_seq).toBe(0)
     expect(model.asked).toHaveLength(2)
+  })
+
+  it('is seen while it is written, and is not stored over what is retracted meanwhile', async () => {
+    const { newSession, compactions, contextOf, settled, api, model } = await compactingProject()
+    let mayAnswer = false
+    model.script = async (asked) => {
+      await vi.waitUntil(() => mayAnswer, { timeout: 100_000 })
+      return summing(asked)
+    }
+    const session = await newSession(turns(0, 6))
+    const state = async () =>
+      expectOk<{ auto_compaction?: string }>(
+        await api.request('GET', `/api/v1/session/${session}/token_counts`),
+      ).auto_compaction
+    await vi.waitUntil(() => model.asked.length > 0, { timeout: 100_000 })
+    expect(await state()).toBe('running')
+    const { items } = expectOk<{ items: Array<{ id: string }> }>(
+      await api.request('GET', `/api/v1/session/${session}/timeline`),
+    )
+    const body = { ids: [items[2]!.id] }
+    expectOk(await api.request('POST', `/api/v1/session/${session}/retractions`, { body }))
+    mayAnswer = true
+    await settled()
+    expect(await state()).toBe(undefined)
+    const [event, ...others] = await compactions(session)
+    expect(others).toEqual([])
+    expect(event!.retracted_by).toBe(undefined)
+    expect((await contextOf(session)).compaction_seq).toBe(event!.seq)
+    expect(model.asked.map(({ data }) => data.entries!.some(({ seq }) => seq === 3))).toEqual([true, false])
+  })
+
+  it('is seen to have failed, after three unusable answers', async () => {
+    const { newSession, settled, api, model } = await compactingProject()
+    model.script = () => ({ answer: { nothing: true } })
+    const session = await newSession(turns(0, 6))
+    await vi.waitUntil(() => model.asked.length > 0, { timeout: 100_000 })
+    await settled()
+    expect(model.asked).toHaveLength(3)
+    const path = `/api/v1/session/${session}/token_counts`
+    expect(expectOk(await api.request('GET', path))).toMatchObject({ auto_compaction: 'failed' })
   })
 
   it('is erased with the session: nothing of the summary is left', async () => {

@@ -194,7 +194,15 @@ export const TokenCounts = Type.Object({
     description:
       '`all`: everything that is sent. `text`: not all of the session is recounted yet since an upgrade, and the total will grow.',
   }),
+  auto_compaction: Type.Optional(
+    Type.Union([Type.Literal('waits'), Type.Literal('running'), Type.Literal('failed')], {
+      description:
+        'Whether the model is to write a summary of the beginning of the session. `waits`: it is due, or the model is unavailable or its quota used up. `running`: it is being written. `failed`: the model’s answers were unusable; it is asked again once the context has grown. Absent: nothing is to be done.',
+    }),
+  ),
 })
+
+export type SessionTokens = Static<typeof TokenCounts>
 
 const Most = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const ToolNames = Type.Array(Type.String({ maxLength: 256 }), { maxItems: 1_000 })

@@ -7,6 +7,7 @@ import { plainArray, prepared } from '@annals/kits/postgres/statement.js'
 import { call } from '@annals/kits/postgres/stored_function.js'
 import { LRUCache } from 'lru-cache'
 import type { ShownLog } from '../append/append_request.js'
+import type { SessionTokens } from '../message_schema.js'
 import { seqText, validCompactionsText } from './compaction_queries.js'
 import {
   compactionOf,
@@ -317,15 +318,16 @@ export async function mergeMessageMeta(
   return answer
 }
 
-/** Tokens of all messages of a session, and what was counted. @throws AnnalsError session_not_found */
+/** Tokens of all messages of a session, what was counted, and what an automatic compaction is at. @throws AnnalsError session_not_found */
 export async function countSessionTokens(
   { database, project_id }: Tenant,
   session_id: string,
-): Promise<{ total_tokens: number; counted: 'all' | 'text' }> {
+): Promise<SessionTokens> {
   const [row] = await database.query(COUNT_TOKENS, [project_id, session_id])
   if (!row) throw notFound('session')
   const counted = row.is_counted_by_text === 't' ? 'text' : 'all'
-  return { total_tokens: Number(row.total_tokens), counted }
+  const auto_compaction = row.auto_compaction as SessionTokens['auto_compaction'] | null
+  return { total_tokens: Number(row.total_tokens), counted, ...(auto_compaction && { auto_compaction }) }
 }
 
 interface Session {

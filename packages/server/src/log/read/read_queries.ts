@@ -252,10 +252,15 @@ export const MERGE_MESSAGE_META = storedFunctionIn('log/read/merge_message_meta.
   mark_changes: markChanges('p_project', '(SELECT p_session AS session_id)'),
 })
 
-/** Row: total_tokens, is_counted_by_text, if it is still to be recounted. Parameters: $1 project, $2 session. */
+/**
+ * Row: total_tokens, is_counted_by_text, if it is still to be recounted, auto_compaction, if the model is to write a summary
+ * or could not. Parameters: $1 project, $2 session.
+ */
 export const COUNT_TOKENS = prepared(
   'count_tokens',
   `SELECT h.total_tokens, EXISTS (
-  SELECT FROM token_recounts r WHERE r.project_id = $1 AND r.session_id <= $2) AS is_counted_by_text
+  SELECT FROM token_recounts r WHERE r.project_id = $1 AND r.session_id <= $2) AS is_counted_by_text,
+  (SELECT CASE WHEN a.held_until > now() THEN 'running' WHEN a.due_at IS NOT NULL THEN 'waits' WHEN a.attempts > 0 THEN 'failed' END
+    FROM auto_compactions a WHERE a.project_id = $1 AND a.session_id = $2) AS auto_compaction
 FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2`,
 )
