@@ -127,6 +127,18 @@ describe('a server that cannot take what a start writes', () => {
   })
 })
 
+it('a standby is backed up, exported and verified, for which it only has to be read', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'annals-standby-'))
+  const env = { DATABASE_URL: standby.url }
+  const backup = join(folder, 'annals.backup')
+  for (const args of [['backup', backup], ['export', '--output', join(folder, 'all.ndjson')], ['verify']]) {
+    const { code, stderr } = await runAnnals(args, env)
+    expect(code, stderr).toBe(0)
+  }
+  expect(await readFile(backup, 'utf8')).toContain(sessionId)
+  await rm(folder, { recursive: true })
+})
+
 describe('a URL with several hosts', () => {
   it('leads to the one that can be written, also what listens', async () => {
     const { url } = await bothHosts()

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { readConfig } from '../../kits/src/configuration/config.ts'
 
 const pathOf = (name: string) => fileURLToPath(new URL(`../../../${name}`, import.meta.url))
 const UNIT = pathOf('deploy/annals.service')
@@ -20,6 +21,22 @@ describe('the systemd unit', () => {
   it('lets Node compile, and PostgreSQL end after Annals', () => {
     expect(unit).not.toMatch(/^MemoryDenyWriteExecute=/m)
     expect(unit).toMatch(/^KillMode=mixed$/m)
+  })
+})
+
+describe('a rollout', () => {
+  it.each([
+    ['deploy/kubernetes.yaml'],
+    ['deploy/helm/annals/templates/service.yaml', 'deploy/helm/annals/templates/_annals.tpl'],
+  ])('by %s takes pods out of service before they end, and waits until they have ended', (...names) => {
+    const text = names.map((name) => readFileSync(pathOf(name), 'utf8')).join('\n')
+    const secondsOf = (pattern: RegExp) => Number(pattern.exec(text)?.[1])
+    const away_s = secondsOf(/preStop: \{ sleep: \{ seconds: (\d+) \} \}/)
+    const delay_s = secondsOf(/ANNALS_SHUTDOWN_DELAY_MS, value: '(\d+)'/) / 1_000
+    const drain_s = readConfig({}).drain_ms_max / 1_000
+    expect(away_s).toBeGreaterThan(0)
+    expect(delay_s).toBeGreaterThan(0)
+    expect(secondsOf(/terminationGracePeriodSeconds: (\d+)/)).toBeGreaterThan(away_s + delay_s + drain_s)
   })
 })
 
