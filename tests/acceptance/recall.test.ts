@@ -29,7 +29,7 @@ interface Answer {
 
 const service = useSharedService()
 const searching: Project[] = []
-beforeAll(async () => void searching.push(...(await newSearchingProjects(service, 10))))
+beforeAll(async () => void searching.push(...(await newSearchingProjects(service, 11))))
 
 /** A project with sessions, each a list of what its user and its assistant say in turns. */
 async function projectWith(sessions: Record<string, string[]>, users: Record<string, string> = {}) {
@@ -106,6 +106,20 @@ describe('a question', () => {
     expect((await ask(api, 'Did a child go?')).items[0]!.entries[0]!.snippet.hits).toHaveLength(2)
     const plain = await api.request('GET', '/api/v1/search', { query: { q: 'complain refund' } })
     expect(expectOk(plain)).toMatchObject({ items: [] })
+  })
+
+  it('is answered with what was said before lines that an import kept, which repeat it', async () => {
+    const { api, ids } = await projectWith({
+      said: ['The migration of the ledger failed at midnight.', 'I see.'],
+    })
+    const { id } = expectOk(await api.createSession({}), 201)
+    const kept = { raw: { output: 'migration of the ledger failed at midnight' }, noise: true }
+    const entries = [1, 2, 3].map(() => ({ kind: 'event', type: 'source.claude-code.progress', data: kept }))
+    expectOk(await api.request('POST', `/api/v1/session/${id}/entries`, { body: { entries } }), 201)
+    await untilIndexed(api)
+    expect(await asked(api, 'Why did the migration of the ledger fail?')).toEqual([ids.said, id])
+    const { items } = await ask(api, 'migration of the ledger', { group: 'entry' })
+    expect(items.map(({ session_id }) => session_id)).toEqual([ids.said, id, id, id])
   })
 
   it('keeps to quotes, to what is excluded and to filters, and finds parts of names', async () => {

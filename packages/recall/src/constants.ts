@@ -15,8 +15,11 @@ export const SCORE = {
   beside: [0.35, 0.2, 0.1, 0.05],
   /** How much the frequency of a word among what was found counts, beside that in the project. */
   local: 0.5,
-  /** Results of tools are long lists; what people and models say is about something. */
-  label: { tool: 0.8, event: 0.8 },
+  /**
+   * Results of tools are long lists; what people and models say is about something. What an import kept as it was, such as
+   * progress, mostly repeats what messages say.
+   */
+  label: { tool: 0.8, event: 0.8, source: 0.3 },
   /** Of a session: what all of its entries say together, beside its best one. */
   together: 1.5,
   together_k: 1,

@@ -143,6 +143,7 @@ function scoreOf(hit: Hit, weights: readonly number[], usual: number): number {
 
 function weightOfLabel(line: string): number {
   if (line.startsWith('@tool ')) return SCORE.label.tool
+  if (line.startsWith('=source_')) return SCORE.label.source
   return line.startsWith('=') ? SCORE.label.event : 1
 }
 

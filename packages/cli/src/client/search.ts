@@ -55,9 +55,9 @@ Examples:
       if (options.web) return openConsole(connection, '/search', { q: query })
       const list = annals.search(query, await queryOf(annals, options))
       if (options.show !== undefined) return showHit(list, options.show, options)
-      let first: FoundEntry | undefined
+      let shown: FoundEntry[] | undefined
       const columnsOf = (items: FoundEntry[]) => {
-        first ??= items[0]
+        shown ??= items
         return COLUMNS
       }
       await printList(output, list, columnsOf, options, {
@@ -70,9 +70,20 @@ Examples:
           return nothingOf(indexing) + hint
         },
       })
+      const [first] = shown ?? []
       if (first)
         tell(`To read on: ${commandLine(['show', first.session_id, '--from-seq', String(first.seq)])}`)
+      if (areMostlyKept(shown ?? []))
+        tell(
+          'Most of these are lines that an import kept, such as progress. `--kind message` leaves them out.',
+        )
     })
+}
+
+/** Whether most hits are what an import kept as it was, which often repeats messages. */
+function areMostlyKept(items: readonly FoundEntry[]): boolean {
+  const kept = items.filter(({ type }) => type?.startsWith('source.'))
+  return 2 * kept.length > items.length
 }
 
 /** annals ask */
