@@ -155,13 +155,21 @@ describe('an export', () => {
   })
 })
 
-it('a verification finds an entry that names a blob in a project that has none', async () => {
+it('a verification finds an entry, and input to come, that name a blob in a project that has none', async () => {
   const project = await service.newProject()
-  const log = await newSessionLog(await service.newClient({ token: project.token }))
+  const api = await service.newClient({ token: project.token })
+  const log = await newSessionLog(api)
   const bytes = newBytes(10)
   expect((await putBlob(service.node.url, project.token, bytes)).status).toBe(201)
   expectOk(await log.addEvent('note', reference(bytes)))
+  const body = { mode: 'queue', kind: 'event', type: 'go', data: reference(bytes) }
+  const input = await api.request<{ id: string }>('POST', `/api/v1/session/${log.id}/inbox`, { body })
+  const { id } = expectOk(input, 201)
+  expect(await findingsIn(project)).toEqual([])
   for (const table of ['blob_references', 'blobs'])
     await execute(service.databaseUrl, `DELETE FROM ${table} WHERE project_id = $1`, [project.id])
-  expect(await findingsIn(project)).toEqual(['blob_unreferenced: seq 1'])
+  expect((await findingsIn(project)).sort()).toEqual([
+    'blob_unreferenced: seq 1',
+    `input_blob_unreferenced: input ${id}`,
+  ])
 })

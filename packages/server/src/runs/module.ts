@@ -1,5 +1,5 @@
 import { allOf } from '@annals/kits/http/operation.js'
-import { LOST, ORPHAN, type Table } from '@annals/kits/lifecycle/table.js'
+import { BLOBS_OF_ENTRY, LOST, ORPHAN, type Table } from '@annals/kits/lifecycle/table.js'
 import type { Module, OpenModule } from '@annals/kits/module.js'
 import { functionsIn } from '@annals/kits/postgres/stored_function.js'
 import { LOG_MODULE } from '../log/module.js'
@@ -114,6 +114,17 @@ const INBOX: Table = {
         OR (t.entry_kind = 'message' AND (t.role IS NULL OR t.format IS NULL)) OR t.bytes < 2 OR t.tokens < 0`,
       detail: "'kind ' || t.entry_kind || ', bytes ' || t.bytes || ', tokens ' || t.tokens",
       means: 'an input lacks fields of its kind, or has impossible sizes',
+      todo: LOST,
+    },
+    input_blob_unreferenced: {
+      place: "'input ' || t.id",
+      session: 't.session_id',
+      where: `${leases.isPendingText('t')} AND EXISTS (
+        SELECT FROM jsonb_path_query(t.data, '${BLOBS_OF_ENTRY}') AS x (sha256) WHERE NOT EXISTS (
+          SELECT FROM blob_references r
+          WHERE r.project_id = $1 AND r.owner_id = t.session_id AND r.seq = 0 AND r.sha256 = x.sha256 #>> '{}'))`,
+      detail: `'it names ' || jsonb_path_query_array(t.data, '${BLOBS_OF_ENTRY}')::text`,
+      means: 'an input names a blob that is not kept for it',
       todo: LOST,
     },
     input_unlisted: {
