@@ -117,12 +117,15 @@ export const ANTHROPIC_SHAPE: Shape = {
  */
 function endingWithCalls(given: readonly SourcePiece[]): SourcePiece[] {
   const isCall = ({ piece }: SourcePiece) => piece.kind === 'call'
+  const steps: SourcePiece[][] = [[]]
   const last = given.findLastIndex(isCall)
-  const begun = given.slice(given.findIndex(isCall), last)
-  const is_interleaved = begun.some(({ piece }) => piece.kind === 'thinking') && isOneAnswer(given)
-  const from = is_interleaved ? given.findLastIndex((one, nth) => nth < last && !isCall(one)) + 1 : 0
-  const end = given.slice(from)
-  return [...given.slice(0, from), ...end.filter((one) => !isCall(one)), ...end.filter(isCall)]
+  const is_one = isOneAnswer(given)
+  for (const [nth, one] of given.entries()) {
+    const begins = is_one && nth < last && one.piece.kind === 'thinking' && steps.at(-1)!.some(isCall)
+    if (begins) steps.push([one])
+    else steps.at(-1)!.push(one)
+  }
+  return steps.flatMap((step) => [...step.filter((one) => !isCall(one)), ...step.filter(isCall)])
 }
 
 function isOneAnswer([first, ...more]: readonly SourcePiece[]): boolean {

@@ -121,6 +121,10 @@ describe('thoughts between the calls of an answer', () => {
     expect(kindsIn(fitted('anthropic', 'anthropic', last).items[1])).toBe('1 a 2 t b')
     const one = [asked, answer(thought('1'), use('a'), said), done('a')]
     expect(kindsIn(fitted('anthropic', 'anthropic', one).items[1])).toBe('1 t a')
+    const between = [asked, answer(use('a'), said, thought('2'), use('b')), done('a', 'b')]
+    expect(kindsIn(fitted('anthropic', 'anthropic', between).items[1])).toBe('t a 2 b')
+    const nothing = [asked, answer(thought('1'), use('a'), thought('2'), said), done('a')]
+    expect(kindsIn(fitted('anthropic', 'anthropic', nothing).items[1])).toBe('1 2 t a')
   })
 })
 
