@@ -123,6 +123,7 @@ const CALLS: Record<string, unknown[][]> = {
   ),
   findOrCreateSkill: [],
   runFunction: [],
+  reachedBy: [],
   listSkills: ['ada', undefined].flatMap((user) => positions().map((position) => [ID, user, position])),
   listRequests: product(['open', 'resolved', 'expired'], ['asc', 'desc'], REACHES),
   listRuns: product(['running', 'waiting', 'queued'], REACHES),

@@ -22,8 +22,10 @@ export interface ScannedList {
   json: string
   /** How large that is, if it may be large. */
   bytes?: string
-  /** Its parameters name the few rows that are looked at, so it is planned for them. */
-  is_narrow?: boolean
+  /** Its parameters name the few rows that are looked at, so it is planned for them: which, as `which` does. */
+  only?: string | undefined
+  /** One row that is read once, before the others: `first`. */
+  first?: string | undefined
 }
 
 /**
@@ -32,14 +34,14 @@ export interface ScannedList {
  * `is_passed`, the last one that was looked at.
  */
 export function scannedList(name: string, list: ScannedList, direction: 'asc' | 'desc'): Statement {
-  const { table, which, at, id, from = '$2::timestamptz', shows, json, bytes = '0', is_narrow = false } = list
+  const { table, which, at, id, from = '$2::timestamptz', shows, json, bytes = '0', only, first } = list
   const [columns, join] = list.joined ? ['t.*, j.*', ` CROSS JOIN LATERAL (${list.joined}) j`] : ['t.*', '']
   const order = `ORDER BY t.listed_at ${direction}, t.listed_id ${direction}`
   const rows = `FROM ${table} t
-      WHERE t.project_id = $1 AND ${which} AND (${at}, ${id}) ${direction === 'asc' ? '>' : '<'} (${from}, $3::uuid)
+      WHERE t.project_id = $1 AND ${only ? `${only} AND ` : ''}${which} AND (${at}, ${id}) ${direction === 'asc' ? '>' : '<'} (${from}, $3::uuid)
       ORDER BY ${at} ${direction}, ${id} ${direction}`
   const compose = () => `
-WITH page AS MATERIALIZED (
+WITH ${first ? `first AS MATERIALIZED (${first}), ` : ''}page AS MATERIALIZED (
   SELECT t.*, row_number() OVER (${order}) AS nth, sum(${bytes}) OVER (${order}) - ${bytes} AS before
   FROM (
     SELECT ${columns} FROM (
@@ -57,5 +59,5 @@ FROM (
 ) t
 WHERE (SELECT count(*) FROM page) <= $4::int`
   const full_name = `${name}_${direction}`
-  return is_narrow ? planned(full_name, compose()) : composedOnce(full_name, compose)
+  return only ? planned(full_name, compose()) : composedOnce(full_name, compose)
 }

@@ -82,31 +82,42 @@ const IN_STATE = {
   expired: 't.expires_at <= clock_timestamp()',
 }
 
-/** Which rows are of a session, of sessions of a user, or of sessions below another, by what $6 says. */
-export const REACHED = {
-  session_id: 't.session_id = $6::uuid',
-  user: `t.session_id = ANY (ARRAY(
+/** The ids of sessions of a user, or below another, by what $6 says: those that have a run. */
+const IDS = {
+  user: `
   SELECT r.session_id FROM users u JOIN sessions s ON s.project_id = $1 AND s.user_id = u.id
     JOIN session_runs r ON r.project_id = $1 AND r.session_id = s.id
-  WHERE u.project_id = $1 AND u.identifier = $6))`,
-  parent: `t.session_id = ANY (ARRAY(
+  WHERE u.project_id = $1 AND u.identifier = $6`,
+  parent: `
   WITH RECURSIVE below (id) AS (
     SELECT s.id FROM sessions s WHERE s.project_id = $1 AND s.parent_id = $6::uuid
     UNION
     SELECT s.id FROM below b JOIN sessions s ON s.project_id = $1 AND s.parent_id = b.id
   )
-  SELECT r.session_id FROM below b JOIN session_runs r ON r.project_id = $1 AND r.session_id = b.id))`,
+  SELECT r.session_id FROM below b JOIN session_runs r ON r.project_id = $1 AND r.session_id = b.id`,
 } as const
+
+/** Whose the rows of a list are: of a session, or of several. */
+export type Reach = keyof typeof IDS | 'session_id'
+
+/** Which rows `t` of a list are within a reach, and what the list reads first to know that. */
+export function reachedBy(reach: Reach | undefined) {
+  if (reach === undefined) return {}
+  if (reach === 'session_id') return { only: 't.session_id = $6::uuid' }
+  const only = 't.session_id = ANY ((SELECT f.ids FROM first f)::uuid[])'
+  return { only, first: `SELECT ARRAY(${IDS[reach]}) AS ids` }
+}
 
 /** Of a state, after the parameters of a page: $5 user identifier or null, and, for some sessions only, $6 whose they are. Items: requests. */
 export function listRequests(
   state: keyof typeof IN_STATE,
   direction: 'asc' | 'desc',
-  reach: keyof typeof REACHED | undefined,
+  reach: Reach | undefined,
 ): Statement {
   const list = {
     table: 'session_requests',
-    which: `t.decision IS ${state === 'resolved' ? 'NOT NULL' : 'NULL'}${reach ? ` AND ${REACHED[reach]}` : ''}`,
+    which: `t.decision IS ${state === 'resolved' ? 'NOT NULL' : 'NULL'}`,
+    ...reachedBy(reach),
     at: 't.created_at',
     id: 't.id',
     shows: `${IN_STATE[state]} AND ($5::text IS NULL OR EXISTS (
@@ -114,7 +125,6 @@ export function listRequests(
       WHERE s.project_id = $1 AND s.id = t.session_id AND u.identifier = $5 OFFSET 0))`,
     json: requestJson('t'),
     bytes: 't.bytes',
-    is_narrow: reach !== undefined,
   }
   return scannedList(`list_requests_${state}${reach ? `_of_${reach}` : ''}`, list, direction)
 }

@@ -15,9 +15,9 @@ import {
   FIND_SESSION_OF_REQUEST,
   listRequests,
   OPEN_REQUEST,
-  type REACHED,
   READ_REQUEST,
   RESOLVE_REQUESTS,
+  type Reach,
 } from './request_queries.js'
 import { listRuns } from './run_queries.js'
 import { RequestsQuery, RUN_BODIES, RunItem, RunsQuery } from './run_schema.js'
@@ -170,7 +170,7 @@ export const requestRoutes = (parts: RunParts) =>
 async function reachOfList(
   request: FastifyRequest,
   session_id?: string,
-): Promise<{ by: keyof typeof REACHED; of: string } | undefined> {
+): Promise<{ by: Reach; of: string } | undefined> {
   if (session_id !== undefined)
     return { by: 'session_id', of: (await reaches(request, session_id)) ? session_id : NO_SESSION }
   const reach = request.grant!.narrow?.reach

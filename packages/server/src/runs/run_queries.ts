@@ -3,7 +3,7 @@ import { scannedList } from '@annals/kits/lists/scanned.js'
 import { prepared, type Statement } from '@annals/kits/postgres/statement.js'
 import { inputJson } from './inbox_queries.js'
 import { isPendingText, leaseEndText } from './lease_queries.js'
-import { isOpenText, REACHED, requestJson } from './request_queries.js'
+import { isOpenText, type Reach, reachedBy, requestJson } from './request_queries.js'
 
 /** Frames that one statement reads, and their bytes at most, the first aside. */
 export const FRAMES_MAX = 200
@@ -59,14 +59,15 @@ const STATES = {
  * Sessions in a state, the latest first. After the parameters of a page: $5 what configs contain, or null, and, for some
  * sessions only, $6 whose they are. Items: session_id, since, run.
  */
-export function listRuns(state: keyof typeof STATES, reach: keyof typeof REACHED | undefined): Statement {
+export function listRuns(state: keyof typeof STATES, reach: Reach | undefined): Statement {
   const { which, since, may, holds } = STATES[state]
   // An index begins at one bound of several: each has to leave out what is due later.
   const from = state === 'queued' ? 'least($2::timestamptz, now())' : '$2::timestamptz'
   const run = runOf('t', 'h', 'session_heads h', 'h.project_id = $1 AND h.session_id = t.listed_id')
   const list = {
     table: 'session_runs',
-    which: reach ? `${REACHED[reach]} AND ${which}` : which,
+    which,
+    ...reachedBy(reach),
     at: since,
     from,
     id: 't.session_id',
@@ -74,7 +75,6 @@ export function listRuns(state: keyof typeof STATES, reach: keyof typeof REACHED
       SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = t.session_id AND s.configs @> $5::jsonb OFFSET 0))`,
     joined: `SELECT ${jsonOf('r')} AS run FROM (${run}) r WHERE ${holds}`,
     json: `concat('{"session_id":"', t.session_id, '","since":"', ${timestampText('t.listed_at')}, '","run":', t.run, '}')`,
-    is_narrow: reach !== undefined,
   }
   return scannedList(`list_runs_${state}${reach ? `_of_${reach}` : ''}`, list, 'desc')
 }
