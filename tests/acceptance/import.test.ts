@@ -251,6 +251,30 @@ describe('annals import', () => {
     expect(done.configs.import).toMatchObject({ complete: true })
     expect(await list('show', session.id)).toHaveLength(1_500)
   })
+
+  it('says what was there already of a session that an interrupted import left', async () => {
+    const { token, list, report } = await importer()
+    const path = join(commands.directory, 'left.jsonl')
+    const line = {
+      type: 'user',
+      uuid: 'left',
+      sessionId: 'left',
+      message: { role: 'user', content: 'Hello' },
+    }
+    await writeFile(path, `${JSON.stringify(line)}\n`)
+    await report(path)
+    const [{ id, configs }] = await list('sessions', 'list')
+    const left = { configs: { import: { ...configs.import, complete: false } } }
+    const api = await service.newClient({ token })
+    expectOk(await api.request('PATCH', `/api/v1/session/${id}/configs`, { body: left }))
+    expect(await report(path)).toMatchObject({
+      sessions: { stored: 0, known: 1 },
+      entries: { stored: 0, known: 1 },
+    })
+    const [{ configs: done }] = await list('sessions', 'list')
+    expect(done.import).toEqual({ ...configs.import, complete: true })
+  })
+
   it('follows a folder with --watch: what is added to a file, and a new file; --since leaves out what is old', async () => {
     const { token, list, report } = await importer()
     const folder = join(commands.directory, 'watched')

@@ -181,11 +181,13 @@ class Sender {
     try {
       const all = { ...configs, import: this.mark(sent, false) }
       const whose = user ?? this.options.user
-      await this.annals.sessions.create(
+      const { created_at, updated_at } = await this.annals.sessions.create(
         { use_uuid: id, parent: parent_id, user: whose, configs: all },
         this.call,
       )
-      this.totals.sessions.stored += 1
+      // An interrupted import left it, as it is to be created.
+      if (updated_at !== created_at) await this.find(sent, configs)
+      else this.totals.sessions.stored += 1
     } catch (error) {
       if (!(error instanceof AnnalsError) || error.error !== 'session_exists') throw error
       await this.find(sent, configs)
