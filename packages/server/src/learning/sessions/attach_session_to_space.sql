@@ -9,6 +9,8 @@ DECLARE
   session_user_id uuid;
   made record;
 BEGIN
+  -- The head first, as whoever erases a user with its sessions and spaces does: the other way round, both wait for each other.
+  PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR KEY SHARE;
   SELECT l.user_id INTO space_user FROM learning_spaces l WHERE l.project_id = p_project AND l.id = p_space FOR KEY SHARE;
   IF NOT FOUND THEN
     RETURN 'no_space';
