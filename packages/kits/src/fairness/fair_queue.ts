@@ -21,9 +21,9 @@ export class FairQueue<T> {
       if (mayHaveTurn && !mayHaveTurn(owner, waiting[0]!)) continue
       const item = waiting.shift()
       this.size -= 1
-      // A Map keeps insertion order: an owner that had its turn goes to the end.
-      this.waiting.delete(owner)
-      if (waiting.length > 0) this.waiting.set(owner, waiting)
+      // A Map keeps insertion order: an owner that had its turn goes to the end. Where it is alone, that would only cost.
+      if (waiting.length === 0) this.waiting.delete(owner)
+      else if (this.waiting.size > 1) this.moveToEnd(owner)
       return item
     }
     return undefined
