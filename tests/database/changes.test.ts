@@ -21,6 +21,7 @@ beforeAll(() => {
   appender = log.newNode()
 })
 
+const WAIT = { timeout: 20_000, interval: 10 }
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => String(index + 1))
 
 describe('a session that is written to while consumers at two nodes read it', () => {
@@ -240,5 +241,31 @@ describe('a session that is gone', () => {
     )
     start(witness())
     expect(await seenInTheEnd(project)).toEqual({})
+  })
+
+  it('leaves nothing that its consumer wrote while it was being deleted', async () => {
+    const project = await newProject()
+    const session = await log.newSession(project)
+    await appender.append(eventRequest(project, session, { unmarked_until: MARKED }))
+    // Its rows go as where a session is deleted: after its head, and before the consumer has written.
+    await withConnection(log.url, async (deleting) => {
+      let isFirst = true
+      start(
+        witness(async () => {
+          if (!isFirst) return
+          isFirst = false
+          await deleting.query('BEGIN')
+          await deleting.query('DELETE FROM session_heads WHERE project_id = $1 AND session_id = $2', [
+            project,
+            session,
+          ])
+        }),
+      )
+      await vi.waitFor(async () => expect(await seenOf(project)).toEqual({ [session]: ['1'] }), WAIT)
+      await deleting.query('COMMIT')
+    })
+    expect(await seenInTheEnd(project)).toEqual({})
+    const cursors = 'SELECT seq FROM change_cursors WHERE project_id = $1'
+    expect(await queryRows(log.url, cursors, [project])).toEqual([])
   })
 })

@@ -22,6 +22,10 @@ const WRITE = planned(
   'write_seen',
   `INSERT INTO ${WITNESS}.seen AS s (project_id, session_id, seq) SELECT $1, $2, unnest($3::bigint[])`,
 )
+const FORGET = planned(
+  'forget_seen',
+  `DELETE FROM ${WITNESS}.seen AS s WHERE s.project_id = $1 AND s.session_id = ANY ($2::uuid[])`,
+)
 
 /** Writes down what it is given, after whatever `before` does. */
 export function witness(before: () => Promise<void> = async () => {}): Consumer {
@@ -30,6 +34,7 @@ export function witness(before: () => Promise<void> = async () => {}): Consumer 
     sessions_max: 3,
     readsEntries: true,
     erase: [],
+    forget: [FORGET],
     consume: async ({ project_id, sessions }) => {
       await before()
       return async (connection) => {

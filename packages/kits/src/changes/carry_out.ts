@@ -109,6 +109,10 @@ async function finish(
   if (consumer.readsEntries && ids.length > 0)
     await connection.query(FINISH_CHANGES.cursors, [...owned, ids, seqs])
   const unmoved = await connection.query(FINISH_CHANGES.unmoved, [project_id, ids, seqs, times])
+  if (gone.length > 0) {
+    for (const statement of consumer.forget ?? []) await connection.query(statement, [project_id, gone])
+    await connection.query(FINISH_CHANGES.forget, [...owned, gone])
+  }
   const done = new Set(unmoved.map(({ session_id }) => session_id!))
   for (const id of unread) done.delete(id)
   const left = sessions.filter(({ session_id }) => !done.has(session_id))

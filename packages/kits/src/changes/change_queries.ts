@@ -81,6 +81,11 @@ ORDER BY c.session_id FOR UPDATE`,
   ),
   /** $3 sessions, $4 the seqs up to which they were read. */
   cursors: MOVE_CURSORS.statement,
+  /** $3 sessions. */
+  forget: prepared(
+    'forget_cursors',
+    'DELETE FROM change_cursors AS u WHERE u.project_id = $1 AND u.consumer = $2 AND u.session_id = ANY ($3::uuid[])',
+  ),
   /**
    * Rows: of the sessions, those that are as they were read, with their heads locked until the commit: an append is
    * after it and marks anew, or was before it and is seen here. One that is being written to is left out.

@@ -55,6 +55,11 @@ export interface Consumer {
   consume(work: ChangedSessions): Promise<Write | undefined>
   /** Delete some of its rows of a project, where nobody wants them any more. Parameters: $1 project, $2 how many. Rows: one each. */
   readonly erase: readonly Statement[]
+  /**
+   * Delete its rows of sessions that are gone: it may have written some while the session was being deleted. Parameters:
+   * $1 project, $2 sessions.
+   */
+  readonly forget?: readonly Statement[]
 }
 
 /** Writes in the transaction that ends a piece of work. Returns the sessions that it has not read to their heads, if any. */

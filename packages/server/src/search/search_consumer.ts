@@ -3,7 +3,7 @@ import type { Queryable } from '@annals/kits/postgres/database.js'
 import { plainArray, textArray } from '@annals/kits/postgres/statement.js'
 import type { SearchedEntry } from '@annals/messages/search'
 import { countBySegment, type IndexedRun, indexedLine, joinRuns, rebuiltFrom } from '@annals/recall'
-import { ERASE_INDEX, INDEX_ENTRIES } from './search_queries.js'
+import { ERASE_INDEX, FORGET_ENTRIES, INDEX_ENTRIES } from './search_queries.js'
 
 /** Keeps the index of words. `wordsOf` may take the work elsewhere: a log has entries of any size. */
 export function searchConsumer(wordsOf: WordsOf): Consumer {
@@ -13,6 +13,7 @@ export function searchConsumer(wordsOf: WordsOf): Consumer {
     sessions_max: 200,
     readsEntries: true,
     erase: ERASE_INDEX,
+    forget: [FORGET_ENTRIES],
     consume: async (work) => {
       const entries = work.sessions.flatMap(({ session_id, entries }) =>
         entries.map((entry) => ({ ...entry, session_id })),

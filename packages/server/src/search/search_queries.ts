@@ -103,6 +103,12 @@ RETURNING s.entries >= ${SEGMENT_ENTRIES}
   next_segment: MAKE_NEXT_SEGMENT.statement,
 } as const
 
+/** What the index has of sessions that are gone. Parameters: $1 project, $2 sessions. */
+export const FORGET_ENTRIES = prepared(
+  'forget_search_entries',
+  'DELETE FROM search_entries AS n WHERE n.project_id = $1 AND n.session_id = ANY ($2::uuid[])',
+)
+
 /** Some rows of each table, where search was switched off. Parameters: $1 project, $2 how many. Rows: one each. */
 export const ERASE_INDEX = ['search_entries', 'search_segments'].map((table) =>
   prepared(

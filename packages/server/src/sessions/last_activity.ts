@@ -11,11 +11,12 @@ export const LAST_ACTIVITY: Consumer = {
   readsEntries: false,
   isBehind: ACTIVITY_IS_BEHIND,
   erase: [ERASE_ACTIVITY],
-  consume: async ({ project_id, sessions, gone }) => {
+  forget: [DROP_ACTIVITY],
+  consume: async ({ project_id, sessions }) => {
     const ids = sessions.map(({ session_id }) => session_id)
     const times = sessions.map(({ updated_at }) => updated_at)
     return async (connection) => {
-      await connection.query(DROP_ACTIVITY, [project_id, [...ids, ...gone]])
+      await connection.query(DROP_ACTIVITY, [project_id, ids])
       await connection.query(ADD_ACTIVITY.statement, [project_id, ids, times])
     }
   },

@@ -2,7 +2,7 @@ import type { Consumer } from '@annals/kits/changes/consumer.js'
 import type { Queryable } from '@annals/kits/postgres/database.js'
 import { plainArray } from '@annals/kits/postgres/statement.js'
 import type { IndexState } from '@annals/messages/session'
-import { CALLS_CONSUMER, ERASE_CALLS, INDEX_CALLS, READ_INDEX_STATE } from './tool_queries.js'
+import { CALLS_CONSUMER, ERASE_CALLS, FORGET_CALLS, INDEX_CALLS, READ_INDEX_STATE } from './tool_queries.js'
 import type { IndexCalls } from './tool_work.js'
 
 /** Keeps the calls of tools. After each cursor, it goes on with what the tables have of the session. */
@@ -13,6 +13,7 @@ export function callsConsumer(database: Queryable, indexCalls: IndexCalls): Cons
     sessions_max: 100,
     readsEntries: true,
     erase: ERASE_CALLS,
+    forget: FORGET_CALLS,
     consume: async ({ project_id, sessions }) => {
       const read: Array<{ session_id: string; piece: Awaited<ReturnType<IndexCalls>> }> = []
       for (const { session_id, after_seq, entries } of sessions) {

@@ -82,8 +82,18 @@ WHERE r.question IS DISTINCT FROM excluded.question OR r.question_seq IS DISTINC
   ),
 } as const
 
+const TABLES = ['tool_calls', 'session_readings']
+
+/** Those of sessions that are gone. Parameters: $1 project, $2 sessions. */
+export const FORGET_CALLS = TABLES.map((table) =>
+  prepared(
+    `forget_${table}`,
+    `DELETE FROM ${table} AS t WHERE t.project_id = $1 AND t.session_id = ANY ($2::uuid[])`,
+  ),
+)
+
 /** Some rows of each table, a month after anybody asked. Parameters: $1 project, $2 how many. Rows: one each. */
-export const ERASE_CALLS = ['tool_calls', 'session_readings'].map((table) =>
+export const ERASE_CALLS = TABLES.map((table) =>
   prepared(
     `erase_some_${table}`,
     `DELETE FROM ${table} AS t WHERE t.project_id = $1 AND t.ctid = ANY (ARRAY(
