@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 
 const BUILT = fileURLToPath(new URL('../../packages/server/dist/console/', import.meta.url))
-const SCRIPT_BYTES_MAX = 330_000
+const SCRIPT_BYTES_MAX = 340_000
 const FIRST_LOAD_BYTES_MAX = 300_000
 
 /** Names in standards and addresses in the messages of libraries: the page shows some, and fetches none. */

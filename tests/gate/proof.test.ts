@@ -353,6 +353,7 @@ it.skipIf(reasonForNoOwnDatabase())(
     for (const statement of [
       "UPDATE session_heads SET updated_at = updated_at - interval '100 days' WHERE session_id = $1",
       "UPDATE sessions SET created_at = created_at - interval '100 days' WHERE id = $1",
+      "UPDATE list_terms SET created_at = created_at - interval '100 days' WHERE item_id = $1",
     ])
       await execute(service.databaseUrl, statement, [pruned!.id])
     const said = await done('prune', '--project', project.name, '--older-than', '90d')
