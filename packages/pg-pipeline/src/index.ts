@@ -128,14 +128,14 @@ interface AwaitedExecution extends Execution {
   reject(error: unknown): void
 }
 
-/** A statement was not executed, because one that was sent before it failed. */
+/** A statement had no effect, because another of its transaction failed. */
 export class NotExecuted extends Error {
   override readonly name = 'NotExecuted'
 }
 
 /**
  * Executions of prepared statements, sent as one piece of bytes and answered as one: whoever sends or hears wakes the other
- * once. After one that fails, those after it are not executed. The driver's own query asks for a description of the columns
+ * once. They are one transaction: if one fails, none has an effect. The driver's own query asks for a description of the columns
  * each time, and sends four messages by themselves.
  */
 class PreparedQuery {
@@ -201,23 +201,21 @@ class PreparedQuery {
     this.at += 1
   }
 
+  /** They are committed. */
   handleReadyForQuery(): void {
     this.callback(null)
-    this.answer()
+    for (const { rows, resolve } of this.executions) resolve(rows)
   }
 
+  /**
+   * Nothing is committed that is known of, not even where all were executed: PostgreSQL reports each as complete before it
+   * commits, and may fail or end in between.
+   */
   handleError(error: unknown): void {
     this.callback(error)
-    const failed = this.answer()
-    this.executions[failed]?.reject(error)
-    for (const { reject } of this.executions.slice(failed + 1))
-      reject(this.brokeConnection(error) ? error : new NotExecuted())
-  }
-
-  /** Gives those that were executed their rows. Returns how many these are. */
-  private answer(): number {
-    for (const { rows, resolve } of this.executions.slice(0, this.at)) resolve(rows)
-    return this.at
+    const failed = Math.min(this.at, this.executions.length - 1)
+    for (const [index, { reject }] of this.executions.entries())
+      reject(index === failed || this.brokeConnection(error) ? error : new NotExecuted())
   }
 }
 
@@ -244,7 +242,7 @@ function bindAndExecute(name: string, given: readonly unknown[], execute: Buffer
  * Runs prepared statements at once, which are prepared where the connection does not have them yet. They are one transaction
  * if there are several; each sees what was committed before it is executed.
  * `brokeConnection`: whether an error ends the connection, so that those after it fail with it.
- * @throws NotExecuted where one before it failed
+ * @throws NotExecuted where another one failed
  */
 export function runPrepared(
   client: pg.ClientBase,

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Appender } from '../../../server/src/log/append/appender.ts'
 import { anEvent } from '../../../server/test/log/append/requests.ts'
 import { DatabaseAway, type DatabasePool, openDatabase } from '../../src/postgres/database.ts'
-import { planned } from '../../src/postgres/statement.ts'
+import { planned, prepared } from '../../src/postgres/statement.ts'
 import {
   type FakePostgres,
   type OnMessage,
@@ -127,6 +127,26 @@ describe('a database that does not answer', () => {
     })
     closings.push(() => appender.close())
     await expect(appender.append(anEvent())).rejects.toMatchObject({ name: 'AppendInDoubt' })
+  })
+})
+
+describe('a database that reports a prepared write as complete', () => {
+  const STORE = prepared('store', 'INSERT INTO anything DEFAULT VALUES RETURNING 1 AS one')
+  const complete = rowAnswer({ one: '1' }, 'not committed')
+
+  it.each<[string, Buffer]>([
+    ['stops', Buffer.concat([complete, stoppingAnswer()])],
+    ['breaks off', complete],
+  ])('and %s before it says that it has committed leaves the write in doubt', async (_how, answer) => {
+    const { database } = await openFake((socket, type) => type === 'S' && socket.end(answer))
+    expect(await awayOf(database.query(STORE, []))).toMatchObject({ in_doubt: true })
+  })
+
+  it('and cannot commit it has not stored it', async () => {
+    const { database } = await openFake((socket, type) => {
+      if (type === 'S') socket.write(Buffer.concat([complete, readOnlyAnswer()]))
+    })
+    expect(await awayOf(database.query(STORE, []))).toMatchObject({ in_doubt: false })
   })
 })
 
