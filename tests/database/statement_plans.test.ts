@@ -31,6 +31,7 @@ const READS_ALL: Record<string, string> = {
   erase_change_marks_of_owners: 'reads the marks, which are few: they are cleared within seconds',
   // PostgreSQL before 18 cannot skip the first columns of an index, and takes LIMIT for a reason to read all.
   erase_users_of_owners: 'before PostgreSQL 18 reads the users of a project',
+  erase_list_terms_of_owners: 'runs for nobody: terms go with what they find, or with the project',
   erase_activity_terms_of_owners: 'before PostgreSQL 18 reads the order of a project, where it has one',
   measure_project_export: 'counts what an export of a whole project will hold',
   make_first_segments: 'divides a project into segments, once, when it begins to search',

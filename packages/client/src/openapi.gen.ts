@@ -6975,7 +6975,7 @@ export interface operations {
                              */
                             counted: "all" | "text";
                             /**
-                             * @description Whether the model is to write a summary of the beginning of the session. `waits`: it is due, or the model is unavailable or its quota used up. `running`: it is being written. `failed`: the model’s answers were unusable; it is asked again once the context has grown. Absent: nothing is to be done.
+                             * @description Whether the model is to write a summary of the beginning of the session. `waits`: it is due, or the model is unavailable or its quota used up. `running`: it is being written. `failed`: the answers of the model were unusable; it is asked again once the context has grown. Absent: nothing is to be done.
                              * @enum {string}
                              */
                             auto_compaction?: "waits" | "running" | "failed";

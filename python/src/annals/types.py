@@ -1609,7 +1609,7 @@ class TokenCounts(TypedDict):
     counted: Literal["all", "text"]
     """`all`: everything that is sent. `text`: not all of the session is recounted yet since an upgrade, and the total will grow."""
     auto_compaction: NotRequired[Literal["waits", "running", "failed"]]
-    """Whether the model is to write a summary of the beginning of the session. `waits`: it is due, or the model is unavailable or its quota used up. `running`: it is being written. `failed`: the model’s answers were unusable; it is asked again once the context has grown. Absent: nothing is to be done."""
+    """Whether the model is to write a summary of the beginning of the session. `waits`: it is due, or the model is unavailable or its quota used up. `running`: it is being written. `failed`: the answers of the model were unusable; it is asked again once the context has grown. Absent: nothing is to be done."""
 
 
 class TokenSessions(TypedDict):

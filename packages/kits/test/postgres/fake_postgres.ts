@@ -62,7 +62,10 @@ function serve(socket: Socket, onMessage: OnMessage, afterLogin: Buffer): void {
 }
 
 /** The answer to a query: one row of text columns. */
-export function rowAnswer(row: Record<string, string>, end: 'committed' | 'not committed' = 'committed'): Buffer {
+export function rowAnswer(
+  row: Record<string, string>,
+  end: 'committed' | 'not committed' = 'committed',
+): Buffer {
   const columns = Object.keys(row).map((name) =>
     // Table, column number, type (text), length, modifier, format (text).
     Buffer.concat([text(name), int32(0), int16(0), int32(25), int16(-1), int32(-1), int16(0)]),

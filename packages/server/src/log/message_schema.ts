@@ -197,7 +197,7 @@ export const TokenCounts = Type.Object({
   auto_compaction: Type.Optional(
     Type.Union([Type.Literal('waits'), Type.Literal('running'), Type.Literal('failed')], {
       description:
-        'Whether the model is to write a summary of the beginning of the session. `waits`: it is due, or the model is unavailable or its quota used up. `running`: it is being written. `failed`: the model’s answers were unusable; it is asked again once the context has grown. Absent: nothing is to be done.',
+        'Whether the model is to write a summary of the beginning of the session. `waits`: it is due, or the model is unavailable or its quota used up. `running`: it is being written. `failed`: the answers of the model were unusable; it is asked again once the context has grown. Absent: nothing is to be done.',
     }),
   ),
 })
