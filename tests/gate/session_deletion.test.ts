@@ -105,6 +105,38 @@ describe('a session with more entries than are deleted at once', () => {
     expect(await rowsOf(log.id)).toEqual(NOTHING)
   })
 
+  it("is nobody's work, and its requests are gone, before its entries are", async () => {
+    const log = await newLongSession()
+    const call = { mode: 'queue', kind: 'event', type: 'go', data: {} }
+    expectOk(await api.request('POST', `/api/v1/session/${log.id}/inbox`, { body: call }), 201)
+    const asked = { body: { kind: 'question', text: 'Go on?' } }
+    const opened = await api.request<{ id: string }>('POST', `/api/v1/session/${log.id}/requests`, asked)
+    const { id } = expectOk(opened, 201)
+    const deletion = await whileEntryIsHeld(log.id, 2_500, async () => {
+      const under_way = api.deleteSession(log.id)
+      await vi.waitFor(async () => expect((await rowsOf(log.id)).erased_sessions).toBe(1), {
+        timeout: 15_000,
+      })
+      const listed = await api.request<{ items: object[] }>('GET', '/api/v1/requests')
+      expect(expectOk(listed).items).toEqual([])
+      expectError(await api.request('GET', `/api/v1/requests/${id}`), 404, 'request_not_found')
+      const answer = { body: { decision: 'answer', answer: 'yes' } }
+      expectError(
+        await api.request('POST', `/api/v1/requests/${id}/resolve`, answer),
+        404,
+        'request_not_found',
+      )
+      // Work that was skipped is asked for again at once.
+      const named = "SELECT proname AS name FROM pg_proc WHERE proname LIKE 'claim\\_work\\_%'"
+      const [claim] = await queryRows<{ name: string }>(service.databaseUrl, named)
+      const claims = `SELECT ${claim!.name}($1, 'a', 1000, 1, NULL) AS answer`
+      const [claimed] = await queryRows<{ answer: string }>(service.databaseUrl, claims, [project.id])
+      expect(JSON.parse(claimed!.answer.split('\n')[0]!)).toMatchObject({ sessions: [], skipped: 0 })
+      return { under_way }
+    })
+    expectOk(await deletion.under_way)
+  })
+
   it('is deleted to the end by another node when the one that did it is killed', async () => {
     const log = await newLongSession()
     const doomed = await service.startNode()

@@ -63,16 +63,19 @@ export const PROJECT_IS_KNOWN = planned('verify_project', 'SELECT p.id FROM proj
 
 /** What is checked of a table's rows: what follows from its columns, and what it names itself. */
 export function rowChecks(table: Table, tables: readonly Table[]): Record<string, Check> {
-  const { kind, erased_with, also_erased_with, columns, document } = table
+  const { name, kind, erased_with, also_erased_with, columns, document } = table
   const words = kind.replaceAll('_', ' ')
   const owner = `t.${ownerColumn(table)}`
   const owners = tables.filter(
     (other) => isOwner(other) && (other.kind === erased_with || erased_with === 'any'),
   )
-  const key = table.key.map((column) => `t.${column}`).join(` || ', ' || `)
+  const in_session = owners.some(({ kind }) => kind === 'session')
+  const names = table.key.filter((column) => !in_session || column !== ownerColumn(table))
+  const key = names.map((column) => `t.${column}`).join(` || ', ' || `)
+  const named = columns[names[0]!] === 'text' ? `to_json(${key})::text` : key
   const row = {
-    place: `'${words} ' || ${columns[table.key[0]!] === 'text' ? `to_json(${key})::text` : key}`,
-    ...(owners.some(({ kind }) => kind === 'session') && { session: owner }),
+    place: names.length > 0 ? `'${words} ' || ${named}` : `'${name}'`,
+    ...(in_session && { session: owner }),
   }
   const checks: Record<string, Check> = {}
   const user = Object.keys(columns).find((column) => columns[column] === 'user?')

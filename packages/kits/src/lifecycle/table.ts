@@ -52,7 +52,7 @@ export interface Table {
   readonly document?: string
   readonly waits?: Waits | readonly Waits[]
   /** Checks by name, besides orphaned rows; the row is `t`. */
-  readonly checks: Readonly<Record<string, Check>>
+  readonly checks: Readonly<Record<string, CheckOfRow>>
   readonly own?: OwnFunctions
 }
 
@@ -223,7 +223,7 @@ export interface Check {
   /** SQL of the rows: a table, or a part of the statement. By default the row `t` of the table. */
   from?: string
   where: string
-  /** SQL of the session that the finding is in; by default none. */
+  /** SQL of the session that the finding is in. */
   session?: string
   /** SQL of type text: the place in the session or project. */
   place: string
@@ -233,6 +233,9 @@ export interface Check {
   means: string
   todo: string
 }
+
+/** A check of a table's row, which by default is found by its session and its key. */
+export type CheckOfRow = Omit<Check, 'place'> & Partial<Pick<Check, 'place'>>
 
 /** A path of jsonb: the blobs that an entry names. */
 export const BLOBS_OF_ENTRY = '$.**.annals_blob ? (@ like_regex "^[0-9a-f]{64}$")'

@@ -50,9 +50,10 @@ const STEPS = {
     RETURN NULL;
   END IF;
   at := clock_timestamp();`,
-  /** The same within a loop over sessions: skips one that somebody else holds. */
+  /** The same within a loop over sessions: skips one that somebody else holds, or that is gone. */
   try_run: `${lockText(' SKIP LOCKED')}
     IF NOT FOUND THEN
+      CONTINUE WHEN NOT EXISTS (SELECT FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session);
       skipped := skipped + 1;
       EXIT WHEN skipped >= 100;
       CONTINUE;

@@ -48,8 +48,6 @@ const RUNS: Table = {
   ],
   checks: {
     run_open_requests: {
-      place: "'session_runs'",
-      session: 't.session_id',
       where: `t.open_requests <> (
         SELECT count(*) FROM session_requests q WHERE q.project_id = $1 AND q.session_id = t.session_id AND q.decision IS NULL)`,
       detail: "'it counts ' || t.open_requests || ' requests without an answer'",
@@ -57,8 +55,6 @@ const RUNS: Table = {
       todo: RELISTED,
     },
     run_without_input: {
-      place: "'session_runs'",
-      session: 't.session_id',
       where: `t.wake_at IS NOT NULL AND NOT EXISTS (
         SELECT FROM session_inbox i WHERE i.project_id = $1 AND i.session_id = t.session_id AND i.withdrawn_at IS NULL)`,
       detail: "'it waits for a runner since ' || t.wake_at",
@@ -99,8 +95,6 @@ const INBOX: Table = {
   order: ['id'],
   checks: {
     input_in_log: {
-      place: "'input ' || t.id",
-      session: 't.session_id',
       where: `t.withdrawn_at IS NULL AND EXISTS (
         SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.id = t.id)`,
       detail: "'it is pending, and the log has an entry with its id'",
@@ -108,8 +102,6 @@ const INBOX: Table = {
       todo: ORPHAN,
     },
     input_malformed: {
-      place: "'input ' || t.id",
-      session: 't.session_id',
       where: `t.entry_kind NOT IN ('event', 'message') OR (t.entry_kind = 'event' AND t.type IS NULL)
         OR (t.entry_kind = 'message' AND (t.role IS NULL OR t.format IS NULL)) OR t.bytes < 2 OR t.tokens < 0`,
       detail: "'kind ' || t.entry_kind || ', bytes ' || t.bytes || ', tokens ' || t.tokens",
@@ -117,8 +109,6 @@ const INBOX: Table = {
       todo: LOST,
     },
     input_blob_unreferenced: {
-      place: "'input ' || t.id",
-      session: 't.session_id',
       where: `${leases.isPendingText('t')} AND EXISTS (
         SELECT FROM jsonb_path_query(t.data, '${BLOBS_OF_ENTRY}') AS x (sha256) WHERE NOT EXISTS (
           SELECT FROM blob_references r
@@ -128,8 +118,6 @@ const INBOX: Table = {
       todo: LOST,
     },
     input_unlisted: {
-      place: "'input ' || t.id",
-      session: 't.session_id',
       where: `${leases.isPendingText('t')} AND NOT EXISTS (
         SELECT FROM session_runs r WHERE r.project_id = $1 AND r.session_id = t.session_id AND r.wake_at <= t.not_before)`,
       detail: "'session_runs has no wake_at for it'",
@@ -137,8 +125,6 @@ const INBOX: Table = {
       todo: RELISTED,
     },
     input_place: {
-      place: "'input ' || t.id",
-      session: 't.session_id',
       where: ahead('t'),
       detail: "'its place is ' || t.place || ', which the head has not reached'",
       means: 'input that comes next would stand before this one',
@@ -174,8 +160,6 @@ const REQUESTS: Table = {
   order: ['created_at', 'id'],
   checks: {
     request_unlisted: {
-      place: "'request ' || t.id",
-      session: 't.session_id',
       where: `t.decision IS NULL AND NOT EXISTS (
         SELECT FROM session_runs r WHERE r.project_id = $1 AND r.session_id = t.session_id)`,
       detail: "'its session has no row in session_runs'",
@@ -183,8 +167,6 @@ const REQUESTS: Table = {
       todo: RELISTED,
     },
     request_seq: {
-      place: "'request ' || t.id",
-      session: 't.session_id',
       where: `NOT EXISTS (
         SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.seq AND e.type = '${requests.REQUEST_TYPE}')`,
       detail: "'the log has no such request at seq ' || t.seq",
@@ -192,8 +174,6 @@ const REQUESTS: Table = {
       todo: LOST,
     },
     request_resolution: {
-      place: "'request ' || t.id",
-      session: 't.session_id',
       where: `(t.decision IS NULL) <> (t.resolved_at IS NULL) OR (t.resolved_seq IS NOT NULL AND NOT EXISTS (
         SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.resolved_seq AND e.type = '${requests.RESOLUTION_TYPE}'))`,
       detail:

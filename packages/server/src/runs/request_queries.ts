@@ -1,4 +1,5 @@
 import { marksText } from '@annals/kits/changes/mark_changes.js'
+import { notErased } from '@annals/kits/lifecycle/table.js'
 import { timestampText } from '@annals/kits/lists/resource_json.js'
 import { scannedList } from '@annals/kits/lists/scanned.js'
 import { prepared, type Statement } from '@annals/kits/postgres/statement.js'
@@ -66,14 +67,10 @@ export const RESOLVE_REQUESTS = runFunction('resolve_requests', {
   ),
 })
 
-export const FIND_SESSION_OF_REQUEST = prepared(
-  'find_session_of_request',
-  'SELECT q.session_id FROM session_requests q WHERE q.project_id = $1 AND q.id = $2',
-)
-
 export const READ_REQUEST = prepared(
   'read_request',
-  `SELECT ${requestJson('q')} AS json FROM session_requests q WHERE q.project_id = $1 AND q.id = $2`,
+  `SELECT q.session_id, ${requestJson('q')} AS json FROM session_requests q
+WHERE q.project_id = $1 AND q.id = $2 AND ${notErased('q.session_id')}`,
 )
 
 const IN_STATE = {
@@ -120,7 +117,7 @@ export function listRequests(
     ...reachedBy(reach),
     at: 't.created_at',
     id: 't.id',
-    shows: `${IN_STATE[state]} AND ($5::text IS NULL OR EXISTS (
+    shows: `${IN_STATE[state]} AND ${notErased('t.session_id')} AND ($5::text IS NULL OR EXISTS (
       SELECT FROM sessions s JOIN users u ON u.project_id = $1 AND u.id = s.user_id
       WHERE s.project_id = $1 AND s.id = t.session_id AND u.identifier = $5 OFFSET 0))`,
     json: requestJson('t'),

@@ -11,14 +11,7 @@ import Type from '#typebox'
 import { NO_SESSION, reaches } from '../access/reach.js'
 import { FenceHeaders } from '../log/event_schema.js'
 import { mayRead } from '../projects/authenticate.js'
-import {
-  FIND_SESSION_OF_REQUEST,
-  listRequests,
-  OPEN_REQUEST,
-  READ_REQUEST,
-  RESOLVE_REQUESTS,
-  type Reach,
-} from './request_queries.js'
+import { listRequests, OPEN_REQUEST, READ_REQUEST, RESOLVE_REQUESTS, type Reach } from './request_queries.js'
 import { listRuns } from './run_queries.js'
 import { RequestsQuery, RUN_BODIES, RunItem, RunsQuery } from './run_schema.js'
 import {
@@ -91,12 +84,9 @@ export const requestRoutes = (parts: RunParts) =>
       returns: 'The request.',
       data: Type.Ref('RunnerRequest'),
       json: async (request) => {
-        const { database, project_id, params } = request
-        await requireReached(request, params.request_id)
-        const [row] = await database.query(READ_REQUEST, [project_id, params.request_id])
-        if (!row) throw notFound('request')
-        showSessions(request, [row.json!])
-        return row.json!
+        const json = await readReached(request, request.params.request_id)
+        showSessions(request, [json])
+        return json
       },
     }),
 
@@ -114,10 +104,9 @@ export const requestRoutes = (parts: RunParts) =>
       errors: ['resolved', 'quota_exceeded', 'idempotency_key_reused'],
       json: async (request, _reply, { resolutions: [one], bytes }) => {
         const { request_id } = request.params
-        await requireReached(request, request_id)
+        if (request.grant!.narrow) await readReached(request, request_id)
         const resolutions = [{ ...one!, id: request_id }]
-        const [json] = await resolve(parts, request, { resolutions, bytes }, false)
-        showSessions(request, [json!])
+        const [json] = await resolve(parts, request, { resolutions, bytes })
         return json!
       },
     }),
@@ -132,11 +121,7 @@ export const requestRoutes = (parts: RunParts) =>
       returns: 'The requests, resolved, in the order sent.',
       data: Type.Object({ items: Type.Array(Type.Ref('RunnerRequest')) }),
       errors: ['request_not_found', 'resolved', 'quota_exceeded', 'idempotency_key_reused'],
-      json: async (request, _reply, body) => {
-        const resolved = await resolve(parts, request, body, true)
-        showSessions(request, resolved)
-        return itemsOf(resolved)
-      },
+      json: async (request, _reply, body) => itemsOf(await resolve(parts, request, body, '/resolutions')),
     }),
 
     operation({
@@ -180,11 +165,11 @@ async function reachOfList(
 }
 
 /** @throws AnnalsError request_not_found: the token does not reach the session of the request, or there is none */
-async function requireReached(request: FastifyRequest, request_id: string): Promise<void> {
-  if (!request.grant!.narrow) return
+async function readReached(request: FastifyRequest, request_id: string): Promise<string> {
   const { database, project_id } = request
-  const [row] = await database.query(FIND_SESSION_OF_REQUEST, [project_id, request_id])
+  const [row] = await database.query(READ_REQUEST, [project_id, request_id])
   if (!row || !(await reaches(request, row.session_id!))) throw notFound('request')
+  return row.json!
 }
 
 const isNew = (answer: string) => answer.startsWith('{"state":"new"')
@@ -193,11 +178,10 @@ async function resolve(
   parts: RunParts,
   request: FastifyRequest,
   { resolutions, bytes }: Resolutions,
-  isList: boolean,
+  list?: string,
 ): Promise<string[]> {
   const { database, project_id } = request
   const json = `[${resolutions.map(({ id, members }) => `{"id":"${id}",${members}}`).join(',')}]`
-  const list = isList ? '/resolutions' : undefined
   const store = async () =>
     accepted((await call(database, RESOLVE_REQUESTS, project_id, json))!, undefined, list)
   const most = bytes + RESOLUTION_BYTES * resolutions.length
@@ -206,6 +190,7 @@ async function resolve(
   const answered = await withinQuota(parts, request, most, store, (answer) => read(answer).added)
   const { sessions, items } = read(answered)
   told(parts, project_id, sessions, { isLog: true })
+  showSessions(request, items)
   return mayRead(request) ? items : items.map((item) => withFields(item, HIDDEN_QUESTION))
 }
 

@@ -31,15 +31,19 @@ export async function longPoll<T>(
   const subscription = feed.subscribe(request.project_id, name, -1)
   const onClose = () => subscription.end()
   reply.raw.on('close', onClose)
+  if (reply.raw.destroyed) onClose()
   const deadline = performance.now() + Math.max(wait_ms, 10 * SHORT_PAUSE_MS)
+  let tried = first
   try {
-    // Events before the subscription were not heard.
-    for (let tried = await attempt(); ; tried = await attempt()) {
+    // The first one heard of no event. Nobody tries for a client that is gone: it would be given what others wait for.
+    while (!subscription.ended) {
+      tried = await attempt()
       const left_ms = deadline - performance.now()
-      if (tried.again_ms === undefined || left_ms <= 0 || subscription.ended) return tried.answer
-      if (wait_ms === 0 && tried.again_ms !== 0) return tried.answer
+      const is_over = left_ms <= 0 || (wait_ms === 0 && tried.again_ms !== 0)
+      if (tried.again_ms === undefined || is_over) break
       await subscription.changed(Math.min(left_ms, Math.max(tried.again_ms ?? left_ms, SHORT_PAUSE_MS)))
     }
+    return tried.answer
   } finally {
     reply.raw.off('close', onClose)
     subscription.close()
