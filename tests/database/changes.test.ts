@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { carryOut } from '../../packages/kits/src/changes/carry_out.ts'
 import type { Consumer } from '../../packages/kits/src/changes/consumer.ts'
 import { SWITCH, SWITCH_ON } from '../../packages/kits/src/changes/project_consumer_queries.ts'
 import { keepConsumer, retire } from '../../packages/kits/src/changes/project_consumers.ts'
+import { DatabaseAway, type DatabasePool } from '../../packages/kits/src/postgres/database.ts'
 import { APPEND_ENTRIES } from '../../packages/server/src/log/append/append_queries.ts'
 import type { Appender } from '../../packages/server/src/log/append/appender.ts'
 import { planFlush } from '../../packages/server/src/log/append/flush_plan.ts'
@@ -205,6 +207,30 @@ describe('a node that is stopped', () => {
     start(witness())
     expect(await seenInTheEnd(project)).toEqual({ [session]: ['1'] })
   }, 30_000)
+})
+
+describe('a node that takes up sessions', () => {
+  it.each(['is not told so', 'is stopped just then'])('hands them back if it %s', async (how) => {
+    const project = await newProject()
+    const session = await log.newSession(project)
+    await appender.append(eventRequest(project, session, { unmarked_until: MARKED }))
+    const stop = new AbortController()
+    const database = open(1)
+    const onFailure = () => {}
+    const job = { database, consumer: witness(), project_id: project, signal: stop.signal, onFailure }
+    const lost = new DatabaseAway(true, new Error('the connection broke'))
+    const query: DatabasePool['query'] = async (statement, parameters) => {
+      const rows = await database.query(statement, parameters)
+      if (!statement.name.startsWith('lease_marks_for_')) return rows
+      if (how === 'is not told so') throw lost
+      stop.abort()
+      throw stop.signal.reason
+    }
+    await expect(carryOut({ ...job, database: { ...database, query } })).rejects.toThrow()
+    const another = { ...job, signal: new AbortController().signal }
+    expect(await carryOut(another)).toMatchObject({ sessions: 1, left: 0 })
+    expect(await seenOf(project)).toEqual({ [session]: ['1'] })
+  })
 })
 
 describe('a consumer that is being taken apart', () => {

@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { inject, vi } from 'vitest'
+import { vi } from 'vitest'
 
 const PAUSE_MS_MIN = 20
 const PAUSE_MS_MAX = 300
 const PAUSE_GROWTH = 1.5
-/** How long a node that was killed keeps what it had taken up: where files share a database, any file's node may have it. */
-const LEASE_MS = inject('testServer').mode === 'shared' ? 60_000 : 0
+/**
+ * How long a node that was killed keeps what it had taken up, until another looks for it. Files share a database, or a
+ * service, and any file's node may have it.
+ */
+const LEASE_MS = 75_000
 
 const { waitFor } = vi
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { insist } from '../lifecycle/background.js'
-import type { Database, Queryable } from '../postgres/database.js'
+import { type Database, DatabaseAway, type Queryable, type Row } from '../postgres/database.js'
 import {
   FINISH_CHANGES,
   leaseMarks,
@@ -40,7 +40,7 @@ export interface Round {
 export async function carryOut(job: Job): Promise<Round> {
   const { database, consumer, project_id, lease_s = LEASE_S } = job
   const lease = randomUUID()
-  const leased = await database.query(leaseMarks(consumer), [project_id, consumer.name, lease, lease_s])
+  const leased = await leaseSome(job, lease, lease_s)
   const fresh = leased.filter(({ failures }) => failures === '0').map(({ session_id }) => session_id!)
   // Sessions that failed go alone, so that it is known which of them it was, and the others go on.
   const again = leased.filter(({ failures }) => failures !== '0').map(({ session_id }) => [session_id!])
@@ -48,7 +48,7 @@ export async function carryOut(job: Job): Promise<Round> {
   let is_cut = false
   const groups = [fresh, ...again]
   // It grows meanwhile.
-  for (const [index, session_ids] of groups.entries()) {
+  for (const session_ids of groups) {
     if (session_ids.length === 0) continue
     try {
       job.signal.throwIfAborted()
@@ -57,8 +57,7 @@ export async function carryOut(job: Job): Promise<Round> {
       is_cut ||= work.is_cut
     } catch (error) {
       if (job.signal.aborted) {
-        const undone = groups.slice(index).flat()
-        await database.query(RETURN_MARKS, [project_id, consumer.name, undone, lease])
+        await database.query(RETURN_MARKS, [project_id, consumer.name, lease])
         throw error
       }
       job.onFailure(error)
@@ -69,6 +68,19 @@ export async function carryOut(job: Job): Promise<Round> {
     }
   }
   return { sessions: leased.length, left, is_cut }
+}
+
+/** If the answer is lost, the marks may be leased all the same: nobody would look at them until the lease ends. */
+async function leaseSome(job: Job, lease: string, lease_s: number): Promise<Row[]> {
+  const { database, consumer, project_id, signal } = job
+  const owned = [project_id, consumer.name, lease]
+  try {
+    return await database.query(leaseMarks(consumer), [...owned, lease_s])
+  } catch (error) {
+    if (signal.aborted || (error instanceof DatabaseAway && error.in_doubt))
+      await insist(() => database.query(RETURN_MARKS, owned), lease_s * 1_000, signal)
+    throw error
+  }
 }
 
 /** Returns how many sessions are left; adds to the groups those that have to be done anew. */

@@ -121,13 +121,16 @@ WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = r.session_id`,
   ),
 } as const
 
-/** Hands back what was not done when the service stops. Parameters: $1 project, $2 consumer, $3 sessions, $4 lease. */
+/**
+ * Hands back what is still under a lease: when the service stops, or when nobody knows whether it was taken up. What is
+ * leased is due later. Parameters: $1 project, $2 consumer, $3 lease.
+ */
 export const RETURN_MARKS = {
   ...prepared(
     'return_marks',
     `
 UPDATE change_marks AS c SET lease = NULL, due_at = now()
-WHERE c.project_id = $1 AND c.consumer = $2 AND c.session_id = ANY ($3::uuid[]) AND c.lease = $4`,
+WHERE c.project_id = $1 AND c.consumer = $2 AND c.due_at > now() AND c.lease = $3`,
   ),
   outlivesAbort: true,
 }
