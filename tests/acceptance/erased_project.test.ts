@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { putBlob } from '../harness/blobs.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
+import { lockWaits } from '../harness/lock_waits.ts'
 import { useSharedService } from '../harness/service.ts'
-import { queryRows } from '../harness/sql.ts'
+import { queryRows, withConnection } from '../harness/sql.ts'
 import { issueToken } from '../harness/tokens.ts'
 
 const service = useSharedService()
@@ -42,4 +43,27 @@ it('refuses the key of an erased project while it is cached, and stores nothing'
   expect(put.status).toBe(401)
   const left = 'SELECT FROM project_consumers WHERE project_id = $1'
   expect(await queryRows(service.databaseUrl, left, [id])).toEqual([])
+})
+
+it('refuses the key of a project that is erased while a webhook is being created', async () => {
+  const { id, token } = await service.newProject()
+  const client = await service.newClient({ token })
+  const create = () =>
+    client.request('POST', '/api/v1/webhooks', {
+      body: { url: 'https://example.com/hook', events: ['event.never'] },
+    })
+  expectOk(await create(), 201)
+  await withConnection(service.databaseUrl, async (erasing) => {
+    await erasing.query('BEGIN')
+    for (const table of ['project_consumers', 'webhooks', 'api_keys'])
+      await erasing.query(`DELETE FROM ${table} WHERE project_id = $1`, [id])
+    await erasing.query('DELETE FROM projects WHERE id = $1', [id])
+    const answer = create()
+    await vi.waitFor(
+      async () => expect(await lockWaits(service.databaseUrl, erasing)).toBeGreaterThan(0),
+      15_000,
+    )
+    await erasing.query('COMMIT')
+    expectError(await answer, 401, 'unauthorized')
+  })
 })

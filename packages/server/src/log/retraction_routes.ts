@@ -89,11 +89,16 @@ function aroundItems({ json }: AppendAnswer, appended: AppendAnswer[]): [begin: 
   return [`{"retraction":${json},"items":[`, end]
 }
 
-async function* readItems(log: LogReader, { json }: AppendAnswer): AsyncGenerator<string[]> {
+/** @throws AnnalsError session_not_found: all of it is gone by now; AppendInDoubt */
+export async function* readItems(
+  log: Pick<LogReader, 'readSeqs'>,
+  { json }: Pick<AppendAnswer, 'json'>,
+): AsyncGenerator<string[]> {
   const { data } = JSON.parse(json) as { data: Parameters<typeof askedSeqs>[0] }
   try {
     for await (const entries of log.readSeqs(askedSeqs(data))) yield entries.map(({ json }) => json)
   } catch (error) {
+    if (error instanceof AnnalsError && error.error === 'session_not_found') throw error
     // The retraction is stored, so no error may say that it is not.
     throw new AppendInDoubt('the retracted entries could not be read', { cause: error })
   }

@@ -46,11 +46,13 @@ export async function createWebhook(
   await useConsumer(tenant, WEBHOOKS)
   const create = database.transaction(async (connection) => {
     const [kept] = await connection.query(KEEP_CONSUMER, [project_id, WEBHOOKS])
-    if (!kept)
+    if (!kept) {
+      await requireProject({ database: connection, project_id })
       throw new AnnalsError(
         'unavailable',
         "The project's last webhook is still being removed; retry shortly.",
       )
+    }
     const [row] = await connection.query(COUNT_WEBHOOKS, [project_id])
     if (Number(row!.webhooks) >= WEBHOOKS_MAX)
       throw new AnnalsError(

@@ -93,7 +93,10 @@ export function holdAnswer(request: FastifyRequest, length: number): boolean {
 
 export type Answer = string | Buffer
 
-/** Texts or bytes as a stream of pieces, which fails when the caller's key is revoked: a client may read slowly. */
+/**
+ * Texts or bytes as a stream of pieces, which fails when the caller's key is revoked: a client may read slowly. The first
+ * piece is sent like an answer of one piece: no error may say that what was written with the key is not stored.
+ */
 export function piecesStream(
   request: FastifyRequest,
   texts: AsyncIterable<Answer> | Iterable<Answer>,
@@ -108,7 +111,7 @@ async function* whileAuthorized(
   let written = 0
   for await (const text of texts) {
     for (const piece of typeof text === 'string' ? answerPieces(text) : bytePieces(text)) {
-      if (request.isStillAuthorized && !(await request.isStillAuthorized()))
+      if (written > 0 && request.isStillAuthorized && !(await request.isStillAuthorized()))
         throw new Error('the key of the request was revoked')
       yield piece
       written += 1
