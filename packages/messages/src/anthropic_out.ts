@@ -108,7 +108,9 @@ function writeBlocks({ role, parts }: Turn, omit: Omit): Block[] {
     }
     const result =
       part.type === 'image' || part.type === 'file' ? results.get(part.meta.tool_call_id ?? '') : undefined
-    if (result !== undefined && (block.type === 'image' || block.type === 'document')) addTo(result, block)
+    // In an error it takes only text.
+    const isInside = result !== undefined && result.is_error !== true
+    if (isInside && (block.type === 'image' || block.type === 'document')) addTo(result, block)
     else blocks.push(block)
   }
   return blocks

@@ -12,8 +12,10 @@ export const ACONTEXT_SHAPE: Shape = {
     for (const { role, parts, ...head } of items) {
       const side = role === 'assistant' ? 'model' : 'user'
       let last: Run | undefined
-      for (const part of Array.isArray(parts) ? parts.filter(isObject) : []) {
-        const piece = pieceOf(part, ids)
+      const given = Array.isArray(parts) ? parts.filter(isObject) : []
+      const answered = new Set(ids.results.map(({ id }) => id))
+      for (const part of given) {
+        const piece = pieceOf(part, ids, answered)
         const speaker = sideOf(piece, side)
         if (last?.side === speaker) last.pieces.push(piece)
         else {
@@ -72,7 +74,8 @@ function only({ meta }: JsonObject): JsonObject {
   return isObject(meta) && Object.keys(meta).length > 0 ? { meta } : {}
 }
 
-function pieceOf(block: JsonObject, { calls, results }: PieceIds): Piece {
+/** `answered`: the calls that the message has results of. What shows the output of another one says so itself. */
+function pieceOf(block: JsonObject, { calls, results }: PieceIds, answered: ReadonlySet<string>): Piece {
   if (block.type === 'tool-call') {
     const ids = calls.pop()
     if (ids) return { kind: 'call', block, call: ids.id, name: ids.name }
@@ -83,7 +86,7 @@ function pieceOf(block: JsonObject, { calls, results }: PieceIds): Piece {
   }
   if (block.type === 'thinking' || block.type === 'redacted_thinking') return { kind: 'thinking', block }
   const call = isObject(block.meta) ? block.meta.tool_call_id : undefined
-  if (typeof call === 'string') return { kind: 'medium', block, call }
+  if (typeof call === 'string' && answered.has(call)) return { kind: 'medium', block, call }
   return { kind: 'content', block }
 }
 

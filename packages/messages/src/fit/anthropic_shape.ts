@@ -73,9 +73,8 @@ export const ANTHROPIC_SHAPE: Shape = {
 
   results: (results) => {
     const [first] = results
-    return first
-      ? [{ source: first.source, item: { role: 'user', content: results.map(({ piece }) => piece.block) } }]
-      : []
+    const content = errorsAsTexts(results.map(({ piece }) => piece.block))
+    return first ? [{ source: first.source, item: { role: 'user', content } }] : []
   },
 
   said({ head, pieces }, source) {
@@ -335,6 +334,19 @@ function cleanedInside(block: unknown, omit: OmitBlock): JsonObject[] {
   if (isObject(block) && OF_MCP.has(String(block.type))) omit(String(block.type), block)
   if (isObject(block) && /^(image|document)$/.test(String(block.type))) omit(String(block.type), block)
   return []
+}
+
+/** An error may have only texts: the API takes its pictures and documents after the results. */
+function errorsAsTexts(blocks: JsonObject[]): JsonObject[] {
+  const beside: JsonObject[] = []
+  const results = blocks.flatMap<JsonObject>((block) => {
+    if (block.type !== 'tool_result') return []
+    if (block.is_error !== true || !Array.isArray(block.content)) return block
+    const texts = blocksOf(block.content).filter(({ type }) => type === 'text')
+    beside.push(...blocksOf(block.content).filter(({ type }) => OF_USERS.has(String(type))))
+    return { ...block, content: texts.length > 0 ? texts : NO_CONTENT }
+  })
+  return [...results, ...beside, ...blocks.filter(({ type }) => type !== 'tool_result')]
 }
 
 function cleanedResult(block: JsonObject, omit: OmitBlock): JsonObject {

@@ -2,7 +2,7 @@ import { bytePlaces, markBlobs, mayReferToBlobs, standardBase64 } from '../attac
 import { isObject, type JsonObject, pushAll } from '../blob_reading.js'
 import { editBlob, type MessageEdit } from '../context/edit_blob.js'
 import type { MessageFormat } from '../formats.js'
-import { parseJson, writeJson } from '../json/exact_json.js'
+import { parseJson } from '../json/exact_json.js'
 import { endOfString } from '../json/json_text.js'
 import { withoutEscapes } from '../json/visible.js'
 import { MessageReader, writeItems } from '../message_format.js'
@@ -18,6 +18,7 @@ import { OPENAI_SHAPE, REASONING_FIELDS } from './openai_shape.js'
 import { putInOrder } from './order.js'
 import type { Added, Omitted, PieceIds, Run, Shape, Source, SourcePiece, SourceRun } from './pieces.js'
 import { isOfConversations, RESPONSES_SHAPE, withoutReasoningIds } from './responses_shape.js'
+import { sentJson } from './sent_json.js'
 import { takeOutImages, writeTrueBytes } from './true_bytes.js'
 import { UniqueItems } from './unique_items.js'
 
@@ -148,7 +149,7 @@ export class FitToSend {
       items: ordered.items.map(({ item, source, raw }) => ({
         id: source.id,
         seq: source.seq,
-        json: raw ?? writeJson(item),
+        json: raw ?? sentJson(item),
       })),
       omitted: [...this.omitted, ...rest.omitted, ...ordered.omitted],
       added: ordered.added,

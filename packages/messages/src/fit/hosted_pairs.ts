@@ -3,9 +3,9 @@ import type { Piece, SourcePiece } from './pieces.js'
 
 /**
  * The calls and results of a provider's own tools that belong together: both stand in one turn, in this order. With
- * `go_on`, the result may come in a later turn: Claude's code goes on once the tools that it called have answered, if
- * nobody speaks in between. At the end of a list, such a call waits, and so does code beside a call of the caller's tools:
- * the API runs it once that is answered.
+ * `go_on`, the result may come in a later turn, if nobody speaks in between: Claude's code goes on once the tools that it
+ * called have answered, the API runs what Claude called beside the caller's tools once these have answered, and goes on
+ * with a turn that it paused. At the end of a list, such a call waits.
  * @param turns the pieces of the model's turns; undefined where somebody else speaks
  */
 export function hostedPairs(
@@ -17,7 +17,7 @@ export function hostedPairs(
   let open = new Map<string, Piece>()
   let waiting = new Set<string>()
   for (const pieces of turns) {
-    if (!go_on || waiting.size === 0 || pieces === undefined) open = new Map()
+    if (!go_on || pieces === undefined) open = new Map()
     waiting = new Set()
     for (const { piece } of pieces ?? []) {
       const { kind, call: id = '' } = piece
@@ -31,12 +31,21 @@ export function hostedPairs(
       open.delete(id)
     }
   }
-  if (!go_on || waiting.size === 0) return paired
+  if (!go_on) return paired
+  const last = waitingIn(turns.at(-1) ?? [], paired)
   for (const [id, piece] of open) {
-    const caller = callerOf(piece) ?? ''
-    if (waiting.has(id) || runsCode(piece) || open.has(caller)) paired.add(piece)
+    const goes_on = waiting.has(id) || runsCode(piece) || open.has(callerOf(piece) ?? '')
+    if (last.has(piece) || (waiting.size > 0 && goes_on)) paired.add(piece)
   }
   return paired
+}
+
+/** What waits in the last turn: beside calls of the caller's tools any call, else those that the turn ends with. */
+function waitingIn(pieces: readonly SourcePiece[], paired: ReadonlySet<Piece>): Set<Piece> {
+  const isOpen = ({ piece }: SourcePiece) => piece.kind === 'hosted_call' && !paired.has(piece)
+  const has_calls = pieces.some(({ piece }) => piece.kind === 'call')
+  const from = has_calls ? 0 : pieces.findLastIndex((one) => !isOpen(one)) + 1
+  return new Set(pieces.slice(from).flatMap((one) => (isOpen(one) ? one.piece : [])))
 }
 
 function runsCode({ block: { name } }: Piece): boolean {

@@ -109,9 +109,12 @@ export const OPENAI_SHAPE: Shape = {
 
 /** One text that was a string, or that stands alone in a reply, is a string again. */
 function contentOf(pieces: Piece[]): unknown {
-  const [first] = pieces
+  const said = pieces.filter(({ block }) => block.type !== undefined)
+  const [first] = said
   if (first === undefined) return null
-  return pieces.length === 1 && first.is_bare ? first.block.text : pieces.map(({ block }) => block)
+  if (said.length === 1) return first.is_bare ? first.block.text : [first.block]
+  // The API takes a refusal alone.
+  return said.map(({ block }) => (block.type === 'refusal' ? { type: 'text', text: block.refusal } : block))
 }
 
 function runOf(item: JsonObject, { calls, results }: PieceIds, omit: OmitBlock): Run[] {

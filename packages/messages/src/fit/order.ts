@@ -147,7 +147,7 @@ class Blocks {
 
   /** Whether another answer of the model follows a call that nobody answered. */
   private isOver(turn: Turn, last: Source, source: Source): boolean {
-    if (!turn.has_unanswered) return false
+    if (!turn.has_unanswered || last === source) return false
     return last.answer_id !== undefined && source.answer_id !== undefined
       ? last.answer_id !== source.answer_id
       : last.format === 'openai' && source.format === 'openai'
@@ -349,8 +349,7 @@ class BlockWriter {
     for (const one of pieces) {
       const { kind, call: id = '' } = one.piece
       const is_hosted = kind === 'hosted_call' || kind === 'hosted_result'
-      const is_unanswered =
-        kind === 'call' && !this.links.calls.get(one.piece)?.result && !this.shape.noResult(one.piece)
+      const is_unanswered = kind === 'call' && !this.answerOf(one.piece) && !this.shape.noResult(one.piece)
       if (is_unanswered || (is_hosted && !this.hosted.has(one.piece))) {
         const reason = is_unanswered || kind === 'hosted_call' ? 'no_result' : 'no_call'
         this.omitted.push({ id: one.source.id, reason, call_id: id })
@@ -367,6 +366,19 @@ class BlockWriter {
     return shown
   }
 
+  /** The result that a call has in the form that it wants. */
+  private answerOf(call: Piece): SourcePiece | undefined {
+    const linked = this.links.calls.get(call)
+    const result = linked?.result
+    if (!result || !this.shape.answering) return result
+    const block = this.shape.answering(call, result.piece.block)
+    if (block) return { ...result, piece: { ...result.piece, block } }
+    this.omitted.push({ id: result.source.id, reason: 'no_call', call_id: call.call! })
+    this.left.push(result)
+    delete linked.result
+    return undefined
+  }
+
   private omitThoughts(thoughts: SourcePiece[]): void {
     const [first] = thoughts
     if (first) this.omitted.push({ id: first.source.id, reason: 'reasoning' })
@@ -380,7 +392,7 @@ class BlockWriter {
   }
 
   private resultOf(call: Piece, source: Source, id: string, name: string | undefined): SourcePiece {
-    const { result } = this.links.calls.get(call)!
+    const result = this.answerOf(call)
     if (result) {
       const block = this.shape.renamed(result.piece, id, name)
       return { source: result.source, piece: { ...result.piece, block } }

@@ -105,6 +105,8 @@ export interface Shape {
   said(run: Run, source: Source): Item[]
   /** The same block of a call or a result with another id and name. */
   renamed(piece: Piece, id: string, name: string | undefined): JsonObject
+  /** The result in the form that the call wants; undefined where it has none: the call counts as unanswered. */
+  answering?(call: Piece, result: JsonObject): JsonObject | undefined
   /** The result of a call that has none; undefined where the format has no such form: the call is left out. */
   noResult(call: Piece): JsonObject | undefined
   /** The text of a result. */

@@ -60,6 +60,15 @@ export const RESPONSES_SHAPE: Shape = {
     ...(kind === 'call' && name !== undefined && 'name' in block && { name }),
   }),
 
+  // A session in several formats has other outputs than those of its calls.
+  answering({ block }, output) {
+    const called = String(block.type)
+    const type = called === 'tool_search_call' ? 'tool_search_output' : `${called}_output`
+    if (output.type === type) return output
+    const { status: _, ...said } = output
+    return CALLS.has(called) && OUTPUTS.has(String(output.type)) ? { ...said, type } : undefined
+  },
+
   noResult({ block, call }) {
     const output = { call_id: call, output: NO_RESULT }
     if (block.type === 'function_call')
@@ -318,12 +327,17 @@ function pieceOf(
     return undefined
   }
   const kind = itemKind(type)
+  // A call that OpenAI had begun to make when the stream ended has nothing that the API could go on with.
+  if (kind === 'hosted_call' && UNFINISHED.has(String(item.status)))
+    return { kind: 'call', block: item, call: String(item.id) }
   const call = callIdOf(item, type)
   if (kind === 'call' && call !== undefined) return { kind: 'call', block: item, call }
   if (type !== 'program_output' && type.endsWith('_output') && call !== undefined)
     return { kind: 'result', block: item, call }
   return { kind: 'content', block: item }
 }
+
+const UNFINISHED = new Set(['in_progress', 'searching', 'generating', 'interpreting', 'calling'])
 
 /** A built-in tool's call and its output name each other: a local shell's output by the call's id. */
 function callIdOf({ call_id, id }: JsonObject, type: string): string | undefined {

@@ -11,7 +11,7 @@ export function brokenRules(format: MessageFormat, items: readonly unknown[]): s
   const isStrict = format === 'openai' || format === 'anthropic' || format === 'responses'
   const text = JSON.stringify(items)
   if (isStrict && URL_SAFE.test(text)) broken.push('bytes in the URL-safe alphabet')
-  if (/\\ud[89a-f]/i.test(text)) broken.push('half a character')
+  if (/(?<!\\)(?:\\\\)*\\ud[89a-f]/i.test(text)) broken.push('half a character')
   if (isStrict && EMPTY_MEDIUM.test(text)) broken.push('a picture or a file of nothing')
   for (const [, type, data] of text.matchAll(IMAGE)) {
     const is = Object.entries(BEGINNINGS).find(([, begins]) => data!.startsWith(begins))?.[0]
@@ -125,6 +125,7 @@ function openaiRules(items: readonly Json[]): string[] {
   return broken
 }
 
+const HOSTED = { server_tool_use: 1, mcp_tool_use: 1 }
 const ANTHROPIC_ID = /^[a-zA-Z0-9_-]+$/
 const ANTHROPIC_NAME = /^[a-zA-Z0-9_-]{1,128}$/
 
@@ -183,18 +184,19 @@ function anthropicRules(items: readonly Json[]): string[] {
       }
       if (block.type === 'tool_result') {
         if (item.role !== 'user') broken.push(`[${at}] tool_result of the assistant`)
-        if (block.is_error === true && (block.content === undefined || block.content.length === 0))
-          broken.push(`[${at}] an error without content`)
       }
     }
     const waits = blocks.some(({ type }) => type === 'tool_use')
-    if (item.role === 'assistant' && !waits && hosted.size > 0)
+    // A paused turn goes on if it stays the last one, until the next part of it.
+    const is_paused = (blocks.at(-1)?.type ?? '') in HOSTED && items[at + 1]?.role !== 'user'
+    if (item.role === 'assistant' && !waits && !is_paused && hosted.size > 0)
       broken.push(`[${at}] ${[...hosted]} without a result`)
     const later = items.slice(at + 1).flatMap(({ content }) => blocksOf(content))
     const is_open = (id: string) =>
       later.some(({ tool_use_id }) => tool_use_id === id) ||
       (at >= items.length - 2 && blocks.some(({ caller }) => caller?.tool_id === id)) ||
-      (at >= items.length - 2 && waits && blocks.some((one) => one.id === id && /code_exec/.test(one.name)))
+      (at >= items.length - 2 && waits && blocks.some((one) => one.id === id)) ||
+      (at === items.length - 1 && is_paused)
     for (const id of item.role === 'assistant' ? hosted : [])
       if (!is_open(id)) broken.push(`[${at}] ${id} is never answered`)
     // Among the calls are thoughts alone, and what was said after such a thought.
@@ -202,9 +204,6 @@ function anthropicRules(items: readonly Json[]): string[] {
     const after = call < 0 ? [] : blocks.slice(call).filter(({ type }) => type !== 'tool_use')
     if (call >= 0 && blocks.at(-1).type !== 'tool_use') broken.push(`[${at}] content behind a call`)
     else if (after.length > 0 && !/thinking/.test(after[0].type)) broken.push(`[${at}] content behind a call`)
-    const last = blocks.at(-1)
-    if (item.role === 'assistant' && (last?.type === 'thinking' || last?.type === 'redacted_thinking'))
-      broken.push(`[${at}] ends with thinking`)
     broken.push(...unpairedInAnthropic(items, at, blocks))
   }
   const end = items.at(-1)?.role === 'assistant' ? blocksOf(items.at(-1).content).at(-1) : undefined
@@ -213,11 +212,17 @@ function anthropicRules(items: readonly Json[]): string[] {
   return broken
 }
 
-/** Images of another type than the four, and ids of Anthropic's own tools that another service made. */
+/** Thoughts at the end, errors that are no text, images of another type than the four, and ids of Anthropic's own tools that another service made. */
 function refusedBlocks(items: readonly Json[]): string[] {
   const broken: string[] = []
-  for (const [at, { content }] of items.entries())
+  for (const [at, { role, content }] of items.entries()) {
+    if (role === 'assistant' && /^(redacted_)?thinking$/.test(blocksOf(content).at(-1)?.type))
+      broken.push(`[${at}] ends with thinking`)
     for (const block of blocksOf(content)) {
+      if (block.is_error === true && (block.content === undefined || block.content.length === 0))
+        broken.push(`[${at}] an error without content`)
+      if (block.is_error === true && blocksOf(block.content).some((one) => !isText(one)))
+        broken.push(`[${at}] all content must be type text if is_error is true`)
       const inside = Array.isArray(block.content) ? block.content : []
       const isOwn = block.type === 'server_tool_use' || /^(?!mcp_).*._tool_result$/.test(block.type)
       const id = isOwn ? (block.id ?? block.tool_use_id) : block.caller?.tool_id
@@ -230,6 +235,7 @@ function refusedBlocks(items: readonly Json[]): string[] {
         for (const [key, value] of Object.entries(block))
           if (value === null) broken.push(`[${at}] ${key} is null`)
     }
+  }
   return broken
 }
 
