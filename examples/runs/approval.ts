@@ -16,8 +16,9 @@ async function pay(session_id: string, request_id: string): Promise<void> {
       if (event === 'request' && data.id === request_id) asked = data
       if (asked.state !== 'open') break
     }
-    if (asked.decision === 'approve')
-      await annals.sessions.append(session_id, { type: 'paid', data: call.arguments }, { fence })
+    // With an id, a runner that is killed right after this does not note it twice.
+    const paid = { id: request_id, kind: 'event' as const, type: 'paid', data: call.arguments }
+    if (asked.decision === 'approve') await annals.sessions.appendBatch(session_id, [paid], { fence })
   })
   process.disconnect()
 }

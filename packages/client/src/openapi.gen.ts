@@ -4866,8 +4866,8 @@ export interface operations {
     readInbox: {
         parameters: {
             query?: {
-                /** @description By default `pending`. */
-                state?: "pending" | "withdrawn";
+                /** @description By default `pending`; `due`: of these, those whose `not_before` has passed. */
+                state?: "pending" | "due" | "withdrawn";
                 /** @description Most items per page. It may change between pages. */
                 limit?: number;
                 /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */

@@ -26,8 +26,8 @@ import { onAbort, sleep } from './waiting.js'
 const TTL_MS_DEFAULT = 30_000
 /** Beyond the wait that a call asks for. */
 const ANSWER_MS = 10_000
-/** A lease is renewed after so much of its time. */
-const RENEWED_AFTER = 1 / 3
+/** Of the time of a lease: after how much it is renewed, how long a try may take, and the pause after one that failed. */
+const RENEWAL = { after: 1 / 3, try: 1 / 4, pause: 1 / 12 }
 
 /** A lease that is held: `signal` aborts when it is lost. */
 export interface HeldLease extends Lease {
@@ -100,22 +100,22 @@ export class Runs {
     const unfollow = onAbort(signal, (reason) => lost.abort(reason))
     const done = new AbortController()
     const renew = async () => {
-      for (;;) {
-        await sleep(ttl_ms * RENEWED_AFTER, done.signal)
+      for (let pause_ms = ttl_ms * RENEWAL.after; ; ) {
+        const left_ms = () => Math.max(asked_at + ttl_ms - performance.now(), 1)
+        await sleep(Math.min(pause_ms, left_ms()), done.signal)
         const began = performance.now()
         try {
-          const timeout_ms = Math.max(asked_at + ttl_ms - began, 1)
-          await this.renewLease(
-            session_id,
-            { fence: lease.fence, ttl_ms },
-            { timeout_ms, signal: done.signal },
-          )
+          const timeout_ms = Math.min(ttl_ms * RENEWAL.try, ANSWER_MS, left_ms())
+          const limits = { timeout_ms, attempt_timeout_ms: timeout_ms, signal: done.signal }
+          await this.renewLease(session_id, { fence: lease.fence, ttl_ms }, limits)
           asked_at = began
+          pause_ms = ttl_ms * RENEWAL.after
         } catch (error) {
           if (done.signal.aborted) return
           const is_over = performance.now() >= asked_at + ttl_ms
           const is_final = error instanceof AnnalsError && outcomeOf(error) === 'final'
           if (is_over || is_final) return lost.abort(error)
+          pause_ms = ttl_ms * RENEWAL.pause
         }
       }
     }
@@ -127,7 +127,8 @@ export class Runs {
       done.abort()
       await renewing
       // It ends by itself if this does not get through.
-      await this.releaseLease(session_id, lease.fence).catch(() => {})
+      const limits = { timeout_ms: Math.min(ttl_ms, ANSWER_MS) }
+      await this.releaseLease(session_id, lease.fence, limits).catch(() => {})
     }
   }
 

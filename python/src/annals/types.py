@@ -443,8 +443,8 @@ class InboxInput(TypedDict):
 
 
 class InboxQuery(TypedDict):
-    state: NotRequired[Literal["pending", "withdrawn"] | None]
-    """By default `pending`."""
+    state: NotRequired[Literal["pending", "due", "withdrawn"] | None]
+    """By default `pending`; `due`: of these, those whose `not_before` has passed."""
     limit: NotRequired[int | None]
     """Most items per page. It may change between pages."""
     cursor: NotRequired[str | None]

@@ -311,6 +311,8 @@ async def test_a_lease_is_renewed_while_its_block_runs_and_tells_when_it_is_lost
             lease.check()
         assert caught.value.error == "fenced"
     await annals.runs.release_lease(session_id, taken["fence"])
-    async with annals.runs.with_lease(session_id, owner="b", wait_ms=100):
-        pass
+    async with annals.runs.with_lease(session_id, owner="b", wait_ms=100, requires_fence=True):
+        with pytest.raises(AnnalsError) as caught:
+            await annals.sessions.append(session_id, type="note", data={})
+        assert caught.value.error == "fenced"
     await annals.runs.take_lease(session_id, owner="c", ttl_ms=1_000)

@@ -77,7 +77,8 @@ export function addRunTools(server: McpServer, annals: Annals): void {
     work: async ({ session_id, fence, apply, event }) => {
       const entries = event ? [{ kind: 'event' as const, ...event }] : []
       const { items } = await sessions.appendBatch(session_id, entries, { apply, fence })
-      await runs.releaseLease(session_id, fence)
+      // It is stored, whether this gets through or not: the lease ends by itself.
+      await runs.releaseLease(session_id, fence).catch(() => {})
       return { seqs: items.map(({ seq }) => seq) }
     },
   })

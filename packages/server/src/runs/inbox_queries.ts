@@ -1,7 +1,7 @@
 import { PIECE_BYTES_MAX } from '@annals/kits/limits.js'
 import { timestampText } from '@annals/kits/lists/resource_json.js'
 import { prepared } from '@annals/kits/postgres/statement.js'
-import { isPendingText, runFunction } from './lease_queries.js'
+import { dueAtOnceText, isPendingText, runFunction } from './lease_queries.js'
 
 /** Pending inputs of one session, at most. */
 export const PENDING_MAX = 1_000
@@ -39,8 +39,8 @@ export const CLAIM_WORK = runFunction('claim_work', {
 })
 
 /**
- * A page of the inbox in order. Parameters: $1 project, $2 session, $3 place to begin after, $4 how many, $5 whether the
- * withdrawn ones instead of the pending ones. Rows: place, json; `found`: how many there are with the next page's first.
+ * A page of the inbox in order. Parameters: $1 project, $2 session, $3 place to begin after, $4 how many, $5 which: pending,
+ * due or withdrawn. Rows: place, json; `found`: how many there are with the next page's first.
  */
 export const LIST_INPUTS = prepared(
   'list_inputs',
@@ -50,7 +50,8 @@ FROM (
   SELECT i.*, count(*) OVER () AS found, sum(i.bytes) OVER (ORDER BY i.place) - i.bytes AS before FROM (
     SELECT i.* FROM session_inbox i
     WHERE i.project_id = $1 AND i.session_id = $2 AND i.place > $3
-      AND CASE WHEN $5::boolean THEN i.withdrawn_at IS NOT NULL ELSE ${isPendingText('i')} END
+      AND CASE WHEN $5::text = 'withdrawn' THEN i.withdrawn_at IS NOT NULL
+        ELSE ${isPendingText('i')} AND ($5::text = 'pending' OR i.not_before <= clock_timestamp() OR ${dueAtOnceText('i')}) END
     ORDER BY i.place LIMIT $4
   ) i
 ) i

@@ -103,7 +103,7 @@ export const inboxRoutes = (parts: RunParts) =>
         const after = cursor === undefined ? 0 : Number(cursors.read(cursor))
         await placeOf(reply, session_id)
         await request.memory.hold(logReadBytes(request))
-        const page = [project_id, session_id, after, limit + 1, state === 'withdrawn']
+        const page = [project_id, session_id, after, limit + 1, state]
         const rows = await request.database.query(LIST_INPUTS, page)
         const shown = rows.slice(0, limit)
         const has_more = Number(rows[0]?.found ?? 0) > shown.length

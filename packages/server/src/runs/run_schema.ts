@@ -144,7 +144,12 @@ export const WithdrawQuery = Strict(
 )
 
 export const InboxQuery = Strict({
-  ...optional({ state: OneOf(['pending', 'withdrawn'], 'By default `pending`.') }),
+  ...optional({
+    state: OneOf(
+      ['pending', 'due', 'withdrawn'],
+      'By default `pending`; `due`: of these, those whose `not_before` has passed.',
+    ),
+  }),
   ...cursorQuery(),
 })
 

@@ -39,8 +39,10 @@ _ANSWER_S = 10.0
 
 
 _TTL_MS_DEFAULT = 30_000
-# A lease is renewed after so much of its time.
+# Of the time of a lease: after how much it is renewed, how long a try may take, and the pause after one that failed.
 _RENEWED_AFTER = 1 / 3
+_TRIED_FOR = 1 / 4
+_PAUSE = 1 / 12
 
 
 @dataclass
@@ -88,7 +90,15 @@ class AsyncRuns:
 
     @asynccontextmanager
     async def with_lease(
-        self, session_id: str, *, owner: str, ttl_ms: int = _TTL_MS_DEFAULT, wait_ms: int = 0, progress: bool = False
+        self,
+        session_id: str,
+        *,
+        owner: str,
+        ttl_ms: int = _TTL_MS_DEFAULT,
+        wait_ms: int = 0,
+        progress: bool = False,
+        requires_fence: bool = False,
+        steal: bool = False,
     ) -> AsyncStream[AsyncHeldLease]:
         """Holds a session's lease for a `with` block: takes it, renews it, and releases it in the end.
 
@@ -97,7 +107,8 @@ class AsyncRuns:
         if somebody else holds it after `wait_ms`.
         """
         asked_at = monotonic()
-        taken = await self.take_lease(session_id, owner=owner, ttl_ms=ttl_ms, wait_ms=wait_ms, progress=progress)
+        lease: NewLease = {"owner": owner, "ttl_ms": ttl_ms, "wait_ms": wait_ms, "progress": progress}
+        taken = await self.take_lease(session_id, **{**lease, "requires_fence": requires_fence, "steal": steal})
         # A lease that was waited for began at an unknown time of the wait, and most likely at its end.
         held_since = monotonic() if wait_ms > 0 else asked_at
         held = AsyncHeldLease(session_id, taken["fence"], owner)
@@ -110,24 +121,25 @@ class AsyncRuns:
             await renewing.ended()
             # It ends by itself if this does not get through.
             with suppress(AnnalsError):
-                await self.release_lease(session_id, held.fence)
+                await AsyncRuns(self._within(min(ttl_ms / 1000, _ANSWER_S))).release_lease(session_id, held.fence)
 
     async def _renew(self, held: AsyncHeldLease, ttl_ms: int, done: AsyncEvent, held_since: float) -> None:
         ttl_s = ttl_ms / 1000
-        while not await async_waited(done, ttl_s * _RENEWED_AFTER):
+        pause_s = ttl_s * _RENEWED_AFTER
+        while not await async_waited(done, min(pause_s, max(held_since + ttl_s - monotonic(), 0))):
             began = monotonic()
             left_s = max(held_since + ttl_s - began, 0.001)
-            limits = replace(self._transport.limits, timeout_s=left_s, attempt_timeout_s=None)
-            body = {"fence": held.fence, "ttl_ms": ttl_ms}
-            call = Call("PUT", ("session", held.session_id, "lease"), body=body)
+            runs = AsyncRuns(self._within(min(ttl_s * _TRIED_FOR, _ANSWER_S, left_s)))
             try:
-                await self._transport.with_limits(limits).call(call)
+                await runs.renew_lease(held.session_id, fence=held.fence, ttl_ms=ttl_ms)
                 held_since = began
+                pause_s = ttl_s * _RENEWED_AFTER
             except AnnalsError as error:
                 if outcome_of(error) == "final" or monotonic() >= held_since + ttl_s:
                     held.reason = error
                     held.lost.set()
                     return
+                pause_s = ttl_s * _PAUSE
 
     async def send(self, session_id: str, new_input: NewInput, *, fence: int | None = None) -> AddedInput:
         """Sends input to a session. With an `id` of your own, also a retry from another process adds it once."""
@@ -184,3 +196,8 @@ class AsyncRuns:
         wait_s = wait_ms / 1000
         timeout_s = max(limits.timeout_s, wait_s + 2 * _ANSWER_S)
         return self._transport.with_limits(replace(limits, timeout_s=timeout_s, attempt_timeout_s=wait_s + _ANSWER_S))
+
+    def _within(self, timeout_s: float) -> AsyncTransport:
+        """For a call that gives one attempt all of its time."""
+        limits = self._transport.limits
+        return self._transport.with_limits(replace(limits, timeout_s=timeout_s, attempt_timeout_s=timeout_s))
