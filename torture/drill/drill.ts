@@ -8,10 +8,12 @@ import { type Launched, launchService } from '../../lab/launch_service.ts'
 import { copyEngine } from '../world/engine.ts'
 import { Load } from './load.ts'
 import { type Member, startPair } from './pair.ts'
+import { Pooler } from './pooler.ts'
 
 /**
  * The operator's drill: a primary and a standby on loopback, two nodes whose DATABASE_URL names both, and load. It switches
- * over, kills and freezes primaries, makes the role read-only, and takes the standby away. `--help` says more;
+ * over, kills and freezes primaries, makes the role read-only, and takes the standby away, and with a PgBouncer before
+ * them also pauses, restarts and starves that. `--help` says more;
  * docs/high-availability.md says what it showed.
  */
 
@@ -24,12 +26,14 @@ const USAGE = `npm run drill -- [options]
 
   --bin <folder>   PostgreSQL's programs, such as /usr/lib/postgresql/15/bin; without it, those that npm installed
   --steps <a,b>    only steps whose names contain one of these
+  --pgbouncer      the nodes reach the primary through a PgBouncer, which the operator switches over
   --keep-logs      leaves the logs where they are
 `
 
 interface Scene {
   primary: Member
   standby: Member
+  pooler: Pooler | undefined
 }
 
 interface Step {
@@ -47,11 +51,17 @@ const STEPS: Step[] = [
   { name: 'role read-only for 5 s', replication: 'synchronous', strike: makeReadOnly },
   { name: 'standby away for 15 s', replication: 'synchronous', strike: takeStandbyAway },
 ]
+const POOLER_STEPS: Step[] = [
+  { name: 'PgBouncer paused for 5 s', replication: 'synchronous', strike: pausePooler },
+  { name: 'PgBouncer killed for 2 s', replication: 'synchronous', strike: killPooler },
+  { name: 'one connection for 5 s', replication: 'synchronous', strike: starve },
+]
 
 const { values } = parseArgs({
   options: {
     bin: { type: 'string' },
     steps: { type: 'string' },
+    pgbouncer: { type: 'boolean', default: false },
     'keep-logs': { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -65,13 +75,16 @@ async function drill(): Promise<boolean> {
   const work = await mkdtemp(join(tmpdir(), 'annals-drill-'))
   await chmod(work, 0o755)
   const words = values.steps?.split(',')
-  const steps = STEPS.filter(({ name }) => !words || words.some((word) => name.includes(word.trim())))
+  const steps = [...STEPS, ...(values.pgbouncer ? POOLER_STEPS : [])].filter(
+    ({ name }) => !words || words.some((word) => name.includes(word.trim())),
+  )
   let held = true
   let scene: Scene | undefined
   try {
     const bin = values.bin ?? (await copyEngine(work))
     const [primary, standby] = await startPair(bin, join(work, 'servers'))
-    scene = { primary, standby }
+    const pooler = values.pgbouncer ? await Pooler.start(join(work, 'pgbouncer'), primary.port) : undefined
+    scene = { primary, standby, pooler }
     const [version] = await primary.ask<{ server_version: string }>('SHOW server_version')
     say(`PostgreSQL ${version!.server_version}`)
     for (const step of steps) held = (await run(step, scene, work)) && held
@@ -80,7 +93,7 @@ async function drill(): Promise<boolean> {
     held = false
     say((error as Error).stack ?? String(error))
   } finally {
-    await Promise.all([scene?.primary.stop('SIGKILL'), scene?.standby.stop('SIGKILL')])
+    await Promise.all([scene?.primary.stop('SIGKILL'), scene?.standby.stop('SIGKILL'), scene?.pooler?.stop()])
     if (held && !values['keep-logs']) await rm(work, { recursive: true, force: true })
     else say(`The logs are in ${work}`)
   }
@@ -140,10 +153,11 @@ async function judge({ name, replication }: Step, primary: Member, load: Load, b
   ]
 }
 
-async function startNodes({ primary, standby }: Scene, key: string, work: string) {
+async function startNodes({ primary, standby, pooler }: Scene, key: string, work: string) {
   const log = await open(join(work, 'nodes.log'), 'a')
+  const direct = `postgresql://annals@127.0.0.1:${primary.port},127.0.0.1:${standby.port}/annals?target_session_attrs=read-write`
   const env = {
-    DATABASE_URL: `postgresql://annals@127.0.0.1:${primary.port},127.0.0.1:${standby.port}/annals?target_session_attrs=read-write`,
+    ...(pooler ? { DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: direct } : { DATABASE_URL: direct }),
     ANNALS_API_KEY: key,
     LOG_LEVEL: 'warn',
   }
@@ -185,10 +199,11 @@ async function failOverLate(scene: Scene): Promise<number> {
 }
 
 async function promoteStandby(scene: Scene): Promise<number> {
-  const { primary, standby } = scene
+  const { primary, standby, pooler } = scene
   // Nobody is there to acknowledge what the new primary commits.
   await standby.set('synchronous_standby_names', '')
   await standby.promote()
+  await pooler?.lead(standby.port)
   Object.assign(scene, { primary: standby, standby: primary })
   return performance.now()
 }
@@ -206,6 +221,30 @@ async function takeStandbyAway({ standby }: Scene): Promise<number> {
   await standby.stop('SIGKILL')
   await sleep(15_000)
   await standby.start()
+  return performance.now()
+}
+
+/** As for a moment of maintenance: what is under way ends, and what comes waits. */
+async function pausePooler({ pooler }: Scene): Promise<number> {
+  await pooler!.tell('PAUSE')
+  await sleep(5_000)
+  await pooler!.tell('RESUME')
+  return performance.now()
+}
+
+async function killPooler({ pooler }: Scene): Promise<number> {
+  await pooler!.stop()
+  await sleep(2_000)
+  await pooler!.start()
+  return performance.now()
+}
+
+/** The role has reached its limit of connections, as when another program takes them all. */
+async function starve({ primary }: Scene): Promise<number> {
+  await primary.ask('ALTER ROLE annals CONNECTION LIMIT 1')
+  await primary.ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'annals'")
+  await sleep(5_000)
+  await primary.ask('ALTER ROLE annals CONNECTION LIMIT -1')
   return performance.now()
 }
 
