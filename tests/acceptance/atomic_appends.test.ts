@@ -38,6 +38,19 @@ describe('an append to several sessions', () => {
     expect(appends[1]!.items[1]!.parent_id).toBe(appends[1]!.items[0]!.id)
   })
 
+  it('answers just where the entries stand where the caller has no use for them', async () => {
+    expectOk(await logs[0]!.addEvent('ahead'))
+    const appends = logs.slice(0, 2).map(({ id }) => ({ session_id: id, entries: [event(), message()] }))
+    const path = '/api/v1/entries?with_items=false'
+    const answered = expectOk(await three.api.request('POST', path, { body: { appends } }), 201)
+    expect(answered).toEqual({
+      appends: [
+        { session_id: logs[0]!.id, items: [], seqs: [2, 3] },
+        { session_id: logs[1]!.id, items: [], seqs: [1, 2] },
+      ],
+    })
+  })
+
   it('keeps every digit of its numbers', async () => {
     const data = '{"a":12345678901234567890123,"b":1.50}'
     const rawBody = `{"appends":[{"session_id":"${logs[0]!.id}","configs_patch":${data},"entries":[{"kind":"event","type":"t","data":${data}}]}]}`

@@ -7251,7 +7251,10 @@ export interface operations {
     };
     appendToSessions: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description false: `items` are empty, and `seqs` say where the entries stand. For callers that have no use for what they sent. */
+                with_items?: boolean;
+            };
             header?: {
                 /**
                  * @description Makes a retry safe: the same request with the same key stores nothing more and returns the first answer with `Idempotent-Replayed: true`. Kept for at least 24 hours.
@@ -7406,6 +7409,8 @@ export interface operations {
                                 session_id: string;
                                 /** @description Its entries, in the order sent. */
                                 items: components["schemas"]["TimelineItem"][];
+                                /** @description Only with `with_items=false`: the seqs of its entries, in the order sent. */
+                                seqs?: number[];
                             }[];
                         };
                     };

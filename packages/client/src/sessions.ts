@@ -7,6 +7,7 @@ import type { Transport } from './transport.js'
 import type {
   AppendedEntries,
   AppendedToSessions,
+  AppendToSessionsQuery,
   Context,
   ContextQuery,
   CopiedSession,
@@ -131,11 +132,14 @@ export class Sessions {
 
   /**
    * Appends up to 1,000 entries to up to 20 sessions, and merges each `configs_patch` into its session's configs: all or
-   * nothing. Resolves once everything is durable.
+   * nothing. Resolves once everything is durable. `with_items: false`: the answer has `seqs` in place of the entries.
    */
-  appendToSessions(appends: SessionAppend[], options?: CreateOptions): Promise<AppendedToSessions> {
+  appendToSessions(
+    appends: SessionAppend[],
+    { with_items, ...options }: CreateOptions & AppendToSessionsQuery = {},
+  ): Promise<AppendedToSessions> {
     return this.#transport.call(
-      { method: 'POST', path: ['entries'], body: { appends }, keyed: true },
+      { method: 'POST', path: ['entries'], query: { with_items }, body: { appends }, keyed: true },
       options,
     )
   }

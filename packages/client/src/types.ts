@@ -159,6 +159,7 @@ export type UserResources = DataOf<UserResourcesOf['get']>
 export type ErasedUser = DataOf<OneUser['delete']>
 
 export type SessionsQuery = WithFilter<QueryOf<Sessions['get']>, 'filter_by_configs'>
+export type AppendToSessionsQuery = QueryOf<EntriesOfSessions['post']>
 export type SearchQuery = Omit<
   WithFilter<QueryOf<SearchOf['get']>, 'filter_by_configs'>,
   'q' | 'mode' | 'group'

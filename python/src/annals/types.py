@@ -36,6 +36,11 @@ class AddedInput(TypedDict):
     """The entry's number in its session: 1, 2, 3, … without gaps, in commit order."""
 
 
+class AppendToSessionsQuery(TypedDict):
+    with_items: NotRequired[bool | None]
+    """false: `items` are empty, and `seqs` say where the entries stand. For callers that have no use for what they sent."""
+
+
 class AppendedEntries(TypedDict):
     items: list[TimelineItem]
 
@@ -50,6 +55,8 @@ class AppendedToSessionsAppends(TypedDict):
     """The session."""
     items: list[TimelineItem]
     """Its entries, in the order sent."""
+    seqs: NotRequired[list[int]]
+    """Only with `with_items=false`: the seqs of its entries, in the order sent."""
 
 
 class AskedCall(TypedDict):

@@ -164,6 +164,12 @@ METHODS: list[tuple[str, Method, object, bool]] = [
         {"appends": [{"session_id": ID, "entries": [{"kind": "event", "type": "a", "data": {}}], "if_match": 0}]},
         KEYED,
     ),
+    (
+        "POST /entries?with_items=false",
+        lambda annals: annals.sessions.append_to_sessions(({"session_id": ID, "entries": []},), with_items=False),
+        {"appends": [{"session_id": ID, "entries": []}]},
+        KEYED,
+    ),
     (f"GET /session/{ID}/events", lambda annals: annals.sessions.events(ID).page(), None, UNKEYED),
     (
         f"GET /session/{ID}/latest?key_prefix=a",

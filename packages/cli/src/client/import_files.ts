@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import nodePath, { basename, join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
 import {
   type ImportNote,
   type ImportRecord,
@@ -66,6 +67,8 @@ export async function importFiles(
   input: AsyncIterable<Uint8Array> | undefined,
   signal: AbortSignal,
 ): Promise<void> {
+  // What passes by is garbage at once. It would pile up, and take a third more memory to save a tenth of the time.
+  setFlagsFromString('--optimize-for-size')
   const run = new ImportRun(options, signal)
   // Otherwise an interrupted command would wait for what whoever writes to it says next.
   if (input) signal.addEventListener('abort', () => process.stdin.destroy(signal.reason), { once: true })

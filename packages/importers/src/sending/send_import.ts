@@ -4,11 +4,16 @@ import { writeJson } from '@annals/messages/json'
 import type { ImportedEntry, ImportedSession, ImportRecord, JsonObject, Place } from '../records.js'
 
 const ENTRIES_AT_ONCE_MAX = 500
-const LENGTH_AT_ONCE_MAX = 512 * 1024
+const LENGTH_AT_ONCE_MAX = 256 * 1024
 const SESSIONS_AT_ONCE_MAX = 20
 const CREATED_AT_ONCE_MAX = 8
-/** Appends that are on their way or wait for an earlier one to their session. Reading goes no further ahead. */
-const APPENDS_AHEAD_MAX = 8
+/**
+ * The JSON of appends that are on their way or wait for an earlier one to their session. Reading goes no further ahead,
+ * because an append takes several times its length until it is answered.
+ */
+const LENGTH_AHEAD_MAX = 1024 * 1024
+/** What a session adds to an append beside its entries, about. */
+const CONFIGS_LENGTH = 1024
 const IDS_MAX = 200
 /** Which entry the service refuses, at the beginning of what it says. */
 const REFUSED_ENTRY = /^(?:.{0,80}: )?\/appends\/(\d+)\/entries\/(\d+)(\/\w+)?/
@@ -95,6 +100,7 @@ class Sender {
   private waiting_length = 0
   /** Appends on their way. Those to one session follow each other: the last one of each is known. */
   private readonly ahead = new Set<Promise<void>>()
+  private length_ahead = 0
   private readonly last_of = new Map<string, Promise<void>>()
   private found = { format: '', file: '' }
   private failure: unknown
@@ -278,11 +284,13 @@ class Sender {
   /** Sends what waits, once what was sent before to the same sessions is stored, and goes on meanwhile. */
   private async send(): Promise<void> {
     const { waiting } = this
+    const length = this.waiting_length + waiting.size * CONFIGS_LENGTH
     this.waiting = new Map()
     this.waiting_ids = new Set()
     this.waiting_entries = 0
     this.waiting_length = 0
-    while (this.ahead.size >= APPENDS_AHEAD_MAX) await Promise.race(this.ahead)
+    while (this.ahead.size > 0 && this.length_ahead + length > LENGTH_AHEAD_MAX)
+      await Promise.race(this.ahead)
     if (this.failure !== undefined) throw this.failure
     const earlier = [...waiting.keys()].map((id) => this.last_of.get(id))
     const sending = Promise.all(earlier)
@@ -292,9 +300,11 @@ class Sender {
       })
       .finally(() => {
         this.ahead.delete(sending)
+        this.length_ahead -= length
         for (const id of waiting.keys()) if (this.last_of.get(id) === sending) this.last_of.delete(id)
       })
     this.ahead.add(sending)
+    this.length_ahead += length
     for (const id of waiting.keys()) this.last_of.set(id, sending)
   }
 
@@ -328,7 +338,7 @@ class Sender {
       if (completed.includes(group)) appends[index]!.configs_patch = this.patchOf(group.sent)
     let answer: Awaited<ReturnType<Annals['sessions']['appendToSessions']>>
     try {
-      answer = await this.annals.sessions.appendToSessions(appends, this.call)
+      answer = await this.annals.sessions.appendToSessions(appends, { ...this.call, with_items: false })
     } catch (error) {
       if (!(error instanceof AnnalsError) || ![400, 409, 413, 422].includes(error.status)) throw error
       await this.appendOthers(groups, error)
@@ -341,11 +351,11 @@ class Sender {
         if (sent.configs[name] === value) delete sent.configs[name]
     }
     // What is there already is as it was sent: the service refuses an id with other content.
-    for (const [index, { items }] of answer.appends.entries()) {
+    for (const [index, { seqs = [] }] of answer.appends.entries()) {
       const { sent } = groups[index]!
-      for (const { seq } of items) this.totals.entries[seq > sent.base_seq ? 'stored' : 'known'] += 1
+      for (const seq of seqs) this.totals.entries[seq > sent.base_seq ? 'stored' : 'known'] += 1
       // Another file may have the same entries.
-      sent.base_seq = Math.max(sent.base_seq, ...items.map(({ seq }) => seq))
+      sent.base_seq = Math.max(sent.base_seq, ...seqs)
     }
   }
 

@@ -1,6 +1,7 @@
 import {
   Between,
   cursorQuery,
+  Flag,
   JsonObject,
   optional,
   pageQuery,
@@ -181,11 +182,24 @@ export const AppendToSessionsBody = Strict({
 })
 export type AppendToSessionsBody = Static<typeof AppendToSessionsBody>
 
+export const AppendToSessionsQuery = Strict({
+  with_items: Type.Optional(
+    Flag(
+      'false: `items` are empty, and `seqs` say where the entries stand. For callers that have no use for what they sent.',
+    ),
+  ),
+})
+
 export const AppendedToSessions = Type.Object({
   appends: Type.Array(
     Type.Object({
       session_id: Uuid('The session.'),
       items: Type.Array(Type.Ref('TimelineItem'), { description: 'Its entries, in the order sent.' }),
+      seqs: Type.Optional(
+        Type.Array(Type.Integer(), {
+          description: 'Only with `with_items=false`: the seqs of its entries, in the order sent.',
+        }),
+      ),
     }),
     { description: 'In the order sent.' },
   ),

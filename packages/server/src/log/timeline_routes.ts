@@ -23,6 +23,7 @@ import { appendWithinQuota, fenceOf, type LogParts, markReplayed } from './appen
 import {
   AppendedEntries,
   AppendedToSessions,
+  AppendToSessionsQuery,
   LatestQuery,
   TailHeaders,
   TimelineQuery,
@@ -108,6 +109,7 @@ export const timelineRoutes = (parts: LogParts) =>
       id: 'appendToSessions',
       scope: 'append',
       body: LOG_BODIES.appendToSessions,
+      querystring: AppendToSessionsQuery,
       summary: 'Append to several sessions, all or nothing',
       description:
         'Up to 1,000 entries to up to 20 sessions of the project, in one transaction. If anything is refused in one session (it does not exist, its `if_match` does not hold), nothing is stored in any, and `msg` names the index. `configs_patch` merges into the configs in the same transaction.',
@@ -126,12 +128,14 @@ export const timelineRoutes = (parts: LogParts) =>
           only_known,
         })
         markReplayed(reply, outcome.replayed)
-        const items = outcome.entries.map(({ json }) => json)
+        const { with_items = true } = request.query
         let from = 0
         const written = appends.map(({ session_id, entries }) => {
-          const own = items.slice(from, from + entries.length)
+          const own = outcome.entries.slice(from, from + entries.length)
           from += own.length
-          return `{"session_id":"${session_id}","items":[${own.join(',')}]}`
+          const items = with_items ? own.map(({ json }) => json) : []
+          const seqs = with_items ? '' : `,"seqs":[${own.map(({ seq }) => seq).join(',')}]`
+          return `{"session_id":"${session_id}","items":[${items.join(',')}]${seqs}}`
         })
         return answer(reply, `{"appends":[${written.join(',')}]}`, 201)
       },

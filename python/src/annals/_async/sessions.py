@@ -154,15 +154,21 @@ class AsyncSessions:
         return await self._transport.call(call)
 
     async def append_to_sessions(
-        self, appends: Sequence[SessionAppend], *, idempotency_key: str | None = None
+        self,
+        appends: Sequence[SessionAppend],
+        *,
+        with_items: bool = True,
+        idempotency_key: str | None = None,
     ) -> AppendedToSessions:
         """Appends up to 1,000 entries to up to 20 sessions, all or nothing.
 
         Each `configs_patch` is merged into its session's configs. When it returns, everything is durable.
+        `with_items=False`: the answer has `seqs` in place of the entries.
         """
+        query = None if with_items else {"with_items": False}
         body = {"appends": [*appends]}
         return await self._transport.call(
-            Call("POST", ("entries",), body=body, keyed=True, idempotency_key=idempotency_key)
+            Call("POST", ("entries",), query=query, body=body, keyed=True, idempotency_key=idempotency_key)
         )
 
     def events(self, session_id: str, **query: Unpack[EventsQuery]) -> AsyncList[SessionEvent, Page[SessionEvent]]:
