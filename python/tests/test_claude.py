@@ -134,6 +134,20 @@ async def test_a_context_begins_with_the_summary_of_claude_code_and_what_it_kept
     assert [item["kind"] == "event" and item["type"] == "annals.compaction" for item in log].count(True) == 1
 
 
+async def test_a_context_has_nothing_of_a_sub_agent_whose_lines_are_among_its_own(annals: AsyncAnnals) -> None:
+    told = user("You are to look.", isSidechain=True)
+    entries = [user("look"), told, user("and then?")]
+    store = AnnalsSessionStore(annals)
+    await store.append(KEY, entries)
+    assert await store.load(KEY) == entries
+    assert await contents_of(annals) == ["look", "and then?"]
+    await store.append(BELOW, [told])
+    below = await annals.sessions.context(
+        stable_id("claude-agent-sdk", "project", "session", BELOW["subpath"]), format="openai"
+    )
+    assert [item["content"] for item in below["items"]] == ["You are to look."]
+
+
 async def test_a_context_follows_the_tree_so_what_was_rewound_is_in_none(annals: AsyncAnnals) -> None:
     def after(parent: Any, message: object, kind: str = "user") -> Any:
         parent_uuid = parent and parent["uuid"]

@@ -1,4 +1,4 @@
-import { audioBytes, bytesOf, fileBytes, fileName, type MediaBytes, mediaTypeOf } from './media.js'
+import { audioBytes, bytesOf, fileBytes, fileName, isAddress, type MediaBytes, mediaTypeOf } from './media.js'
 import type { FilePart, MediaMeta, NeutralMessage, Part, ToolCallMeta, ToolResultPart } from './parts.js'
 import { argumentsAsObject } from './tool_arguments.js'
 import { NO_CONTENT, type Omit, omitPart, turnsOf } from './turns.js'
@@ -153,7 +153,7 @@ function writeMedium(bytes: MediaBytes | null, meta: MediaMeta): GeminiPart | nu
   const { thought_signature } = meta
   const signed = thought_signature === undefined ? {} : { thoughtSignature: thought_signature }
   if (bytes !== null) return { inlineData: { mimeType: bytes.media_type, data: bytes.data }, ...signed }
-  if (meta.url === undefined || /^data:/i.test(meta.url)) return null
+  if (!isAddress(meta.url)) return null
   const mimeType = meta.media_type || mediaTypeOf(meta.url)
   return { fileData: { fileUri: meta.url, ...(mimeType && { mimeType }) }, ...signed }
 }

@@ -70,15 +70,22 @@ export function imageType(media_type: string): ImageType | undefined {
   return IMAGE_TYPES.find((known) => known === (given === 'image/jpg' ? 'image/jpeg' : given))
 }
 
-/** Whether a `data:` URL is of an image that Anthropic and OpenAI do not take. */
+/** Whether a URL is of an image that OpenAI does not take, or at a place where it does not look. */
 export function isRefusedImage(url: unknown): boolean {
   if (typeof url !== 'string') return false
   const media_type = /^data:([^;,]*)/i.exec(url.slice(0, 128))?.[1]
-  return media_type !== undefined && imageType(media_type) === undefined
+  return media_type === undefined ? !/^https?:/i.test(url) : imageType(media_type) === undefined
 }
 
 export function dataUrl(bytes: MediaBytes): string {
   return `data:${bytes.media_type};base64,${bytes.data}`
+}
+
+/** Whether a text is an address that somebody else may read: no place on the sender's machine, and no bytes. */
+export function isAddress(url: unknown): url is string {
+  return (
+    typeof url === 'string' && /^(?!(?:data|file|blob|sandbox):)[a-z][a-z\d+.-]+:/i.test(url.slice(0, 64))
+  )
 }
 
 /** Gemini's file store serves a file only to the key that uploaded it. */

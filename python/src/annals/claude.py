@@ -126,8 +126,10 @@ class AnnalsSessionStore:
         for entry_id, entry in zip(entry_ids(id_of(session), entries, nonce), entries, strict=True):
             given.setdefault(entry_id, entry)
         for as_messages in (True, False):
+            # Earlier versions of Claude Code have what sub-agents say among the lines of the conversation. Its context
+            # has none of that.
             parts = [
-                (entry, new_entries(entry, entry_id, as_messages, self._body_bytes_max))
+                (entry, new_entries(entry, entry_id, as_messages and not _is_beside(key, entry), self._body_bytes_max))
                 for entry_id, entry in given.items()
             ]
             try:
@@ -184,6 +186,11 @@ class AnnalsSessionStore:
         """The main transcripts that something was appended to."""
         filter_ = escape_json({_CONFIG: {"project_key": project_key, "subpath": None}, SUMMARY_CONFIG: {}})
         return [each async for each in self._annals.sessions.list(filter_by_configs=filter_, limit=_PAGE_LIMIT)]
+
+
+def _is_beside(key: SessionKey, entry: JsonObject) -> bool:
+    """Whether a line of a main transcript is what a sub-agent was told or said."""
+    return "subpath" not in key and entry.get("isSidechain") is True
 
 
 def _transcript_of(session: Session) -> JsonObject:

@@ -153,7 +153,10 @@ export class AnnalsSessionStore implements SessionStore {
       const id = ids[index]!
       if (seen.has(id)) return []
       seen.add(id)
-      return [{ entry, id, parts: newEntries(entry, id, { as_messages, body_bytes_max }) }]
+      // Earlier versions of Claude Code have what sub-agents say among the lines of the conversation, whose context has none of it.
+      const isBeside = key.subpath === undefined && entry.isSidechain === true
+      const how = { as_messages: as_messages && !isBeside, body_bytes_max }
+      return [{ entry, id, parts: newEntries(entry, id, how) }]
     })
     if (key.subpath === undefined) {
       await this.#transcript(key, session).append(stored)

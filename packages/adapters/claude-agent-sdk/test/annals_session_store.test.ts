@@ -173,6 +173,34 @@ describe('a transcript', () => {
     expect(await store.load(KEY)).toHaveLength(12)
   })
 
+  it('has nothing of a sub-agent in contexts, though its lines are among those of the conversation', async () => {
+    const annals = await newAnnals()
+    const store = new AnnalsSessionStore(annals)
+    const answer = (content: unknown, more = {}) => ({
+      type: 'assistant',
+      uuid: randomUUID(),
+      message: { role: 'assistant', content },
+      ...more,
+    })
+    const entries = [
+      user('look'),
+      answer([{ type: 'tool_use', id: 'task', name: 'Task', input: {} }]),
+      user('You are to look.', { isSidechain: true }),
+      answer('I looked.', { isSidechain: true }),
+      user([{ type: 'tool_result', tool_use_id: 'task', content: 'It looked.' }]),
+      answer('Done'),
+    ]
+    await store.append(KEY, entries)
+    expect(await store.load(KEY)).toEqual(entries)
+    const { items } = await annals.sessions.context(SESSION_ID, { format: 'openai' })
+    expect(items.map(({ content }) => content)).toEqual(['look', null, 'It looked.', 'Done'])
+    const below = { ...KEY, subpath: 'subagents/agent-1' }
+    await store.append(below, entries.slice(2, 4))
+    const session_id = stableId('claude-agent-sdk', 'project', 'session', below.subpath)
+    const { items: said } = await annals.sessions.context(session_id, { format: 'openai' })
+    expect(said.map(({ content }) => content)).toEqual(['You are to look.', 'I looked.'])
+  })
+
   it('has the right summary after eight processes append at once', async () => {
     const annals = await newAnnals()
     const stores = Array.from({ length: 8 }, () => new AnnalsSessionStore(annals))

@@ -17,6 +17,7 @@ const SOURCE_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
 export function takenImage(block: JsonObject): JsonObject | undefined {
   if (isEmptyMedium(block) || !isObject(block.source)) return undefined
   const source = ownSource(block.source)
+  if (source === undefined) return undefined
   if (typeof source.media_type !== 'string') return { ...block, source }
   const media_type = imageType(source.media_type)
   return media_type && { ...block, source: { ...source, media_type } }
@@ -29,9 +30,11 @@ export function takenImage(block: JsonObject): JsonObject | undefined {
 export function takenDocument(block: JsonObject): JsonObject | undefined {
   if (isEmptyMedium(block) || !isObject(block.source)) return undefined
   const source = ownSource(block.source)
+  if (source === undefined) return undefined
   const { title, context, ...rest } = block
   const named = { ...rest, ...(!isBlank(title) && { title }), ...(!isBlank(context) && { context }) }
   const { type, media_type, data } = source
+  if (type === 'content') return isEmptyContent(source) ? undefined : { ...named, source }
   if (type === 'text')
     return isBlank(data) ? undefined : { ...named, source: { ...source, media_type: 'text/plain' } }
   if (type !== 'base64' || media_type === 'application/pdf') return { ...named, source }
@@ -47,9 +50,18 @@ export function takenDocument(block: JsonObject): JsonObject | undefined {
     : { ...named, source: { type: 'text', media_type: 'text/plain', data: text } }
 }
 
-function ownSource(source: JsonObject): JsonObject {
+/** The source as the API takes it. undefined for an address that it cannot read. */
+function ownSource(given: JsonObject): JsonObject | undefined {
+  const bytes = given.type === 'url' && typeof given.url === 'string' ? parseDataUrl(given.url) : null
+  if (given.type === 'url' && !bytes && !/^https?:/i.test(String(given.url))) return undefined
+  const source = bytes ? { type: 'base64', ...bytes } : given
   const known = SOURCE_FIELDS[String(source.type)]
   return known ? only(source, known) : source
+}
+
+/** Whether a document or a search result that is made of blocks has none, or an empty text. */
+export function isEmptyContent({ content }: JsonObject): boolean {
+  return Array.isArray(content) ? content.length === 0 : isBlank(content)
 }
 
 /** Types of the API's own that another format may have, too, or that programs leave in lists of another one. */

@@ -4,6 +4,7 @@ import { NO_CONTENT } from '../turns.js'
 import {
   blockOfOthers,
   isAnthropicsSignature,
+  isEmptyContent,
   isOfOtherModel,
   isOfOthers,
   takenDocument,
@@ -268,7 +269,7 @@ function cleaned(block: unknown, omit: OmitBlock): JsonObject | undefined {
     case 'document':
       return takenDocument(withInside(kept, 'source', omit))
     case 'search_result':
-      return withInside(kept, undefined, omit)
+      return searchResult(withInside(kept, undefined, omit))
     default:
       return kept
   }
@@ -295,6 +296,10 @@ function withInside(block: JsonObject, name: 'source' | undefined, omit: OmitBlo
   if (!isObject(holder) || !Array.isArray(holder.content)) return block
   const inside = { ...holder, content: holder.content.flatMap((inner) => cleaned(inner, omit) ?? []) }
   return name ? { ...block, [name]: inside } : inside
+}
+
+function searchResult(block: JsonObject): JsonObject | undefined {
+  return isEmptyContent(block) ? undefined : block
 }
 
 /** A block of a tool of Anthropic's own, or of a kind that is not known, with the ids that the API takes. */

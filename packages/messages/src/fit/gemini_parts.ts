@@ -1,6 +1,6 @@
 import { isMarked } from '../attachments.js'
 import { isObject, type JsonObject } from '../blob_reading.js'
-import { isTextType, mediaTypeOf, parseDataUrl } from '../media.js'
+import { isAddress, isTextType, mediaTypeOf, parseDataUrl } from '../media.js'
 import { typeOfBase64 } from '../media_facts.js'
 import { isForeign, saidByForeign } from './foreign_blocks.js'
 import { withoutNulls } from './pieces.js'
@@ -38,8 +38,9 @@ function spelled(...names: string[]): ReadonlySet<string> {
 
 /** A part as a request may have it, without what is null in it; undefined for a medium that the API refuses. */
 export function takenPart(given: JsonObject): JsonObject | undefined {
-  const part = ofForeign(withoutNulls(given))
-  if (part === undefined) return undefined
+  const own = ofForeign(withoutNulls(given))
+  if (own === undefined) return undefined
+  const part = withBytes(own)
   const isKnown = Object.keys(part).some((key) => KINDS.has(key))
   const taken: JsonObject = {}
   for (const [key, value] of Object.entries(part)) {
@@ -63,6 +64,24 @@ function ofForeign(part: JsonObject): JsonObject | undefined {
 }
 
 const NO_TYPES: ReadonlySet<string> = new Set()
+
+/** The part with bytes where an address of bytes stands in the place of a file's. */
+function withBytes(part: JsonObject): JsonObject {
+  for (const [key, other, type] of FILES) {
+    const file = part[key]
+    const uri = isObject(file) ? (file.fileUri ?? file.file_uri) : undefined
+    const bytes = typeof uri === 'string' ? parseDataUrl(uri) : null
+    if (!bytes) continue
+    const { [key]: _, ...rest } = part
+    return { ...rest, [other]: { [type]: bytes.media_type, data: bytes.data } }
+  }
+  return part
+}
+
+const FILES = [
+  ['fileData', 'inlineData', 'mimeType'],
+  ['file_data', 'inline_data', 'mime_type'],
+] as const
 
 function takenField(key: string, value: unknown): unknown {
   if (!isObject(value)) return value
@@ -123,6 +142,8 @@ function takenMedium(medium: JsonObject): JsonObject | undefined {
   const field = medium.mimeType === undefined ? 'mime_type' : 'mimeType'
   const said = medium[field]
   const taken = withFields(withoutNulls(medium), MEDIA_FIELDS)
+  const uri = taken.fileUri ?? taken.file_uri
+  if (uri !== undefined && !isAddress(uri) && !String(uri).startsWith('files/')) return undefined
   if (typeof said !== 'string' || said === '') return taken
   const type = takenType(said, medium.data)
   return type === undefined ? undefined : { ...taken, [field]: type }

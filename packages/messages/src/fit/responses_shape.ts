@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
 import { textOf } from '../json/exact_json.js'
-import { isRefusedImage, isUnnamedFile, nameOfBytes } from '../media.js'
+import { isAddress, isRefusedImage, isUnnamedFile, nameOfBytes, parseDataUrl } from '../media.js'
 import { itemKind, itemRole } from '../response_items.js'
 import { argumentsAsObject, sentArguments } from '../tool_arguments.js'
 import { isForeign, isForeignImage, saidByForeign } from './foreign_blocks.js'
@@ -174,7 +174,7 @@ function spokenMessage(item: JsonObject, omit: OmitBlock): JsonObject {
       omit(String(block.type), block)
       return []
     }
-    if (isRefusedImage(kept.image_url) || isEmptyMedium(kept)) {
+    if (isRefused(kept)) {
       omit(String(kept.type).replace(/^input_/, ''), block)
       return []
     }
@@ -215,11 +215,22 @@ const MEDIA_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
   ),
 }
 
+/** Whether a picture or a file is of a type, or at a place, that the API cannot read. */
+function isRefused(block: JsonObject): boolean {
+  const { image_url, file_url } = block
+  if (isRefusedImage(image_url) || isEmptyMedium(block)) return true
+  return typeof file_url === 'string' && !isAddress(file_url) && !parseDataUrl(file_url)
+}
+
 /** A picture or a file with one place where it is, its bytes rather than an id. A file of bytes alone has a name. */
 function takenMedium({ cache_control: _, ...given }: JsonObject): JsonObject {
   const known = MEDIA_FIELDS[String(given.type)]
   if (!known) return given
   const block = only(given, known)
+  if (typeof block.file_url === 'string' && parseDataUrl(block.file_url)) {
+    block.file_data = block.file_url
+    delete block.file_url
+  }
   const [place] = ['image_url', 'file_data', 'file_url', 'file_id'].filter((key) => block[key] !== undefined)
   for (const key of ['file_id', 'file_url', 'file_data']) if (key !== place) delete block[key]
   if (place !== 'file_data') delete block.filename
@@ -358,7 +369,7 @@ function withOutput(item: JsonObject, omit: OmitBlock): JsonObject {
   const output = item.output.filter(isObject).flatMap((block: JsonObject) => {
     const kept = ownForm(block)
     if (kept && TEXTS.has(String(kept.type))) return inputText(kept)
-    if (kept && !isRefusedImage(kept.image_url) && !isEmptyMedium(kept)) return takenMedium(kept)
+    if (kept && !isRefused(kept)) return takenMedium(kept)
     omit(String(block.type).replace(/^input_/, ''), block)
     return []
   })

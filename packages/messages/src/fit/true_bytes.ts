@@ -1,7 +1,7 @@
 import { type BytePlace, bytePlaces } from '../attachments.js'
 import { isObject, type JsonObject } from '../blob_reading.js'
 import type { MessageFormat } from '../formats.js'
-import { imageType, mediaTypeOf } from '../media.js'
+import { imageType, isAddress, mediaTypeOf } from '../media.js'
 import { typeOfBase64 } from '../media_facts.js'
 
 const TYPE_FIELDS = ['media_type', 'mimeType', 'mime_type'] as const
@@ -62,7 +62,7 @@ function withoutSpace(text: string): string {
 /** A URL that a provider can read; nothing for a place on the sender's machine. */
 function plainUrl(text: string): string {
   if (DATA_URL.test(text)) return withoutSpace(UNTYPED.test(text) ? typedUrl(text) : text)
-  if (/^[a-z][a-z\d+.-]*:/i.test(text)) return /^(file|blob):/i.test(text) ? '' : text
+  if (isAddress(text)) return text
   const type = imageType(typeOfBase64(text) ?? '')
   return type ? `data:${type};base64,${withoutSpace(text)}` : ''
 }

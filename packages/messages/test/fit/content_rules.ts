@@ -72,11 +72,14 @@ function responsesContent(value: Json): string[] {
     if (value.filename !== undefined && value.file_data === undefined)
       broken.push(`Mutually exclusive parameters: filename and ${places}`)
     broken.push(...unknown(value, 'type', 'detail', 'file_data', 'file_id', 'file_url', 'filename'))
+    if (value.file_url !== undefined && !/^https?:/.test(value.file_url)) broken.push(`url ${value.file_url}`)
     if (value.file_data !== undefined && !value.file_data.startsWith('data:'))
       broken.push('Expected a base64-encoded data URL')
   }
   if (value.type === 'input_image' && /^data:(?!image\/(jpeg|png|gif|webp);)/.test(value.image_url ?? ''))
     broken.push('unsupported image')
+  if (value.type === 'input_image' && !/^(https?|data):/.test(value.image_url ?? 'data:'))
+    broken.push('no URL')
   if (value.type === 'input_image') broken.push(...unknown(value, 'type', 'detail', 'file_id', 'image_url'))
   if (value.arguments?.length > 1_048_576) broken.push('arguments: string too long')
   if (value.output?.length > 10_485_760) broken.push('output: string too long')
@@ -102,6 +105,8 @@ function anthropicContent(value: Json): string[] {
   if (type === 'image' || type === 'document') {
     broken.push(...unknown(source, ...(SOURCES[source.type] ?? [])))
     if (source.type === 'base64' && !isBase64(source.data)) broken.push('invalid base64 data')
+    if (source.type === 'url' && !/^https?:/.test(source.url)) broken.push(`no URL: ${source.url}`)
+    if (source.type === 'content' && source.content.length === 0) broken.push('a document of nothing')
     if (source.type === 'base64' && HTML.test(source.data)) broken.push(`Could not process ${type}`)
   }
   if (type === 'image' && source.type === 'base64' && !/^image\/(jpeg|png|gif|webp)$/.test(source.media_type))
@@ -113,6 +118,7 @@ function anthropicContent(value: Json): string[] {
       broken.push('a text of nothing, or of another type')
     if (value.title === '' || value.context === '') broken.push('String should have at least 1 character')
   }
+  if (type === 'search_result' && value.content.length === 0) broken.push('a search result of nothing')
   if (type === 'thinking' && /^gAAAA|^[0-9a-f]{64}$|[^A-Za-z0-9+/=_.-]/.test(value.signature))
     broken.push('Invalid `signature` in `thinking` block')
   return broken
@@ -153,6 +159,9 @@ function geminiContent(value: Json): string[] {
     broken.push('thought_signature: Base64 decoding failed')
   const medium = value.inlineData ?? value.inline_data ?? value.fileData ?? value.file_data
   if (typeof medium !== 'object') return broken
+  const uri = medium.fileUri ?? medium.file_uri
+  if (uri !== undefined && !/^(https?|gs):|^files\//.test(uri))
+    broken.push(`Cannot fetch content from ${uri}`)
   const type = medium.mimeType ?? medium.mime_type
   if (type !== undefined && !TAKEN.test(type)) broken.push(`Unsupported MIME type: ${type}`)
   if (medium.data !== undefined && !isBase64(medium.data)) broken.push('inline_data: Base64 decoding failed')

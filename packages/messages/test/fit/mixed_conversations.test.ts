@@ -93,6 +93,53 @@ const CUT_OFF: Stored[] = [
   openai('user', 'y'),
 ]
 
+const BYTES = 'data:image/png;base64,iVBORw0KGgo='
+const PDF = 'data:application/pdf;base64,JVBERi0='
+const PLACES = ['/tmp/a.png', 'file:///a.png', 'C:\\a.png', 'sandbox:/mnt/a.png']
+const at = (type: string, url: string) => ({ type, source: { type: 'url', url } })
+const MISPLACED: Record<string, Stored[]> = {
+  anthropic: [
+    anthropic('user', says('x'), at('image', BYTES), at('document', PDF)),
+    anthropic('user', says('y'), ...PLACES.map((url) => at('image', url)), at('document', 'gs://b/a.pdf')),
+  ],
+  gemini: [
+    ['gemini', { role: 'user', parts: [{ text: 'x' }, { fileData: { fileUri: BYTES } }] }],
+    [
+      'gemini',
+      {
+        role: 'user',
+        parts: [
+          { text: 'y' },
+          ...PLACES.map((file_uri) => ({ file_data: { mime_type: 'image/png', file_uri } })),
+        ],
+      },
+    ],
+  ],
+  responses: [
+    item('message', { role: 'user', content: [{ type: 'input_file', file_url: PDF }] }),
+    item('message', {
+      role: 'user',
+      content: [
+        { type: 'input_text', text: 'y' },
+        ...PLACES.map((file_url) => ({ type: 'input_file', file_url })),
+        ...PLACES.map((image_url) => ({ type: 'input_image', image_url })),
+      ],
+    }),
+  ],
+}
+const STORED_ELSEWHERE: Stored[] = [
+  openai('user', [says('x'), { type: 'image_url', image_url: { url: 'gs://b/a.png' } }]),
+  item('message', { role: 'user', content: [{ type: 'input_image', image_url: 'gs://b/a.png' }] }),
+]
+const EMPTY: Stored[] = [
+  anthropic(
+    'user',
+    says('x'),
+    { type: 'document', source: { type: 'content', content: [says(' ')] } },
+    { type: 'search_result', source: 's', title: 't', content: [] },
+  ),
+]
+
 const CONVERSATIONS: Record<string, readonly Stored[]> = {
   'a search that waits beside a call': WAITS,
   'a search that waited and was made': [...WAITS, anthropic('assistant', found('a'), says('y'))],
@@ -107,6 +154,11 @@ const CONVERSATIONS: Record<string, readonly Stored[]> = {
   'a shell whose output is a function’s': SHELL,
   'a screenshot': SCREENSHOT,
   'a search that OpenAI had begun': CUT_OFF,
+  'bytes and places of a machine at the address of Anthropic’s': MISPLACED.anthropic!,
+  'such places at that of Gemini’s': MISPLACED.gemini!,
+  'such places at that of OpenAI’s': MISPLACED.responses!,
+  'a picture in Google’s store': STORED_ELSEWHERE,
+  'a document and a search result of nothing': EMPTY,
   'half a character and numbers beyond any double': LONE,
 }
 
@@ -191,6 +243,22 @@ describe('a list', () => {
       { id: messageId(2), reason: 'no_result', call_id: 'ws_1' },
       { id: messageId(1), reason: 'reasoning' },
     ])
+  })
+
+  it('has bytes as bytes where an address of them was sent, and nothing of the sender’s machine', () => {
+    expect(sent('anthropic', MISPLACED.anthropic!).items.map(({ content }) => content)).toEqual([
+      [says('x'), PICTURE, { type: 'document', source: expect.objectContaining({ type: 'base64' }) }],
+      [says('y')],
+    ])
+    const bytes = { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } }
+    const parts = sent('gemini', MISPLACED.gemini!).items.map((one) => one.parts)
+    expect(parts).toEqual([[{ text: 'x' }, bytes], [{ text: 'y' }]])
+    expect(sent('responses', MISPLACED.responses!).items.map(({ content }) => content)).toEqual([
+      [{ type: 'input_file', file_data: PDF, filename: 'file.pdf' }],
+      [{ type: 'input_text', text: 'y' }],
+    ])
+    const { omitted } = sent('gemini', MISPLACED.anthropic!)
+    expect(omitted).toContainEqual({ id: messageId(1), reason: 'not_in_format', what: 'image' })
   })
 
   it('has no half of a character, and no number that a reader of JSON refuses', () => {
