@@ -29,7 +29,7 @@ interface Answer {
 
 const service = useSharedService()
 const searching: Project[] = []
-beforeAll(async () => void searching.push(...(await newSearchingProjects(service, 11))))
+beforeAll(async () => void searching.push(...(await newSearchingProjects(service, 12))))
 
 /** A project with sessions, each a list of what its user and its assistant say in turns. */
 async function projectWith(sessions: Record<string, string[]>, users: Record<string, string> = {}) {
@@ -49,7 +49,8 @@ async function store(api: ApiClient, lines: string[], user?: string, occurred_at
     blob: { role: index % 2 === 0 ? 'user' : 'assistant', content },
     ...(occurred_at && { occurred_at }),
   }))
-  expectOk(await api.request('POST', `/api/v1/session/${id}/entries`, { body: { entries } }), 201)
+  if (entries.length > 0)
+    expectOk(await api.request('POST', `/api/v1/session/${id}/entries`, { body: { entries } }), 201)
   return id
 }
 
@@ -317,6 +318,20 @@ describe('a question', () => {
         'invalid_request',
         words,
       )
+  })
+})
+
+describe('a session that is found', () => {
+  it('is called what its user said first, not what its system prompt says', async () => {
+    const { api, ids } = await projectWith({ asked: [] })
+    const entries = [
+      { role: 'system', content: 'You answer questions on pavilions.' },
+      { role: 'user', content: 'May I rent the pavilion?' },
+    ].map((blob) => ({ kind: 'message', format: 'openai', blob }))
+    expectOk(await api.request('POST', `/api/v1/session/${ids.asked}/entries`, { body: { entries } }), 201)
+    await untilIndexed(api)
+    const { items } = await ask(api, 'what was asked on pavilions')
+    expect(items).toMatchObject([{ session_id: ids.asked, title: 'May I rent the pavilion?' }])
   })
 })
 

@@ -50,9 +50,11 @@ describe.skipIf(!CHROMIUM)(`comparing sessions (${CHROMIUM ? 'in Chromium' : NO_
   it('puts messages and calls that belong together side by side, and marks what differs', async () => {
     const { page } = tab
     await page.getByText('3 of 4 steps differ').waitFor()
+    const heads = page.locator('.compared-row.is-head').getByRole('link')
+    await expect.poll(() => heads.allInnerTexts()).toEqual(['The good run', 'The bad run'])
     const parting = page.getByRole('region', { name: 'Where they part' })
     expect((await parting.innerText()).replaceAll(/\s+/g, ' ')).toBe(
-      'The first step is the same: then left calls look_up (entry 2); right has nothing here 1 call only on the left 2 look_up kettle',
+      'The first step is the same: then left calls look_up (entry 2); right has nothing here 1 call only on the left 2 look_up kettle No calls only on the right',
     )
     await page.getByLabel('Show').selectOption('Tool calls')
     await expect.poll(() => page.locator('.compared-row:not(.is-head)').count()).toBe(2)

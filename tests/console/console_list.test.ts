@@ -54,6 +54,22 @@ describe.skipIf(!CHROMIUM)(`the list of sessions (${CHROMIUM ? 'in Chromium' : N
     expect(await link.evaluate(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)).toBe(true)
   })
 
+  it('offers values that sessions share, and no ids that each has for itself; a phone sees what failed, too', async () => {
+    const own = await service.newProject()
+    const api = await service.newClient({ token: own.token })
+    const failed = { name: 'find', arguments: {}, result: 'Error: no such order', id: 'c1' }
+    for (const [run_id, agent] of ['coder', 'coder', 'critic'].entries()) {
+      const { id } = expectOk(await api.createSession({ configs: { agent, run_id: `r${run_id}` } }), 201)
+      if (agent === 'critic') expectOk(await sessionLog(api, id).addEvent('tool_call', failed))
+    }
+    const { page } = await browser.open(`${service.node.url}/console`, { width: 390 })
+    await signIn(page, own.token)
+    await expect.poll(() => page.locator('.is-failures.is-bad').allInnerTexts()).toEqual(['1 failed'])
+    await page.getByText('Filter').click()
+    const values = page.getByRole('group', { name: 'Values in this list' }).getByRole('button')
+    expect(await values.allInnerTexts()).toEqual(['agent coder 2', 'agent critic 1'])
+  })
+
   it('splits the chart by outcome', async () => {
     await tab.page.getByRole('img', { name: /3 sessions, 2 failed, 1 passed, as [\w.]+ says$/ }).waitFor()
   })

@@ -89,6 +89,30 @@ describe.skipIf(!CHROMIUM)(`runs in the console (${CHROMIUM ? 'in Chromium' : NO
     expect(tab.complaints.filter((text) => !/409|ERR_FAILED/.test(text))).toEqual([])
   })
 
+  it('counts a busy queue exactly, narrows it to one tool, and leads past it to the sessions by run', async () => {
+    const project = await service.newProject()
+    const many = new Annals({ url: service.node.url, token: project.token })
+    const { id } = await many.sessions.create({ configs: { title: 'Busy' } })
+    for (let number = 0; number < 60; number++)
+      await many.runs.request(id, {
+        kind: 'approval',
+        call: { name: number % 20 === 0 ? 'pay' : 'look_up', arguments: { number } },
+      })
+    const { page, complaints } = await browser.open(`${service.node.url}/console/runs`, { width: 390 })
+    await page.getByLabel('API key').fill(project.token)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    const requests = page.getByRole('region', { name: 'Requests' })
+    await requests.getByRole('heading', { name: 'Requests 60' }).waitFor()
+    await requests.getByLabel('Show').selectOption('pay')
+    await expect.poll(() => requests.getByRole('article').count()).toBe(3)
+    await page.keyboard.press('j')
+    await page.keyboard.press('d')
+    await expect.poll(() => requests.getByRole('article').count()).toBe(2)
+    await page.getByRole('button', { name: 'Sessions by run' }).click()
+    await page.locator('section:focus').getByRole('heading', { name: 'Sessions' }).waitFor()
+    expect(complaints).toEqual([])
+  })
+
   it('shows all columns of a run beside a title of any length', async () => {
     const { page } = tab
     const { id } = await annals.sessions.create({ configs: { title: 'a very long title '.repeat(30) } })

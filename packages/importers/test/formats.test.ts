@@ -37,9 +37,38 @@ describe('claude-code', () => {
         "s1 source.claude-code.system.turn_duration (noise) at 10:00:23",
         "s1 source.claude-code.hologram at 10:00:23",
         "s1 {"title":"Failing tests"}",
-        "s1 source.claude-code.summary at 10:00:23",
+        "s1 source.claude-code.summary (noise) at 10:00:23",
       ]
     `)
+  })
+})
+
+describe('claude-code', () => {
+  it('takes nothing back for a prompt that waited in the queue, for it stands where it was typed', async () => {
+    const line = (uuid: string, parentUuid: string | null, content: string, type = 'user') => ({
+      type,
+      uuid,
+      parentUuid,
+      sessionId: 's',
+      timestamp: '2026-11-20T10:00:00.000Z',
+      message: { role: type, content },
+    })
+    const queued = { type: 'queue-operation', operation: 'enqueue', sessionId: 's', content: 'Is it done?' }
+    const log = [
+      line('a', null, 'Go'),
+      line('b', 'a', 'Going.', 'assistant'),
+      queued,
+      line('c', 'b', 'Go on'),
+      line('d', 'c', 'Gone.', 'assistant'),
+      line('e', 'b', 'Is it done?'),
+    ]
+    const takenBack = async (...more: object[]) =>
+      outline(
+        await recordsOf('one.jsonl', [...log, ...more].map((one) => JSON.stringify(one)).join('\n')),
+      ).filter((text) => text.includes('takes back'))
+    expect(await takenBack()).toEqual([])
+    // Said again at the same place, it was not in the queue any more.
+    expect(await takenBack(line('f', 'b', 'Is it done?'))).toHaveLength(1)
   })
 })
 

@@ -1,7 +1,7 @@
 import type { Tool, ToolFailures } from '@annals/client'
 import { Link } from '../address/link.tsx'
 import { Failure, Loading } from '../parts/states.tsx'
-import { countText, Timestamp } from '../parts/timestamp.tsx'
+import { countOfRead, countText, Timestamp } from '../parts/timestamp.tsx'
 import type { TimeRange } from '../sessions/time_range.tsx'
 import { useFailures } from './tools_query.ts'
 
@@ -17,7 +17,7 @@ export function FailedCalls({ tool, range }: { tool: Tool; range: TimeRange }) {
       <h3>
         <span className="mono">{name}</span> failed {least}
         {countText(failures)} {failures === 1 ? 'time' : 'times'}
-        {groups.length > 1 && `, in ${countText(groups.length)}${has_more ? '+' : ''} ways`}
+        {groups.length > 1 && `, in ${countOfRead(groups.length, has_more)} ways`}
       </h3>
       <ol>
         {groups.map((group) => (

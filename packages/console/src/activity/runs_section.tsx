@@ -4,7 +4,7 @@ import { useProject } from '../access/project_context.tsx'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { Empty, Failure, Loading } from '../parts/states.tsx'
-import { countText, durationText } from '../parts/timestamp.tsx'
+import { countOfRead, countText, durationText } from '../parts/timestamp.tsx'
 import { OverTimeChart } from '../sessions/over_time_chart.tsx'
 import { outcomePathOf, pathOf } from '../sessions/sessions_page.tsx'
 import type { SessionsView } from '../sessions/sessions_query.ts'
@@ -135,8 +135,7 @@ function ToolTable(props: { data: ToolPage; chosen: string | undefined; onChoose
       </table>
       {items.length > shown.length && (
         <button type="button" className="button is-small is-quiet" onClick={() => setWhole(true)}>
-          All {countText(items.length)}
-          {has_more && '+'} tools
+          All {countOfRead(items.length, has_more)} tools
         </button>
       )}
     </div>

@@ -65,30 +65,30 @@ function Compared({ left, right }: { left: WholeLog; right: WholeLog }) {
           {(left.is_cut || right.is_cut) && `, in the first ${countText(ENTRIES_MAX)} entries`}
         </p>
       </div>
-      <Parting
-        comparison={comparison}
-        onShow={() => place.current?.querySelector('.is-parting')?.scrollIntoView({ block: 'center' })}
-      />
-      <label className="by">
-        Show{' '}
-        <select
-          value={shown ?? ''}
-          onChange={({ target }) =>
-            navigate(withQuery(path, { ...Object.fromEntries(query), show: target.value || undefined }), {
-              replace: true,
-            })
-          }
-        >
-          <option value="">Everything</option>
-          <option value="calls">Tool calls</option>
-          <option value="said">Messages and events</option>
-        </select>
-      </label>
       <div className="compared" ref={place}>
         <div className="compared-row is-head">
           <Head log={left} sessions={sessions} />
           <Head log={right} sessions={sessions} />
         </div>
+        <Parting
+          comparison={comparison}
+          onShow={() => place.current?.querySelector('.is-parting')?.scrollIntoView({ block: 'center' })}
+        />
+        <label className="by">
+          Show{' '}
+          <select
+            value={shown ?? ''}
+            onChange={({ target }) =>
+              navigate(withQuery(path, { ...Object.fromEntries(query), show: target.value || undefined }), {
+                replace: true,
+              })
+            }
+          >
+            <option value="">Everything</option>
+            <option value="calls">Tool calls</option>
+            <option value="said">Messages and events</option>
+          </select>
+        </label>
         {runs.map((run) => {
           const [first] = run
           const key = `${first!.left?.seq} ${first!.right?.seq} ${first!.left?.text.length}`
@@ -139,8 +139,12 @@ function Parting({ comparison, onShow }: { comparison: Comparison; onShow: () =>
           {parts_at === 0 ? '' : 'then '}left {briefOf(row.left)}; right {briefOf(row.right)}
         </button>
       </p>
-      <CallsAlone name="left" calls={only_left} />
-      <CallsAlone name="right" calls={only_right} />
+      {only_left.length + only_right.length > 0 && (
+        <div className="calls-alone">
+          <CallsAlone name="left" calls={only_left} />
+          <CallsAlone name="right" calls={only_right} />
+        </div>
+      )}
     </section>
   )
 }
@@ -151,25 +155,27 @@ function briefOf(step: Step | undefined): string {
 }
 
 function CallsAlone({ name, calls }: { name: string; calls: Step[] }) {
-  if (calls.length === 0) return null
   return (
     <div>
       <p>
-        {countText(calls.length)} {calls.length === 1 ? 'call' : 'calls'} only on the {name}
+        {calls.length === 0 ? 'No' : countText(calls.length)} {calls.length === 1 ? 'call' : 'calls'} only on
+        the {name}
       </p>
-      <ul>
-        {calls.slice(0, CALLS_SHOWN).map((call, index) => (
-          <li key={index} className={call.verdict === 'failed' ? 'is-failed' : ''}>
-            <span className="seq mono">{countText(call.seq)}</span>{' '}
-            <span className="mono call-name">{call.name}</span>{' '}
-            <span className="mono faint">{detailOf(call.text)}</span>
-            {call.verdict === 'failed' && <span className="call-state"> failed</span>}
-          </li>
-        ))}
-        {calls.length > CALLS_SHOWN && (
-          <li className="hint">and {countText(calls.length - CALLS_SHOWN)} more</li>
-        )}
-      </ul>
+      {calls.length > 0 && (
+        <ul>
+          {calls.slice(0, CALLS_SHOWN).map((call, index) => (
+            <li key={index} className={call.verdict === 'failed' ? 'is-failed' : ''}>
+              <span className="seq mono">{countText(call.seq)}</span>{' '}
+              <span className="mono call-name">{call.name}</span>{' '}
+              <span className="mono faint">{detailOf(call.text)}</span>
+              {call.verdict === 'failed' && <span className="call-state"> failed</span>}
+            </li>
+          ))}
+          {calls.length > CALLS_SHOWN && (
+            <li className="hint">and {countText(calls.length - CALLS_SHOWN)} more</li>
+          )}
+        </ul>
+      )}
     </div>
   )
 }

@@ -7,11 +7,12 @@ const CITES_SHOWN = 3
 const AUTHORS = { rule: 'found by rules', model: 'worded by a model', person: 'written by a person' }
 
 /** A statement: what it says, who worded it, what supports it, and the entries that it cites. */
-export function StatementCard({ statement }: { statement: Statement }) {
+export function StatementCard({ statement, children }: { statement: Statement; children?: ReactNode }) {
   const { kind, skill, author, pinned, supports, contradicts, state, text, updated_at } = statement
   return (
     <>
       <p className="card-head statement-head">
+        {children}
         <span className="tag">{kind}</span>
         {skill && <span className="mono">{skill}</span>}
         <span>{AUTHORS[author]}</span>

@@ -77,17 +77,18 @@ export function StatementList(props: { space_id: string; state: State; items: St
               tabIndex={-1}
               onFocus={() => setCurrent(statement.id)}
             >
-              {may.approve && items.length > 1 && (
-                <label className="check">
-                  <input
-                    type="checkbox"
-                    checked={chosen.has(statement.id)}
-                    onChange={() => choose(statement.id)}
-                  />
-                  <span className="visually-hidden">Choose {statement.text}</span>
-                </label>
-              )}
-              <StatementCard statement={statement} />
+              <StatementCard statement={statement}>
+                {may.approve && items.length > 1 && (
+                  <label className="check">
+                    <input
+                      type="checkbox"
+                      checked={chosen.has(statement.id)}
+                      onChange={() => choose(statement.id)}
+                    />
+                    <span className="visually-hidden">Choose {statement.text}</span>
+                  </label>
+                )}
+              </StatementCard>
               {edited === statement.id ? (
                 <StatementEditor
                   statement={statement}

@@ -2,7 +2,7 @@ import { Fragment, useEffect } from 'react'
 import { useProject } from '../access/project_context.tsx'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Failure, Loading } from '../parts/states.tsx'
-import { countText } from '../parts/timestamp.tsx'
+import { countOfRead } from '../parts/timestamp.tsx'
 import { DECISIONS } from './change_statement.ts'
 import { HowToBegin } from './how_to_begin.tsx'
 import { STATES, type State, useSpaceSessions, useStatements } from './learning_query.ts'
@@ -45,7 +45,7 @@ function StateButton(props: { space_id: string; name: State; is_shown: boolean; 
   return (
     <button type="button" className="button is-small" aria-pressed={is_shown} onClick={onShow}>
       {name[0]!.toUpperCase() + name.slice(1)}{' '}
-      <span className="mono">{isSuccess && countText(items.length) + (hasNextPage ? '+' : '')}</span>
+      <span className="mono">{isSuccess && countOfRead(items.length, hasNextPage)}</span>
     </button>
   )
 }
@@ -85,7 +85,7 @@ function Nothing({ space_id, state }: { space_id: string; state: State }) {
 /** The keys that decide in a state. */
 function keysText(state: State) {
   const { approve, edit, retire } = DECISIONS[state]
-  const keys = Object.entries({ a: approve, e: edit, r: retire })
+  const keys = Object.entries({ a: approve, e: edit, r: retire, x: approve && 'Choose' })
   return keys.map(
     ([key, label]) =>
       label && (

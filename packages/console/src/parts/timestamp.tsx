@@ -58,3 +58,8 @@ const counted = new Intl.NumberFormat('en')
 export function countText(count: number): string {
   return counted.format(count)
 }
+
+/** How many there are of a list that may go on after what was read of it. */
+export function countOfRead(count: number, has_more: boolean): string {
+  return `${has_more ? '≥ ' : ''}${countText(count)}`
+}

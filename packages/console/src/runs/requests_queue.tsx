@@ -4,7 +4,7 @@ import { useProject } from '../access/project_context.tsx'
 import { navigate } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { Failure, Loading } from '../parts/states.tsx'
-import { countText } from '../parts/timestamp.tsx'
+import { countOfRead } from '../parts/timestamp.tsx'
 import { useFacts } from '../sessions/facts_query.ts'
 import { useKeys } from '../shell/shortcuts.ts'
 import { Answers, AskedAt, AskedText } from './request_card.tsx'
@@ -13,7 +13,12 @@ import { useOpenRequests, useResolve } from './runs_query.ts'
 /** The requests that wait for an answer, the oldest first; by the keyboard too. */
 export function RequestsQueue() {
   const requests = useOpenRequests()
-  const { items, isPending, isError, error, hasNextPage, isFetchingNextPage } = requests
+  const { isPending, isError, error, hasNextPage, isFetchingNextPage } = requests
+  const [asked, setAsked] = useState('')
+  const kinds = useMemo(() => [...new Set(requests.items.map(askedFor))].sort(), [requests.items])
+  const items = kinds.includes(asked)
+    ? requests.items.filter((request) => askedFor(request) === asked)
+    : requests.items
   const { may_write } = useProject()
   const list = useRef<HTMLOListElement>(null)
   const [current, setCurrent] = useState<string>()
@@ -58,11 +63,21 @@ export function RequestsQueue() {
   return (
     <section className="requests" aria-label="Requests">
       <h2>
-        Requests{' '}
-        <span className="mono">
-          {requests.isSuccess && countText(items.length) + (hasNextPage ? '+' : '')}
-        </span>
+        Requests <span className="mono">{requests.isSuccess && countOfRead(items.length, hasNextPage)}</span>
       </h2>
+      {kinds.length > 1 && (
+        <label className="by">
+          Show{' '}
+          <select value={asked} onChange={({ target }) => setAsked(target.value)}>
+            <option value="">Everything</option>
+            {kinds.map((kind) => (
+              <option key={kind} value={kind}>
+                {kind}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
       {items.length > 0 && (
         <p className="hint">
           <kbd>j</kbd> <kbd>k</kbd> next and previous, <kbd>o</kbd> its entry, <kbd>a</kbd> approve,{' '}
@@ -115,6 +130,11 @@ export function RequestsQueue() {
       )}
     </section>
   )
+}
+
+/** By what the requests can be told apart: the tool that is to be called, or that they ask something. */
+function askedFor({ kind, call }: RunnerRequest): string {
+  return call?.name ?? (kind === 'question' ? 'Questions' : 'Approvals without a call')
 }
 
 function QueuedHead(props: { request: RunnerRequest; sessions: Parameters<typeof useFacts>[1] }) {

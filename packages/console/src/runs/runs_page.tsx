@@ -1,9 +1,9 @@
-import { useMemo } from 'react'
+import { type Ref, useMemo, useRef } from 'react'
 import { navigate, useAddress, withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { usePageTitle } from '../parts/page_title.ts'
 import { Failure, Loading } from '../parts/states.tsx'
-import { countText, Timestamp } from '../parts/timestamp.tsx'
+import { countOfRead, countText, Timestamp } from '../parts/timestamp.tsx'
 import { useFacts } from '../sessions/facts_query.ts'
 import { RequestsQueue } from './requests_queue.tsx'
 import { RUN_STATES, type RunState, useRunsIn } from './runs_query.ts'
@@ -13,18 +13,23 @@ const NAMES = Object.keys(RUN_STATES) as RunState[]
 /** What waits for an answer, and which sessions are worked on, wait, or have input nobody works on. */
 export function RunsPage() {
   usePageTitle('Runs')
+  const sessions = useRef<HTMLElement>(null)
   return (
     <div className="page is-detail">
       <div className="page-head">
         <h1>Runs</h1>
+        {/* The queue may be long. */}
+        <button type="button" className="button is-small" onClick={() => sessions.current?.focus()}>
+          Sessions by run
+        </button>
       </div>
       <RequestsQueue />
-      <RunsList />
+      <RunsList place={sessions} />
     </div>
   )
 }
 
-function RunsList() {
+function RunsList({ place }: { place: Ref<HTMLElement> }) {
   const { query } = useAddress()
   const state = NAMES.find((name) => name === query.get('state')) ?? 'running'
   const runs = useRunsIn(state)
@@ -36,7 +41,7 @@ function RunsList() {
     [items],
   )
   return (
-    <section className="requests" aria-label="Sessions by run">
+    <section className="requests" aria-label="Sessions by run" ref={place} tabIndex={-1}>
       <h2>Sessions</h2>
       <fieldset className="states">
         <legend className="visually-hidden">State</legend>
@@ -50,11 +55,7 @@ function RunsList() {
           >
             {name[0]!.toUpperCase() + name.slice(1)}
             {name === state && data && (
-              <span className="mono">
-                {' '}
-                {countText(items.length)}
-                {hasNextPage && '+'}
-              </span>
+              <span className="mono"> {countOfRead(items.length, hasNextPage)}</span>
             )}
           </button>
         ))}

@@ -56,6 +56,9 @@ export function useRunStates(): ReadonlyMap<string, RunState> {
 
 const NO_STATES: ReadonlyMap<string, RunState> = new Map()
 
+/** So many that a busy queue is counted, and can be narrowed to one tool, without more pages. */
+const REQUESTS_PAGE = 200
+
 /** Open requests, the oldest first: of the project, or of one session. */
 export function useOpenRequests(session_id?: string) {
   const { annals, project_id } = useProject()
@@ -63,7 +66,7 @@ export function useOpenRequests(session_id?: string) {
     queryKey: [project_id, 'requests', session_id ?? null],
     queryFn: ({ pageParam, signal }) =>
       annals.runs
-        .requests({ state: 'open', session_id, limit: PAGE, time_desc: false }, { signal })
+        .requests({ state: 'open', session_id, limit: REQUESTS_PAGE, time_desc: false }, { signal })
         .page(pageParam),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => (page.has_more ? page.next_cursor : undefined),

@@ -57,7 +57,7 @@ export function Facets(props: {
   )
 }
 
-/** Keys with few values in the rows, and either more than one value or an outcome. */
+/** Keys with an outcome, or with a few values of which some row shares one: an id of its own tells no rows apart. */
 function facetsOf(rows: Session[], words: OutcomeWords | undefined): Facet[] {
   const keys = new Map<string, Map<string, Facet>>()
   for (const { configs } of rows) {
@@ -77,7 +77,10 @@ function facetsOf(rows: Session[], words: OutcomeWords | undefined): Facet[] {
   return [...keys.values()]
     .filter(
       (values) =>
-        values.size <= VALUES_MAX && (values.size > 1 || [...values.values()].some(({ verdict }) => verdict)),
+        values.size <= VALUES_MAX &&
+        [...values.values()].some(
+          ({ verdict, sessions }) => verdict !== undefined || (values.size > 1 && sessions > 1),
+        ),
     )
     .sort((a, b) => weightOf(b) - weightOf(a))
     .flatMap((values) => [...values.values()].sort((a, b) => weightOfOne(b) - weightOfOne(a)))

@@ -214,6 +214,7 @@ function FigureCell({ column, figures }: { column: FigureColumn; figures: Sessio
       {column === 'entries' && (
         <span className="only-narrow"> {figures?.last_seq === 1 ? 'entry' : 'entries'}</span>
       )}
+      {is_bad && <span className="only-narrow"> failed</span>}
     </div>
   )
 }

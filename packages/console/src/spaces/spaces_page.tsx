@@ -128,6 +128,8 @@ export function SpacesPage() {
               </div>
               <div role="cell" className="cell-configs">
                 {conditionsOf(meta as Filter)
+                  // The name of the space says this already.
+                  .filter(({ value }) => value !== spaceName(meta))
                   .slice(0, CHIPS_MAX)
                   .map(({ path, value }) => (
                     <button

@@ -1,6 +1,6 @@
 import { isJsonObject } from '@annals/messages/json'
 import { type FileFacts, type Format, type Parser, stemOf } from '../format.js'
-import { listIn, textIn, without } from '../json.js'
+import { listIn, objectIn, textIn, without } from '../json.js'
 import type { Output } from '../output.js'
 import type { Head } from '../reading/head.js'
 import type { JsonObject } from '../records.js'
@@ -20,6 +20,9 @@ const NOISE = new Set([
   'worktree-state',
   'content-replacement',
   'attachment',
+  'summary',
+  'custom-title',
+  'ai-title',
   'stream_event',
   'system.stop_hook_summary',
   'system.turn_duration',
@@ -31,6 +34,7 @@ const TITLES: Record<string, string> = {
   'ai-title': 'aiTitle',
 }
 const ANSWERS_MAX = 50
+const QUEUED_MAX = 50
 /** Of these, only the last may be written again. */
 const BLOCKS_MAX = 20
 
@@ -83,6 +87,8 @@ class ClaudeCodeParser implements Parser {
   private at: unknown
   /** The blocks of the last answers. A list: copies that a map leaves as it changes would keep them longer. */
   private readonly answers: Answer[] = []
+  /** Prompts that were typed while the agent worked, and that no line has said yet. */
+  private readonly queued: string[] = []
   private results = 0
 
   constructor(
@@ -99,6 +105,7 @@ class ClaudeCodeParser implements Parser {
     const type = typeof line.type === 'string' ? line.type : 'unknown'
     this.openSession(key, line)
     if (type === 'system' && line.subtype === 'init') this.noteModel(key, line)
+    if (type === 'queue-operation') this.queue(line)
     const title = TITLES[type] === undefined ? undefined : line[TITLES[type]]
     if (typeof title === 'string') this.out.session(key, { configs: { title } })
     const native = typeof line.uuid === 'string' ? line.uuid : undefined
@@ -183,9 +190,22 @@ class ClaudeCodeParser implements Parser {
     this.out.session(key, { configs: { model } })
   }
 
-  /** Takes back what the user rewound: the prompt in whose place this one stands, and what followed it. */
+  /**
+   * Takes back what the user rewound: the prompt in whose place this one stands, and what followed it. A prompt that
+   * waited in the queue stands where it was typed, and takes nothing back.
+   */
   private rewind(key: string, line: JsonObject): void {
-    if (isPrompt(line)) this.out.retract(key, this.treeOf(key).leftBy(parentOf(line)))
+    if (!isPrompt(line)) return
+    const said = objectIn(line.message).content
+    const at = typeof said === 'string' ? this.queued.indexOf(said) : -1
+    if (at === -1) this.out.retract(key, this.treeOf(key).leftBy(parentOf(line)))
+    else this.queued.splice(at, 1)
+  }
+
+  private queue({ operation, content }: JsonObject): void {
+    if (operation !== 'enqueue' || typeof content !== 'string') return
+    this.queued.push(content)
+    if (this.queued.length > QUEUED_MAX) this.queued.shift()
   }
 
   /** Adds a line to its tree. The trees that were left for longest are forgotten. */

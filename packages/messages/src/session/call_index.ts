@@ -2,6 +2,7 @@ import { CallJoiner } from './call_joiner.js'
 import type { LogEntry, ReadEntry, ToolCall } from './entry.js'
 import type { ResultRecord } from './records.js'
 import { SessionReader } from './session_reader.js'
+import { askedIn } from './session_title.js'
 import type { TrackedCall } from './waiting_calls.js'
 
 const TEXT_LENGTH_MAX = 300
@@ -89,11 +90,7 @@ class CallIndex {
     const text = read.kind === 'message' ? textIn(read) : undefined
     if (text === undefined) return
     if (read.speaker === 'assistant') this.say(read.seq, text)
-    if (read.speaker === 'user' && this.question.question === null)
-      this.question = {
-        question: cut(text.replaceAll(/\s+/g, ' '), QUESTION_LENGTH_MAX),
-        question_seq: read.seq,
-      }
+    if (read.speaker === 'user' && this.question.question === null) this.ask(read)
   }
 
   piece(): IndexedPiece {
@@ -109,6 +106,15 @@ class CallIndex {
     if (!answer?.is_failed) return
     indexed.result = cut(answer.text, TEXT_LENGTH_MAX)
     if (indexed.said_seq === null) this.unsaid.add(tracked)
+  }
+
+  private ask({ seq, blocks }: ReadEntry): void {
+    const text = askedIn(blocks)
+    if (text !== undefined)
+      this.question = {
+        question: cut(text.replaceAll(/\s+/g, ' '), QUESTION_LENGTH_MAX),
+        question_seq: seq,
+      }
   }
 
   private say(seq: number, text: string): void {

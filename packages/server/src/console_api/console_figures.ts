@@ -94,7 +94,7 @@ function titleOf(text: string | null | undefined, isMasked: boolean): string | n
   const line = text?.slice(0, 4 * TITLE_LENGTH_MAX).replaceAll(/\s+/g, ' ') ?? null
   if (line === null || (line.length <= TITLE_LENGTH_MAX && !line.endsWith('…'))) return line
   const cut = line.slice(0, TITLE_LENGTH_MAX)
-  return isMasked ? uncut(`${cut}…`) : cut
+  return isMasked ? uncut(`${cut}…`) : `${cut}…`
 }
 
 const SHOWN_MAX = 50

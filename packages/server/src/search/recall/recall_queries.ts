@@ -93,6 +93,8 @@ LEFT JOIN LATERAL (
   SELECT o.format, o.data FROM entries o
   WHERE o.project_id = $1 AND o.session_id = s.id AND o.seq <= ${TITLE_SEQ_MAX} AND o.kind = 'message' AND o.role = 'user'
     AND o.bytes <= ${TITLE_BYTES_MAX} AND o.retracted_by IS NULL
+    -- System prompts are stored as said by a user, too.
+    AND coalesce(o.data ->> 'role', 'user') NOT IN ('system', 'developer')
   ORDER BY o.seq LIMIT 1) e ON true
 WHERE s.project_id = $1 AND s.id = ANY ($2)`,
 )
