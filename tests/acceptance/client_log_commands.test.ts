@@ -45,6 +45,23 @@ describe('annals append', () => {
     expect((await values('show', id)).map(({ seq }) => seq)).toEqual([1, 2, 3])
   })
 
+  it('shows noise that an import kept on one line, and entry by entry with --full and as JSON', async () => {
+    const id = await newSession()
+    for (const type of ['progress', 'progress', 'mode', 'hologram'])
+      await annals([
+        'append',
+        id,
+        '--type',
+        `source.claude-code.${type}`,
+        '--data',
+        `{"noise":${type !== 'hologram'}}`,
+      ])
+    const { stdout } = await annals(['show', id, '--no-json'])
+    expect(stdout).toMatch(/\n {4}1 {2}[\d:]+ {2}2 × progress, 1 × mode\n {4}4 .*\n?/)
+    expect((await annals(['show', id, '--no-json', '--full'])).stdout).not.toContain('×')
+    expect(await values('show', id)).toHaveLength(4)
+  })
+
   it('keeps every digit there and back', async () => {
     const id = await newSession()
     const data = '{"number":12345678901234567890.123456789012345678901}'

@@ -113,9 +113,9 @@ Examples:
       if (output.json) for (const item of items) output.value(item)
       else if (items.length > 0) {
         const { tableLines } = await import('../terminal/table.js')
-        const entries = items.flatMap((item) => item.entries)
-        output.lines(tableLines(COLUMNS, entries, output.width, output.paint))
-        const [{ session_id, seq }] = entries as [FoundEntry]
+        const entries = items.flatMap(({ title, entries }) => entries.map((entry) => ({ ...entry, title })))
+        output.lines(tableLines(ASKED_COLUMNS, entries, output.width, output.paint))
+        const [{ session_id, seq }] = entries as [FoundEntry, ...FoundEntry[]]
         tell(`To read on: ${commandLine(['show', session_id, '--from-seq', String(seq)])}`)
       }
       if (items.length === 0 && (!output.json || process.stderr.isTTY)) tell(nothingOf(indexing))
@@ -186,12 +186,21 @@ function nothingOf(indexing: { sessions_done: number; sessions: number } | null)
   return `Nothing was found yet: ${sessions_done} of ${sessions} sessions are indexed.`
 }
 
-const COLUMNS: Column<FoundEntry>[] = [
+const PLACE: Column<FoundEntry>[] = [
   { title: 'session', text: ({ session_id }) => session_id, style: 'cyan' },
   { title: 'seq', text: ({ seq }) => String(seq) },
-  { title: 'stored', text: ({ created_at }) => agoOf(created_at) },
+  { title: 'when', text: ({ occurred_at, created_at }) => agoOf(occurred_at ?? created_at) },
+]
+const LINE: Column<FoundEntry> = { title: 'line', text: ({ snippet }) => aroundHit(snippet), shrinks: true }
+const COLUMNS: Column<FoundEntry>[] = [
+  ...PLACE,
   { title: 'by', text: ({ type, role }) => type ?? role ?? '', shrinks: true },
-  { title: 'line', text: ({ snippet }) => aroundHit(snippet), shrinks: true },
+  LINE,
+]
+const ASKED_COLUMNS: Column<FoundEntry & { title: string | null }>[] = [
+  ...PLACE,
+  { title: 'title', text: ({ title }) => title ?? '', shrinks: true },
+  LINE,
 ]
 
 /** Characters before the first hit: what follows it matters more where a line is cut off. */

@@ -46,7 +46,7 @@ export function showCommand(): Command {
     .option('--last <count>', 'only the last entries', parseCount)
     .addOption(new Option('--kind <kind>', 'only entries of this kind').choices(['message', 'event']))
     .option('--type <type>', 'only events of this type')
-    .option('--full', 'show everything, however long')
+    .option('--full', 'show everything, however long, and noise such as progress entry by entry')
   return withService(withWeb(command))
     .addHelpText(
       'after',

@@ -1,12 +1,20 @@
 import type { Annals, TimelineItem } from '@annals/client'
 import { parseJson } from '@annals/messages/json'
-import { type ReadEntry, SessionReader, type ToolCall } from '@annals/messages/session'
+import {
+  isNoise,
+  isShownElsewhere,
+  type ReadEntry,
+  SessionReader,
+  type ToolCall,
+} from '@annals/messages/session'
 import { type Output, tell } from '../terminal/output.js'
 import { TimelineText } from './timeline_text.js'
 
 const PAGE_MAX = 200
 /** How many entries to wait for the results of an entry's calls, which are shown with the calls, and for what was stored late. */
 const AHEAD_MAX = 200
+/** Entries of noise on one line: they are kept until it is printed. */
+const FOLDED_MAX = 1_000
 
 /** Which part of a log to print. */
 export interface TimelineChoice {
@@ -41,9 +49,24 @@ export async function printEntries(
   const { width, paint } = output
   const text = new TimelineText({ width, paint, full, joins: true })
   let printed = 0
+  const folds = !full && choice.type === undefined
+  let folded: ReadEntry[] = []
+  const unfold = () => {
+    if (folded.length > 0) output.lines(text.folded(folded))
+    folded = []
+  }
   const print = (entry: ReadEntry) => {
-    output.lines(text.entry(entry))
     printed += 1
+    if (folds && isNoise(entry)) {
+      folded.push(entry)
+      if (folded.length >= FOLDED_MAX) unfold()
+      return
+    }
+    // Results that are shown with their calls interrupt nothing.
+    if (!isShownElsewhere(entry)) unfold()
+    const lines = text.entry(entry)
+    if (lines.length > 0) unfold()
+    output.lines(lines)
   }
   const waiting: Array<{ read: ReadEntry; at: string }> = []
   let at = ''
@@ -59,6 +82,7 @@ export async function printEntries(
     await output.taking()
   }
   for (const { read } of waiting) print(read)
+  unfold()
   if (printed === 0) tell('No entry matches.')
 }
 

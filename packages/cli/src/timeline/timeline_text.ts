@@ -23,6 +23,9 @@ const THINKING_LINES_MAX = 4
 /** Pauses of at least this length are shown. */
 const GAP_MS_MIN = 2_000
 
+/** The name of the format from which an importer took an event. */
+const SOURCE = /^source\.[\w-]+\./
+
 const SPEAKER_STYLES: Record<string, Style> = {
   user: 'green',
   assistant: 'blue',
@@ -70,6 +73,22 @@ export class TimelineText {
     const head = `${paint('dim', `${String(entry.seq).padStart(5)}  ${clockOf(entry.created_at)}`)}  ${paint(style, padTo(name, SPEAKER_WIDTH))} `
     const [first = '', ...rest] = body
     return [...lines, (head + first).trimEnd(), ...rest.map((line) => (this.indent + line).trimEnd())]
+  }
+
+  /** One line for entries that follow each other and are of little use to a reader, such as progress. */
+  folded(entries: readonly ReadEntry[]): string[] {
+    const { paint } = this.options
+    const [first] = entries as [ReadEntry]
+    const lines = this.between(first)
+    this.last = entries.at(-1)
+    const counts = new Map<string, number>()
+    for (const { speaker } of entries) {
+      const name = speaker.replace(SOURCE, '')
+      counts.set(name, (counts.get(name) ?? 0) + 1)
+    }
+    const told = [...counts].map(([name, count]) => `${count} × ${visibleLine(name)}`).join(', ')
+    const head = `${String(first.seq).padStart(5)}  ${clockOf(first.created_at)}  `
+    return [...lines, paint('dim', `${head}${cutTo(told, this.text_width + SPEAKER_WIDTH)}`)]
   }
 
   /** A call with its result, for a list of calls. */
