@@ -12,6 +12,8 @@ function titleOf(...said: Array<string | string[]>): string | undefined {
   const log = said.map((content, index) => ({
     id: `m${index}`,
     kind: 'message' as const,
+    parent_id: null,
+    role: 'user' as const,
     seq: index + 1,
     created_at: '2026-11-27T10:00:00.000000Z',
     format: 'anthropic' as const,

@@ -115,7 +115,7 @@ Examples:
         const { tableLines } = await import('../terminal/table.js')
         const entries = items.flatMap(({ title, entries }) => entries.map((entry) => ({ ...entry, title })))
         output.lines(tableLines(ASKED_COLUMNS, entries, output.width, output.paint))
-        const [{ session_id, seq }] = entries as [FoundEntry, ...FoundEntry[]]
+        const { session_id, seq } = entries[0]!
         tell(`To read on: ${commandLine(['show', session_id, '--from-seq', String(seq)])}`)
       }
       if (items.length === 0 && (!output.json || process.stderr.isTTY)) tell(nothingOf(indexing))
