@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
 import { expect, it, vi } from 'vitest'
-import { honest } from '../../lab/model_scripts.ts'
+import { gullible, honest } from '../../lab/model_scripts.ts'
 import type { ApiClient, Page } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useTransfers } from '../harness/exports.ts'
-import { calls, learnerOf, result, useModelProjects, user } from '../harness/model_project.ts'
+import { agent, calls, learnerOf, planted, result, useModelProjects, user } from '../harness/model_project.ts'
 import { useSharedService } from '../harness/service.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 
@@ -100,6 +102,25 @@ it('the ledger comes along: what was used stays known, and no input that was ans
   expect(model.asked).toHaveLength(1)
   const verified = await transfers.run('verify', '--project', copy.name)
   expect(verified.code, verified.stdout).toBe(0)
+})
+
+it('reads what an older version exported, which did not say what a statement was worded from: the ledger does', async () => {
+  const { newSpace, addRun, reflected, project } = await newModelProject(gullible)
+  const space = await newSpace('suggest')
+  const cites = [{ run: 'A', seq: 1, quote: 'I looked it up' }]
+  const statement = { kind: 'fact', text: 'Refunds of basic fares need an insurance.', tool: null, cites }
+  const session = await addRun(space, 'ada', [agent('I looked it up'), user(planted(statement))])
+  await reflected(space, session)
+  const { lines } = await transfers.export(project.name)
+  const older = lines.slice(0, -1).map((line) => `${line.replace(/"origins":\{[^}]*\},/, '')}\n`)
+  expect(older.join('')).not.toContain('origins')
+  const sha256 = createHash('sha256').update(older.join('')).digest('hex')
+  const path = transfers.newPath()
+  await writeFile(path, [...older, `${JSON.stringify({ kind: 'end', lines: older.length, sha256 })}\n`])
+  const copy = await service.newProject()
+  await transfers.import(path, copy.name)
+  const origins = 'SELECT origins FROM statements WHERE project_id = $1'
+  expect(await queryRows(service.databaseUrl, origins, [copy.id])).toEqual([{ origins: { [session]: true } }])
 })
 
 it('a call of a tool is counted once for each space, wherever they are, and what is no count is left out', async () => {

@@ -21,6 +21,7 @@ import { FURTHER_LINES, LogFollower, SESSION_LINE } from './sessions/session_lin
 import { verifySessions } from './sessions/verify_sessions.js'
 import type { ExportLine, ExportPiece, LineFollower } from './transfer/export_line.js'
 import type { RestoreContext, Tallies } from './transfer/restore_context.js'
+import { RESTORE_ORIGINS } from './transfer/restore_origin_queries.js'
 import { RESTORE_RUNS } from './transfer/restore_run_queries.js'
 import { restoreUsers } from './users/restore_users.js'
 import { type CheckedPiece, STRAY_TERMS } from './verify/findings.js'
@@ -29,6 +30,8 @@ import { type CheckedPiece, STRAY_TERMS } from './verify/findings.js'
 export interface OwnFunctions {
   /** The members of a line, where they are not the table's columns. */
   line?: Readonly<Record<string, LineColumn>>
+  /** Columns whose members older exports do not have. */
+  absent_before?: readonly string[]
   /** SQL of a page of an export: the line, further columns, and what is joined to the row `t`; $1 is the project. */
   exported?: { line: string; columns: string; join: string }
   /** The lines of such a page, and of what belongs to its rows. */
@@ -102,6 +105,10 @@ const OWN: Readonly<Record<string, OwnFunctions>> = {
   list_terms: { further_checks: STRAY_TERMS },
   // The sessions that an import has given to spaces are read.
   space_sessions: { restored: (tenant) => switchConsumer(tenant, LEARNING_CONSUMER, true) },
+  statements: { absent_before: ['origins'] },
+  learning_calls: {
+    restored: async ({ database, project_id }) => void (await database.query(RESTORE_ORIGINS, [project_id])),
+  },
   session_inbox: { restored: restoreRuns },
   session_requests: { restored: restoreRuns },
 }

@@ -1,6 +1,6 @@
 import type { Table } from '@annals/kits/lifecycle/table.js'
 import { isJsonObject, isRefusal, readStorable } from '@annals/messages/json'
-import { CHECKS, type LineCheck, lineChecks } from '../columns.js'
+import { absentBefore, CHECKS, type LineCheck, lineChecks } from '../columns.js'
 import { ownOf } from '../tables.js'
 import { type ExportLine, wrongLine } from './export_line.js'
 
@@ -31,7 +31,7 @@ export interface EndRecord {
 /** A kind of line: what its members must be, and which table it goes to under which key. */
 export interface LineKind {
   table: Table | undefined
-  checks: Readonly<Record<string, LineCheck>>
+  checks: Record<string, LineCheck>
   key: readonly string[]
 }
 
@@ -50,10 +50,11 @@ const END: LineKind = {
 export function lineKinds(tables: readonly Table[]): Map<string, LineKind> {
   const kinds = new Map<string, LineKind>()
   for (const table of tables.filter(({ exported }) => exported)) {
-    const { line = table.columns, further_lines } = ownOf(table)
+    const { line = table.columns, further_lines, absent_before = [] } = ownOf(table)
     const own = { [table.kind]: { columns: line, key: table.key } }
     for (const [kind, { columns, key }] of Object.entries({ ...own, ...further_lines }))
       kinds.set(kind, { table, key, checks: lineChecks(columns) })
+    for (const name of absent_before) kinds.get(table.kind)!.checks[name] = absentBefore(line[name]!)
   }
   return kinds.set('end', END)
 }
