@@ -1,8 +1,10 @@
 import { isJsonObject, writeJson } from '@annals/messages/json'
 import { type FileFacts, type Format, type Parser, stemOf } from '../format.js'
+import { digestOf } from '../ids.js'
 import { objectIn, objectsIn, textIn } from '../json.js'
 import type { EntryFacts, Output } from '../output.js'
 import type { JsonObject, SummaryMessage } from '../records.js'
+import { CodexUsage } from './codex_usage.js'
 
 const LINE_TYPES = new Set(['session_meta', 'response_item', 'event_msg', 'turn_context', 'compacted'])
 /** Events that repeat what an item of the conversation says, or are signs of life. */
@@ -48,6 +50,9 @@ class CodexParser implements Parser {
   /** The messages of each turn of the user, for those that are rolled back. */
   private turns: string[][] = [[]]
   private runs = 0
+  private readonly usage = new CodexUsage()
+  /** What the model said since it was told what it used. */
+  private said = { count: 0, last_id: '' }
 
   constructor(
     private readonly out: Output,
@@ -82,6 +87,8 @@ class CodexParser implements Parser {
       const kind = line.type === 'event_msg' ? String(payload.type) : String(line.type)
       if (kind === 'user_message') this.nameAfter(payload.message)
       const id = this.out.raw(this.key, kind, line, { ...facts, noise: NOISE.has(kind) })
+      const info = objectIn(payload.info)
+      if (kind === 'token_count') this.used(line, at, info.total_token_usage, info.last_token_usage)
       if (line.type === 'compacted') this.out.compact(this.key, id, summaryOf(payload))
       if (kind === 'thread_rolled_back') this.rollBack(Number(payload.num_turns))
       if (kind === 'thread_name_updated') {
@@ -133,8 +140,22 @@ class CodexParser implements Parser {
         if (this.turns.length > TURNS_MAX) this.turns.splice(1, 1)
       }
       const id = this.out.message(this.key, 'responses', item, facts)
-      if (id !== undefined) this.turns.at(-1)!.push(id)
+      if (id === undefined) return
+      this.turns.at(-1)!.push(id)
+      if (isSaid(item)) this.said = { count: this.said.count + 1, last_id: id }
     }
+  }
+
+  /** A call of the model, as what was used tells of it. */
+  private used(line: JsonObject, at: unknown, total: unknown, last?: unknown): void {
+    const usage = this.usage.since(total, last)
+    if (usage === undefined) return
+    const { count: output, last_id } = this.said
+    this.said = { count: 0, last_id: '' }
+    const model = typeof this.model === 'string' ? { model: this.model } : {}
+    const messages = output > 0 ? { messages: { output, last_id } } : {}
+    const data = { operation: 'model', name: 'token_count', ...model, usage, ...messages }
+    this.out.event(this.key, 'otel.span', data, { native: `usage of ${digestOf(line)}`, at })
   }
 
   /** What `codex exec --json` writes: items that have ended are what was said and done. */
@@ -144,11 +165,15 @@ class CodexParser implements Parser {
     if (line.type === 'turn.started') this.runs += 1
     const place = `${this.runs}/${item.id}`
     const said = line.type === 'item.completed' ? itemsOf(item, place) : []
-    for (const [nth, one] of said.entries())
-      this.out.message(this.key, 'responses', one, { native: `${place}/${nth}`, meta: { codex: { item } } })
+    for (const [nth, one] of said.entries()) {
+      const facts = { native: `${place}/${nth}`, meta: { codex: { item } } }
+      const id = this.out.message(this.key, 'responses', one, facts)
+      if (id !== undefined && isSaid(one)) this.said = { count: this.said.count + 1, last_id: id }
+    }
     if (said.length > 0) return
     const noise = line.type === 'item.started' || line.type === 'item.updated' || line.type === 'turn.started'
     this.out.raw(this.key, String(line.type), line, { noise })
+    if (line.type === 'turn.completed') this.used({ ...line, run: this.runs }, undefined, line.usage)
   }
 
   private readBare(line: JsonObject): void {
@@ -169,6 +194,11 @@ class CodexParser implements Parser {
 }
 
 const TURNS_MAX = 1_000
+
+/** Whether the model said it. */
+function isSaid({ type, role }: JsonObject): boolean {
+  return role === undefined ? !String(type).endsWith('_output') : role === 'assistant'
+}
 
 /** What the user said, and not what Codex says of its surroundings. */
 function isTurn({ type, role, content }: JsonObject): boolean {

@@ -79,7 +79,8 @@ export class SessionCost {
   /** By the id of its message, under which name an answer's own usage is kept. */
   private readonly answers = new Map<string, string | undefined>()
   private readonly usages = new Map<string, Call>()
-  private readonly told = new Set<unknown>()
+  /** By the last answer of a call, how many answers it tells of. */
+  private readonly told = new Map<unknown, number>()
   /** In millionths of a millionth of the currency. */
   private sum = 0n
   private is_whole = true
@@ -105,7 +106,10 @@ export class SessionCost {
     if (!is_call && !isJsonObject(usage)) return
     const is_priced = is_call || operation === undefined
     // Without an answer, the last message is one that the model was sent.
-    if (is_priced && isJsonObject(messages) && Number(messages.output) > 0) this.told.add(messages.last_id)
+    if (is_priced && isJsonObject(messages) && Number(messages.output) > 0) {
+      const output = Number(messages.output)
+      this.told.set(messages.last_id, Math.max(output, this.told.get(messages.last_id) ?? 0))
+    }
     this.calls.set(name, {
       parent: parent_span_id,
       ...(is_priced && { model: typeof model === 'string' ? model : '' }),
@@ -138,9 +142,13 @@ export class SessionCost {
     for (const [name, call] of this.calls) if (!around.has(name)) this.count(call)
     // Spans that tell of an answer have its usage, too.
     const own = new Set<string>()
-    for (const [id, name] of this.answers)
-      if (name === undefined) this.is_whole &&= this.told.has(id)
-      else if (!this.told.has(id)) own.add(name)
+    let told = 0
+    for (const [id, name] of [...this.answers].reverse()) {
+      told = Math.max(told, this.told.get(id) ?? 0)
+      if (told > 0) told -= 1
+      else if (name === undefined) this.is_whole = false
+      else own.add(name)
+    }
     for (const name of own) this.count(this.usages.get(name)!)
     if (!this.is_whole && this.sum === 0n) return undefined
     // A lower bound is rounded down, a whole sum to the nearest.
