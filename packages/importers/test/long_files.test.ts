@@ -27,6 +27,22 @@ describe('A long file', () => {
     expect(taken).toEqual(ids.slice(2_996, 3_000))
   })
 
+  it('takes back nothing if the model goes on in spite of a prompt that stands somewhere else', async () => {
+    const all = Array.from({ length: 8 }, (_, number) => said(number, number === 0 ? null : number - 1))
+    const queued = [said(20, 3), said(22, 20)]
+    const takenIn = async (...more: object[]) =>
+      (await recordsOf('queued.jsonl', lines(...all, ...queued, ...more))).flatMap((record) =>
+        record.kind === 'retraction' ? record.ids : [],
+      )
+    expect(await takenIn(said(9, 7))).toEqual([])
+    // The model answers the prompt.
+    expect(await takenIn(said(23, 22), said(9, 7))).toHaveLength(4)
+    // Nobody knows yet.
+    expect(await takenIn()).toHaveLength(4)
+    // What it went on with is left later.
+    expect(await takenIn(said(9, 7), said(30, 3), said(31, 30))).toHaveLength(7)
+  })
+
   it('still sees what was rewound in the sessions that it wrote to last', async () => {
     const sessions = Array.from({ length: 22 }, (_, nth) => uuidOf(0xa000 + nth))
     const first = sessions.flatMap((session, nth) =>

@@ -160,7 +160,7 @@ describe('Codex', () => {
     const records = await recordsOf(
       'rollout.jsonl',
       lines(
-        line('session_meta', { id: 's', source: { subagent: 'review' } }),
+        line('session_meta', { id: 's', parent_thread_id: 'p', source: { subagent: { other: 'review' } } }),
         said('user', '<environment_context>/w</environment_context>'),
         said('user', 'One'),
         said('assistant', 'First'),
@@ -173,8 +173,8 @@ describe('Codex', () => {
     )
     const texts = leftIn(records).map((blob) => (blob as { content: { text: string }[] }).content[0]!.text)
     expect(texts).toEqual(['<environment_context>/w</environment_context>', 'One', 'First', 'Three'])
-    expect(outline(records)).toContain('s1 {"title":"Numbers"}')
-    expect(outline(records)[0]).toContain('"subagent":"review"')
+    expect(outline(records)).toContainEqual(expect.stringMatching(/^s\d \{"title":"Numbers"\}$/))
+    expect(outline(records)).toContain('s2 below s1 {"agent":"codex","subagent":"review"}')
   })
 
   it('writes what a run says to its output: items, whose names begin anew with each run', async () => {
@@ -254,7 +254,7 @@ describe('Gemini', () => {
       { role: 'user', parts: [{ text: 'Three' }] },
     ])
     expect(tallyOf(records)).toEqual({ read: 8, mapped: 8, kept_raw: 0, refused: 0 })
-    expect(outline(records)).toContain('s1 {"title":"Numbers"}')
+    expect(outline(records)).toContainEqual(expect.stringMatching(/^s\d \{"title":"Numbers"\}$/))
   })
 
   it.each([

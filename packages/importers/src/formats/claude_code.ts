@@ -4,7 +4,7 @@ import { listIn, objectIn, textIn, without } from '../json.js'
 import type { Output } from '../output.js'
 import type { Head } from '../reading/head.js'
 import type { JsonObject } from '../records.js'
-import { TREE_MAX, Tree } from './claude_tree.js'
+import { type Left, TREE_MAX, Tree } from './claude_tree.js'
 import { isOfQwenCode } from './gemini_cli.js'
 
 /** Kinds of lines that only Claude Code writes, for files that begin with one that names no session. */
@@ -76,6 +76,8 @@ class ClaudeCodeParser implements Parser {
   /** By session, the one that was read last at the end. */
   private readonly trees = new Map<string, Tree>()
   private latest_tree = ''
+  /** By session, what its last prompt leaves behind, until the model goes on here or there. */
+  private readonly leaving = new Map<string, Left>()
   private tree_lines = 0
   /** The first line of a subagent whose lines stand among its session's, for each of its lines. */
   private readonly roots = new Map<string, string>()
@@ -192,20 +194,42 @@ class ClaudeCodeParser implements Parser {
 
   /**
    * Takes back what the user rewound: the prompt in whose place this one stands, and what followed it. A prompt that
-   * waited in the queue stands where it was typed, and takes nothing back.
+   * waited in the queue stands where it was typed, and takes nothing back. Where that is not known, it gets no answer, and
+   * the model goes on where it was.
    */
   private rewind(key: string, line: JsonObject): void {
-    if (!isPrompt(line)) return
-    const said = objectIn(line.message).content
+    const tree = this.treeOf(key)
+    const leaving = this.leaving.get(key)
+    if (leaving && line.type === 'assistant') {
+      this.leaving.delete(key)
+      if (tree.isLeft(parentOf(line))) tree.returnTo(leaving)
+      else this.out.retract(key, leaving.ids)
+    }
+    if (isPrompt(line) && !this.wasQueued(line)) this.leave(key, tree.leave(parentOf(line)))
+  }
+
+  private leave(key: string, left: Left): void {
+    const before = this.leaving.get(key)
+    before?.ids.push(...left.ids)
+    before?.names.push(...left.names)
+    if (!before && left.ids.length > 0) this.leaving.set(key, left)
+  }
+
+  private wasQueued({ message }: JsonObject): boolean {
+    const said = objectIn(message).content
     const at = typeof said === 'string' ? this.queued.indexOf(said) : -1
-    if (at === -1) this.out.retract(key, this.treeOf(key).leftBy(parentOf(line)))
-    else this.queued.splice(at, 1)
+    if (at !== -1) this.queued.splice(at, 1)
+    return at !== -1
   }
 
   private queue({ operation, content }: JsonObject): void {
     if (operation !== 'enqueue' || typeof content !== 'string') return
     this.queued.push(content)
     if (this.queued.length > QUEUED_MAX) this.queued.shift()
+  }
+
+  end(): void {
+    for (const [key, { ids }] of this.leaving) this.out.retract(key, ids)
   }
 
   /** Adds a line to its tree. The trees that were left for longest are forgotten. */

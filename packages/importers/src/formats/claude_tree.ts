@@ -10,6 +10,12 @@ interface TreeLine {
   message_id: string | undefined
 }
 
+/** What a prompt left behind: the ids of messages, and the names of all its lines. */
+export interface Left {
+  ids: string[]
+  names: number[]
+}
+
 const LINES_MIN = 64
 /** Which digits of a UUID are which number. */
 const PARTS = [
@@ -20,7 +26,7 @@ const PARTS = [
 ] as const
 const IS_PROMPT = 1
 const HAS_MESSAGE = 2
-const IS_RETRACTED = 4
+const IS_LEFT = 4
 /** The name of the parent of a line without one. */
 const NOTHING = 0
 
@@ -49,28 +55,39 @@ export class Tree {
     this.place(name, size)
   }
 
-  /** The ids of the messages that a prompt after this line leaves behind. */
-  leftBy(parent: string | null): string[] {
+  /** Marks what a prompt after this line leaves behind. */
+  leave(parent: string | null): Left {
     const { names, parents, marks } = this.lines
     const from = parent === null ? NOTHING : nameOf(parent)
-    if (this.size === 0 || names[this.size - 1] === from) return []
+    const left: Left = { ids: [], names: [] }
+    if (this.size === 0 || names[this.size - 1] === from) return left
     const ancestors = new Set<number>()
     for (let name = from; name !== NOTHING && !ancestors.has(name); ) {
       const at = this.placeOf(name)
       // A line that is missing: nobody knows where the prompt stands.
-      if (at === -1) return []
+      if (at === -1) return left
       ancestors.add(name)
       name = parents[at]!
     }
     let at = this.placeOf(from) + 1
     while (at < this.size && (!(marks[at]! & IS_PROMPT) || ancestors.has(names[at]!))) at += 1
-    const left: string[] = []
     for (; at < this.size; at++) {
-      if (ancestors.has(names[at]!)) continue
-      if ((marks[at]! & (HAS_MESSAGE | IS_RETRACTED)) === HAS_MESSAGE) left.push(this.messageId(at))
-      marks[at]! |= IS_RETRACTED
+      if (ancestors.has(names[at]!) || marks[at]! & IS_LEFT) continue
+      if (marks[at]! & HAS_MESSAGE) left.ids.push(this.messageId(at))
+      left.names.push(names[at]!)
+      marks[at]! |= IS_LEFT
     }
     return left
+  }
+
+  isLeft(uuid: string | null): boolean {
+    const at = uuid === null ? -1 : this.placeOf(nameOf(uuid))
+    return at !== -1 && (this.lines.marks[at]! & IS_LEFT) !== 0
+  }
+
+  /** Nobody left it after all. */
+  returnTo({ names }: Left): void {
+    for (const at of names.map((name) => this.placeOf(name))) if (at !== -1) this.lines.marks[at]! &= ~IS_LEFT
   }
 
   private messageId(at: number): string {

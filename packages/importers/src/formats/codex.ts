@@ -122,9 +122,10 @@ class CodexParser implements Parser {
     if (typeof id === 'string' && is_first) this.key = id
     if (is_first) {
       const git_branch = isJsonObject(git) ? git.branch : undefined
-      const parent = parentOf(source)
+      const parent = parentOf(source) ?? textIn(meta.parent_thread_id)
       if (parent !== undefined) this.out.mention(parent, { agent: 'codex' })
-      const kind = textIn(subagent) ?? textIn(objectIn(objectIn(subagent).thread_spawn).agent_role)
+      const { other, thread_spawn } = objectIn(subagent)
+      const kind = textIn(subagent) ?? textIn(other) ?? textIn(objectIn(thread_spawn).agent_role)
       const configs = { agent: 'codex', cwd, git_branch, version, originator, model_provider, subagent: kind }
       this.out.session(this.key, { parent, configs })
     }
