@@ -5,6 +5,7 @@ CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_owner text, p_ttl_ms int, p_
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE{run_variables}
+  candidates refcursor;
   p_session uuid;
   sessions uuid[] := '{}';
   p_progress boolean := false;
@@ -17,16 +18,19 @@ DECLARE{run_variables}
   shown int;
   next_ms bigint;
 BEGIN
-  FOR p_session IN
+  -- Fetched one by one: FOR would look for ten, and with a rare filter at all that are due.
+  OPEN candidates FOR
     SELECT o.session_id FROM (
       SELECT r.session_id, greatest(r.wake_at, r.expires_at) AS due_at FROM session_runs r
       WHERE r.project_id = p_project AND r.wake_at IS NOT NULL AND greatest(r.wake_at, r.expires_at) <= begun_at
       ORDER BY greatest(r.wake_at, r.expires_at), r.session_id LIMIT {claim_scan_max}
     ) o
     WHERE p_filter IS NULL OR EXISTS (
-      SELECT FROM sessions s WHERE s.project_id = p_project AND s.id = o.session_id AND s.configs @> p_filter)
-    ORDER BY o.due_at, o.session_id
+      SELECT FROM sessions s WHERE s.project_id = p_project AND s.id = o.session_id AND s.configs @> p_filter OFFSET 0)
+    ORDER BY o.due_at, o.session_id;
   LOOP
+    FETCH candidates INTO p_session;
+    EXIT WHEN NOT FOUND;
     {try_run}
     {read_lease}
     CONTINUE WHEN coalesce(lease.wake_at > at, true);

@@ -3,6 +3,7 @@ import { notErased } from '@annals/kits/lifecycle/table.js'
 import { timestampText } from '@annals/kits/lists/resource_json.js'
 import { scannedList } from '@annals/kits/lists/scanned.js'
 import { prepared, type Statement } from '@annals/kits/postgres/statement.js'
+import { byId } from '../log/read/read_queries.js'
 import { CHAIN_STORED } from '../proof/chain_queries.js'
 import { runFunction } from './lease_queries.js'
 
@@ -59,6 +60,7 @@ export const OPEN_REQUEST = runFunction('open_request', {
 export const RESOLVE_REQUESTS = runFunction('resolve_requests', {
   resolved_at_text: timestampText('request.resolved_at'),
   expires_at_text: timestampText('request.expires_at'),
+  by_id: byId('r', "(x.value ->> 'id')::uuid"),
   request_json: requestJson('request'),
   append: appendText(
     RESOLUTION_TYPE,

@@ -10,6 +10,7 @@ DECLARE{run_variables}
   one record;
   request record;
   given jsonb;
+  stored bigint;
   p_session uuid;
   sessions uuid[] := '{}';
   items text[] := '{}';
@@ -17,8 +18,9 @@ DECLARE{run_variables}
 BEGIN
   FOR p_session IN
     SELECT h.session_id FROM session_heads h WHERE h.project_id = p_project AND h.session_id = ANY (ARRAY(
-      SELECT q.session_id FROM session_requests q
-      WHERE q.project_id = p_project AND q.id = ANY (ARRAY(SELECT (x.value ->> 'id')::uuid FROM jsonb_array_elements(p_resolutions) x (value)))))
+      -- One by one: for a list of ids the planner may read all requests of the project.
+      SELECT q.session_id FROM jsonb_array_elements(p_resolutions) AS x (value) CROSS JOIN LATERAL (
+        SELECT r.session_id FROM session_requests r WHERE r.project_id = p_project AND {by_id}) q))
     ORDER BY h.session_id FOR NO KEY UPDATE
   LOOP
     sessions := sessions || p_session;
@@ -31,15 +33,13 @@ BEGIN
     WHERE q.project_id = p_project AND q.id = (one.value ->> 'id')::uuid AND q.session_id = ANY (sessions);
     IF NOT FOUND THEN
       RETURN json_build_object('refused', 'missing', 'index', one.index);
-    ELSIF EXISTS (
-      SELECT FROM entries e WHERE e.project_id = p_project AND e.session_id = request.session_id AND e.id = (one.value ->> 'event_id')::uuid
-        AND (e.seq <> coalesce(request.resolved_seq, 0) OR request.decision <> one.decision OR request.resolved_by IS DISTINCT FROM one.value ->> 'by'
-          OR request.answer -> 'value' IS DISTINCT FROM one.value -> 'answer')
-    ) THEN
+    END IF;
+    SELECT e.seq INTO stored FROM entries e WHERE e.project_id = p_project AND e.session_id = request.session_id AND e.id = (one.value ->> 'event_id')::uuid;
+    IF stored IS NOT NULL AND (stored <> coalesce(request.resolved_seq, 0) OR request.decision <> one.decision
+        OR request.resolved_by IS DISTINCT FROM one.value ->> 'by' OR request.answer -> 'value' IS DISTINCT FROM one.value -> 'answer') THEN
       RETURN json_build_object('refused', 'differs', 'index', one.index);
     ELSIF request.decision IS NOT NULL THEN
-      CONTINUE WHEN EXISTS (
-        SELECT FROM entries e WHERE e.project_id = p_project AND e.session_id = request.session_id AND e.id = (one.value ->> 'event_id')::uuid);
+      CONTINUE WHEN stored IS NOT NULL;
       RETURN json_build_object('refused', 'resolved', 'index', one.index, 'decision', request.decision, 'by', request.resolved_by,
         'at', {resolved_at_text});
     ELSIF request.expires_at <= at THEN
