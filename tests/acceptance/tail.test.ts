@@ -53,6 +53,14 @@ describe('a live tail', () => {
     ])
   })
 
+  it('sends each of ten followers of a session the same, once', async () => {
+    const followers = await Promise.all(Array.from({ length: 10 }, () => tails.open()))
+    for (let at = 0; at < 10; at += 1) expectOk(await tails.log.addEvent())
+    const received = await Promise.all(followers.map((tail) => tail.received(10)))
+    const { items } = expectOk(await tails.log.timeline())
+    for (const frames of received) expect(frames.map(({ item }) => item)).toEqual(items)
+  })
+
   it('at another node sends what was stored at this one, without looking at the database by itself', async () => {
     // It would look once a minute, which is longer than anything here waits.
     const listening = await service.startNode({ ANNALS_FEED_POLL_MS: '60000' })

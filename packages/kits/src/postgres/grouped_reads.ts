@@ -15,7 +15,8 @@ export interface GroupedRead {
 
 /**
  * Gathers the reads that are asked for in one turn of the event loop, and sends those of one project together: half of what
- * a small read costs is to wake the other side. One that is slow keeps only others of its project waiting.
+ * a small read costs is to wake the other side. One that is slow keeps only others of its project waiting. The same read is
+ * sent once, as for all tails of a session, or for callers who ask for the same page.
  */
 export class GroupedReads {
   private readonly waiting = new Map<Parameter | undefined, GroupedRead[]>()
@@ -43,10 +44,35 @@ export class GroupedReads {
   private sendAll(): void {
     const groups = [...this.waiting.values()]
     this.waiting.clear()
-    for (const reads of groups) {
+    for (const group of groups) {
+      const reads = group.length === 1 ? group : eachOnce(group)
       const shared = Math.ceil(reads.length / Math.max(1, this.free()))
       const size = Math.min(Math.max(shared, TOGETHER_MIN), TOGETHER_MAX)
       for (let from = 0; from < reads.length; from += size) this.send(reads.slice(from, from + size))
     }
+  }
+}
+
+function eachOnce(reads: readonly GroupedRead[]): GroupedRead[] {
+  const same = new Map<string, GroupedRead[]>()
+  for (const read of reads) {
+    const asked = JSON.stringify([read.statement.name, read.parameters])
+    const others = same.get(asked)
+    if (others) others.push(read)
+    else same.set(asked, [read])
+  }
+  return [...same.values()].map((all) => (all.length === 1 ? all[0]! : together(all)))
+}
+
+/** Each gets rows of its own: whoever reads a row may give its values away, see columnsOf. */
+function together(reads: readonly GroupedRead[]): GroupedRead {
+  return {
+    ...reads[0]!,
+    resolve: (rows) => {
+      for (const { resolve } of reads) resolve(rows.map((row) => ({ ...row })))
+    },
+    reject: (error) => {
+      for (const { reject } of reads) reject(error)
+    },
   }
 }

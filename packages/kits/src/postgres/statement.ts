@@ -82,7 +82,7 @@ export function isRead(statement: Statement): boolean {
 }
 
 /** A longer page is worth a connection of its own. */
-const BRIEF_ROWS_MAX = 101
+export const BRIEF_ROWS_MAX = 101
 
 /** Whether a statement, with these parameters, takes so little time that others may wait for it. */
 export function isBrief({ brief }: Statement, parameters: ReadonlyArray<unknown>): boolean {

@@ -7,6 +7,7 @@ import { logOf } from '@annals/kits/http/request/log_of.js'
 import { type LogPosition, writePosition } from '@annals/kits/lists/log_position.js'
 import type { Queryable } from '@annals/kits/postgres/database.js'
 import { describeError } from '@annals/kits/postgres/database_errors.js'
+import { BRIEF_ROWS_MAX } from '@annals/kits/postgres/statement.js'
 import { lacksBytes } from '@annals/messages'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { holdTail } from '../../access/reach.js'
@@ -154,6 +155,8 @@ function entriesOf(
   const { raw, request } = reply
   const { project_id, session_id, kind, type } = tail
   let { seen } = tail
+  /** Few, so that tails of a session read together, as soon as there are few: see GroupedReads. */
+  let piece_max: number | undefined
   return async () => {
     const log = new LogReader(database, { project_id, session_id }, seen, () => !subscription.ended)
     const range = { above_seq: seen.seq, below_seq: UNLIMITED }
@@ -163,6 +166,7 @@ function entriesOf(
       ...range,
       time_desc: false,
       limit: UNLIMITED,
+      ...(piece_max && { piece_max }),
     })) {
       request.shows?.([session_id])
       await write(reply, entries, subscription)
@@ -171,6 +175,7 @@ function entriesOf(
       seen = { seq, created_at }
       subscription.seen_seq = seq
     }
+    piece_max = BRIEF_ROWS_MAX
     // Entries that the filter rejected need not be read again. The client notices, too, if a restore takes them away.
     const is_behind = seen.seq < log.last_seq
     if (is_behind) seen = await log.positionOf(log.last_seq)

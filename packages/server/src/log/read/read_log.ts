@@ -39,7 +39,10 @@ export const UNLIMITED = Number.MAX_SAFE_INTEGER
 /** Sessions whose logs are too long for one piece, as far as is known: the statement for others costs a tenth less. */
 const LONG = new LRUCache<string, true>({ max: 10_000 })
 
-export type ReadPage = Omit<EntryPage, 'project_id' | 'session_id' | 'as_of_seq' | 'seen' | 'is_short'>
+export type ReadPage = Omit<EntryPage, 'project_id' | 'session_id' | 'as_of_seq' | 'seen' | 'is_short'> & {
+  /** Entries that one statement returns at most, where that is few. */
+  piece_max?: number
+}
 
 export interface NewestMessages {
   /** Newest first. */
@@ -94,7 +97,7 @@ export class LogReader {
     // The first statement also tells whether there is such a session, and whether its log reaches so far.
     const isLeft = () => rest.limit > 0 && rest.above_seq + 1 < rest.below_seq
     while ((this.end_seq === undefined || isLeft()) && this.isWanted()) {
-      const limit = Math.min(rest.limit, PIECE_ENTRIES_MAX)
+      const limit = Math.min(rest.limit, rest.piece_max ?? PIECE_ENTRIES_MAX)
       const seen = this.is_same ? { seq: 0 } : this.seen
       const { kind, type, above_seq, below_seq, time_desc } = rest
       const as_of_seq = this.end_seq
