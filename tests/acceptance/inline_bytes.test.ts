@@ -55,6 +55,41 @@ const IMAGES: Array<[string, (data: string) => object]> = [
   ],
 ]
 
+const png = (data: string) => `data:image/png;base64,${data}`
+const says = (...content: object[]) => ({ role: 'user', content })
+
+/** The same in the form of another format, or of a framework, as programs store it. */
+const MISPLACED: Array<[string, string, (data: string) => object]> = [
+  ['anthropic', 'a URL of bytes', (data) => says({ type: 'image', source: { type: 'url', url: png(data) } })],
+  [
+    'anthropic',
+    'a block of OpenAI’s in a result',
+    (data) =>
+      says({
+        type: 'tool_result',
+        tool_use_id: 'a',
+        content: [{ type: 'image_url', image_url: { url: png(data) } }],
+      }),
+  ],
+  ['openai', 'a block of the Responses API', (data) => says({ type: 'input_image', image_url: png(data) })],
+  [
+    'openai',
+    'a block of Anthropic’s',
+    (data) => says({ type: 'image', source: { type: 'base64', media_type: 'image/png', data } }),
+  ],
+  ['openai', 'a block of LangChain’s', (base64) => says({ type: 'image', base64, mime_type: 'image/png' })],
+  [
+    'gemini',
+    'bytes for an address',
+    (data) => ({ role: 'user', parts: [{ fileData: { fileUri: png(data) } }] }),
+  ],
+  [
+    'responses',
+    'bytes for an address',
+    (data) => says({ type: 'input_file', file_url: `data:application/pdf;base64,${data}` }),
+  ],
+]
+
 /** Compares long values without showing them. */
 const expectSame = (one: unknown, other: unknown) => expect(isDeepStrictEqual(one, other)).toBe(true)
 
@@ -89,6 +124,29 @@ describe('long base64 in a message', () => {
       if (format !== 'acontext') expectSame(await itemsIn(taken, format), [image(long)])
       const [item] = expectOk(await taken.timeline()).items
       expectSame(item!.blob, image(long))
+    },
+  )
+
+  it.each(MISPLACED)(
+    'of %s in %s is taken out, and comes back to the character',
+    async (format, _, image) => {
+      const log = await newSessionLog(api)
+      const long = base64Of(MEGABYTE + 1)
+      const call = { type: 'tool_use', id: 'a', name: 'look', input: {} }
+      expectOk(await log.add({ role: 'assistant', content: [call] }, { format: 'anthropic' }), 201)
+      expectOk(await log.add(image(long), { format }), 201)
+      const [, row] = await storedIn(log)
+      expect(String(row!.data).length).toBeLessThan(1_000)
+      expectSame((await itemsIn(log, format)).at(-1), image(long))
+      for (const other of FORMATS) {
+        const { text } = await api.request('GET', `/api/v1/session/${log.id}/context`, {
+          query: { format: other },
+        })
+        expect([other, text.includes(long) || (other === 'openai' && format === 'responses')]).toEqual([
+          other,
+          true,
+        ])
+      }
     },
   )
 

@@ -22,6 +22,8 @@ export interface BytePlace {
   holds: 'data' | 'url' | 'either'
   /** A signature or what a provider encrypted: it goes back to the character. */
   is_opaque?: true
+  /** An address may be there as well, and mostly is. */
+  is_address?: true
   /** As the message says it beside the bytes. */
   media_type: string | undefined
 }
@@ -180,7 +182,21 @@ export function showReferences(parts: Part[], references: readonly BlobReference
 /** The places of a message that hold bytes, or references to them. */
 export function bytePlaces(format: MessageFormat, blob: unknown): BytePlace[] {
   if (Array.isArray(blob)) return blob.flatMap((item) => bytePlaces(format, item))
-  return isObject(blob) ? PLACES[format](blob) : []
+  if (!isObject(blob)) return []
+  const own = PLACES[format](blob)
+  if (format === 'acontext') return own
+  const blocks = [blob.content, blob.parts, format === 'responses' ? blob.output : []].flatMap(objectsIn)
+  const others = blocks.flatMap((block) => misplaced(format, block))
+  return others.length === 0 ? own : distinct([...own, ...others])
+}
+
+function distinct(places: readonly BytePlace[]): BytePlace[] {
+  const known = new Map<JsonObject, Set<string>>()
+  return places.filter(({ holder, key }) => {
+    const keys = known.get(holder) ?? new Set()
+    known.set(holder, keys)
+    return !keys.has(key) && keys.add(key)
+  })
 }
 
 const PLACES: Readonly<Record<MessageFormat, (blob: JsonObject) => BytePlace[]>> = {
@@ -201,6 +217,43 @@ const PLACES: Readonly<Record<MessageFormat, (blob: JsonObject) => BytePlace[]>>
     ...(blob.type === 'mcp_call' ? place(blob, 'output', 'either') : []),
     ...opaque(blob, 'encrypted_content'),
   ],
+}
+
+/** Types of blocks that programs leave in lists of another format, or of LangChain's, and that have bytes. */
+const MEDIA: ReadonlySet<unknown> = new Set([
+  'audio',
+  'document',
+  'file',
+  'image',
+  'image_url',
+  'input_file',
+  'input_image',
+  'media',
+  'video',
+])
+
+/** The places of a block of another format, and bytes at the address of a file. */
+function misplaced(format: MessageFormat, block: JsonObject): BytePlace[] {
+  if (format === 'anthropic' && block.type === 'tool_result')
+    return objectsIn(block.content).flatMap((one) => misplaced(format, one))
+  if (format === 'gemini')
+    for (const file of [block.fileData, block.file_data])
+      if (isObject(file)) return ['fileUri', 'file_uri'].flatMap((key) => addressAt(file, key))
+  if (!MEDIA.has(block.type)) return []
+  const { source } = block
+  const type = block.mime_type ?? block.media_type ?? block.mimeType
+  const holders = [block, block.image_url, block.file, source].filter(isObject)
+  return [
+    ...(type === undefined ? [] : ['data', 'base64'].flatMap((key) => place(block, key, 'data', type))),
+    ...(isObject(source) && source.type === 'base64' ? place(source, 'data', 'data', source.media_type) : []),
+    ...holders.flatMap((holder) => ADDRESSES.flatMap((key) => addressAt(holder, key))),
+  ]
+}
+
+const ADDRESSES = ['url', 'image_url', 'file_url', 'file_data'] as const
+
+function addressAt(holder: JsonObject, key: string): BytePlace[] {
+  return place(holder, key, 'url').map((one) => ({ ...one, is_address: true }))
 }
 
 /** Where Google's service in OpenAI's format has Gemini's signatures. */

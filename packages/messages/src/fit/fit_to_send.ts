@@ -19,7 +19,7 @@ import { putInOrder } from './order.js'
 import type { Added, Omitted, PieceIds, Run, Shape, Source, SourcePiece, SourceRun } from './pieces.js'
 import { isOfConversations, RESPONSES_SHAPE, withoutReasoningIds } from './responses_shape.js'
 import { sentJson } from './sent_json.js'
-import { takeOutImages, writeTrueBytes } from './true_bytes.js'
+import { isAddressAt, takeOutImages, writeTrueBytes } from './true_bytes.js'
 import { UniqueItems } from './unique_items.js'
 
 const SHAPES: Readonly<Record<MessageFormat, Shape>> = {
@@ -275,9 +275,10 @@ function withThoughts(items: readonly JsonObject[], thoughts: readonly JsonObjec
 const STANDARD_BASE64: ReadonlySet<MessageFormat> = new Set(['openai', 'anthropic', 'responses'])
 
 function writeStandardBase64(format: MessageFormat, blob: JsonObject): void {
-  for (const { holder, key, is_opaque } of bytePlaces(format, blob)) {
+  for (const place of bytePlaces(format, blob)) {
+    const { holder, key, is_opaque } = place
     const bytes = holder[key]
-    if (typeof bytes === 'string' && !is_opaque) holder[key] = standardBase64(bytes)
+    if (typeof bytes === 'string' && !is_opaque && !isAddressAt(place)) holder[key] = standardBase64(bytes)
   }
 }
 

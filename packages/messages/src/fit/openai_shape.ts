@@ -3,6 +3,8 @@ import { textOfBase64 } from '../base64.js'
 import { isObject, type JsonObject } from '../blob_reading.js'
 import {
   audioFormat,
+  dataUrl,
+  imageType,
   isRefusedImage,
   isTextType,
   isUnnamedFile,
@@ -209,7 +211,7 @@ function contentPieces(content: unknown, omit: OmitBlock): Piece[] {
     })
 }
 
-/** A block as the API takes it: of files only PDFs, of sounds only wav and mp3. A file of a text is what it says. */
+/** A block as the API takes it: of files only PDFs, of sounds only wav and mp3. A file of a text is what it says, one of a picture a picture. */
 function takenBlock(block: JsonObject): JsonObject | undefined {
   if (block.type === 'input_audio') return takenSound(block)
   const { file, image_url } = block
@@ -218,6 +220,8 @@ function takenBlock(block: JsonObject): JsonObject | undefined {
   const { file_data, filename } = file
   const bytes = typeof file_data === 'string' ? parseDataUrl(file_data) : null
   if (bytes === null || isPdf(bytes.media_type, filename)) return withFileName(asPdf(block, file))
+  const media_type = imageType(bytes.media_type)
+  if (media_type) return { type: 'image_url', image_url: { url: dataUrl({ ...bytes, media_type }) } }
   if (!isTextType(bytes.media_type)) return undefined
   const text = isMarked(bytes.data) ? textMark(bytes.data) : textOfBase64(bytes.data)
   if (isBlank(text)) return undefined

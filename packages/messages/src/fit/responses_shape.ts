@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
 import { textOf } from '../json/exact_json.js'
-import { isAddress, isRefusedImage, isUnnamedFile, nameOfBytes, parseDataUrl } from '../media.js'
+import { imageType, isAddress, isRefusedImage, isUnnamedFile, nameOfBytes, parseDataUrl } from '../media.js'
 import { itemKind, itemRole } from '../response_items.js'
 import { argumentsAsObject, sentArguments } from '../tool_arguments.js'
 import { isForeign, isForeignImage, saidByForeign } from './foreign_blocks.js'
@@ -231,6 +231,9 @@ function takenMedium({ cache_control: _, ...given }: JsonObject): JsonObject {
     block.file_data = block.file_url
     delete block.file_url
   }
+  const image = typeof block.file_data === 'string' ? parseDataUrl(block.file_data.slice(0, 64)) : null
+  if (image && imageType(image.media_type))
+    return { type: 'input_image', detail: 'auto', image_url: block.file_data }
   const [place] = ['image_url', 'file_data', 'file_url', 'file_id'].filter((key) => block[key] !== undefined)
   for (const key of ['file_id', 'file_url', 'file_data']) if (key !== place) delete block[key]
   if (place !== 'file_data') delete block.filename

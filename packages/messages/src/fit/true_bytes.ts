@@ -15,7 +15,7 @@ const IMAGE = /^image\//i
  */
 export function writeTrueBytes(format: MessageFormat, blob: unknown): void {
   for (const place of bytePlaces(format, blob)) {
-    if (place.is_opaque || place.holder.type === 'image_generation_call') continue
+    if (place.is_opaque || place.holder.type === 'image_generation_call' || isAddressAt(place)) continue
     writePlainBytes(place)
     const { holder, key } = place
     const is = typeIn(holder[key])
@@ -24,6 +24,12 @@ export function writeTrueBytes(format: MessageFormat, blob: unknown): void {
     if (isOther(said, is)) holder[key] = ''
     else if (IMAGE.test(is)) writeType(holder, key, is)
   }
+}
+
+/** Whether an address stands where bytes might. */
+export function isAddressAt({ is_address, holder, key }: BytePlace): boolean {
+  const at = holder[key]
+  return is_address === true && typeof at === 'string' && !DATA_URL.test(at)
 }
 
 /** Programs write a `data:` URL where base64 belongs, base64 where a URL does, lines, paths, and names of files. */

@@ -131,6 +131,10 @@ const STORED_ELSEWHERE: Stored[] = [
   openai('user', [says('x'), { type: 'image_url', image_url: { url: 'gs://b/a.png' } }]),
   item('message', { role: 'user', content: [{ type: 'input_image', image_url: 'gs://b/a.png' }] }),
 ]
+const AS_FILES: Stored[] = [
+  openai('user', [says('x'), { type: 'file', file: { file_data: BYTES, filename: 'a.png' } }]),
+  item('message', { role: 'user', content: [{ type: 'input_file', file_data: BYTES, filename: 'a.png' }] }),
+]
 const EMPTY: Stored[] = [
   anthropic(
     'user',
@@ -158,6 +162,7 @@ const CONVERSATIONS: Record<string, readonly Stored[]> = {
   'such places at that of Gemini’s': MISPLACED.gemini!,
   'such places at that of OpenAI’s': MISPLACED.responses!,
   'a picture in Google’s store': STORED_ELSEWHERE,
+  'a picture sent as a file': AS_FILES,
   'a document and a search result of nothing': EMPTY,
   'half a character and numbers beyond any double': LONE,
 }
@@ -259,6 +264,14 @@ describe('a list', () => {
     ])
     const { omitted } = sent('gemini', MISPLACED.anthropic!)
     expect(omitted).toContainEqual({ id: messageId(1), reason: 'not_in_format', what: 'image' })
+  })
+
+  it('has a picture that was sent as a file as a picture', () => {
+    const linked = { type: 'image_url', image_url: { url: BYTES } }
+    expect(sent('openai', AS_FILES).items.map(({ content }) => content.at(-1))).toEqual([linked, linked])
+    const [first, second] = sent('responses', AS_FILES).items.map(({ content }) => content.at(-1))
+    expect(first).toEqual({ type: 'input_image', detail: 'auto', image_url: BYTES })
+    expect(second).toEqual(first)
   })
 
   it('has no half of a character, and no number that a reader of JSON refuses', () => {
