@@ -1,5 +1,6 @@
 import { createHash, type Hash, randomUUID } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { runCommand } from '../harness/command_process.ts'
@@ -330,6 +331,22 @@ it('what was anchored outside is found, however consistently it was rewritten, a
   expect((await transfers.run('anchor', another, '--key', otherKey)).code).toBe(0)
   expect(judge(path, another)).toEqual(SOUND)
   expect(judge(path, another, '--key', public_key)[0]).toContain('it is signed with another key')
+})
+
+it('an anchor that its place does not take is a sentence, and is sent when it does', async () => {
+  const { api } = await chainedProject()
+  await fullLog(api)
+  const [folder, key] = [transfers.newPath(), transfers.newPath()]
+  const anchor = () => transfers.run('anchor', join(folder, 'anchors.ndjson'), '--key', key)
+  const failed = await anchor()
+  expect(failed.stderr).toMatch(
+    /^annals: The anchor did not arrive \(ENOENT: .*\)\. It is sent again, unchanged, by the next pass\.$/,
+  )
+  expect(failed.code).toBe(1)
+  await mkdir(folder)
+  const { code, stdout, stderr } = await anchor()
+  expect(code, stderr).toBe(0)
+  expect(stdout).toMatch(/^Anchored \d+ heads of [1-9]\d* projects, /)
 })
 
 it.skipIf(reasonForNoOwnDatabase())(

@@ -80,6 +80,7 @@ class Pass {
   private chain: string
   private before: Before
   private readonly done: Anchored = { anchors: 0, heads: 0, projects: 0 }
+  private readonly projects = new Set<string>()
 
   constructor(
     private readonly parts: AnchorParts,
@@ -96,9 +97,7 @@ class Pass {
     await this.goOnAfter(pending)
     for (const { id } of await database.query(LIST_CHAINED_PROJECTS, [])) {
       signal.throwIfAborted()
-      const { anchors } = this.done
       await this.anchorProject(id!)
-      if (this.done.anchors > anchors) this.done.projects += 1
     }
     return this.done
   }
@@ -165,7 +164,14 @@ class Pass {
   }
 
   private async send(line: string, anchor: Anchor): Promise<void> {
-    await this.parts.destination.send(line, anchor, this.parts.signal)
+    const { destination, signal } = this.parts
+    await destination.send(line, anchor, signal).catch((error: Error) => {
+      signal.throwIfAborted()
+      throw new StartError(
+        `The anchor did not arrive (${error.message}). It is sent again, unchanged, by the next pass.`,
+        { cause: error },
+      )
+    })
     await this.keep(anchor, true).catch((error) => {
       // Without the rows of its project, whose machine went away, the same heads are anchored once more later.
       if (isUnavailable(error)) this.done.left ??= error
@@ -175,6 +181,7 @@ class Pass {
     })
     this.done.anchors += 1
     this.done.heads += anchor.size
+    this.done.projects = this.projects.add(anchor.project).size
   }
 
   /** Notes that an anchor has arrived, with what a proof of one entry needs of it. */
