@@ -165,8 +165,12 @@ export class Runs {
   ): AsyncGenerator<RunFrame, void, undefined> {
     const call = { method: 'GET' as const, path: ['session', session_id, 'inbox'] }
     const stream = { what: 'The run', call, position: String(after) }
-    for await (const { id, type, data } of reconnecting(this.#transport, stream, options))
-      yield { place: Number(id), event: type, data: this.#transport.parse(data) } as RunFrame
+    let place = after
+    for await (const { id, type, data } of reconnecting(this.#transport, stream, options)) {
+      // The end of a lease that nobody released has no place of its own.
+      place = Number(id) || place
+      yield { place, event: type, data: this.#transport.parse(data) } as RunFrame
+    }
   }
 
   /** Leases sessions that have due input and no valid lease, and returns them with it. */

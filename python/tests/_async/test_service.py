@@ -290,6 +290,26 @@ async def test_a_question_in_plain_words_is_answered_with_the_session_that_it_is
         assert answer.get("terms") == ["anybody", "complain", "refund"]
 
 
+async def test_a_run_is_followed_from_the_last_frame_that_was_seen(annals: AsyncAnnals, session_id: str) -> None:
+    sent = await annals.runs.send(session_id, {"mode": "interrupt", "kind": "event", "type": "stop", "data": {}})
+    await annals.runs.take_lease(session_id, owner="a", ttl_ms=1_000)
+    heard: list[tuple[str, str]] = []
+    seen = 0
+    async with aclosing(annals.runs.follow(session_id)) as frames:
+        async for frame in frames:
+            heard.append((frame["event"], frame["data"]["state"]))
+            seen = frame["place"]
+            if len(heard) == 3:
+                break
+    assert heard == [("input", "pending"), ("lease", "taken"), ("lease", "expired")]
+    await annals.runs.withdraw(session_id, sent["id"])
+    async with aclosing(annals.runs.follow(session_id, after=seen)) as frames:
+        async for frame in frames:
+            if frame["event"] == "input":
+                assert frame["data"]["state"] == "withdrawn"
+                break
+
+
 async def test_a_lease_is_renewed_while_its_block_runs_and_tells_when_it_is_lost(
     annals: AsyncAnnals, session_id: str
 ) -> None:

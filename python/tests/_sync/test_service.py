@@ -288,6 +288,26 @@ def test_a_question_in_plain_words_is_answered_with_the_session_that_it_is_about
         assert answer.get("terms") == ["anybody", "complain", "refund"]
 
 
+def test_a_run_is_followed_from_the_last_frame_that_was_seen(annals: Annals, session_id: str) -> None:
+    sent = annals.runs.send(session_id, {"mode": "interrupt", "kind": "event", "type": "stop", "data": {}})
+    annals.runs.take_lease(session_id, owner="a", ttl_ms=1_000)
+    heard: list[tuple[str, str]] = []
+    seen = 0
+    with closing(annals.runs.follow(session_id)) as frames:
+        for frame in frames:
+            heard.append((frame["event"], frame["data"]["state"]))
+            seen = frame["place"]
+            if len(heard) == 3:
+                break
+    assert heard == [("input", "pending"), ("lease", "taken"), ("lease", "expired")]
+    annals.runs.withdraw(session_id, sent["id"])
+    with closing(annals.runs.follow(session_id, after=seen)) as frames:
+        for frame in frames:
+            if frame["event"] == "input":
+                assert frame["data"]["state"] == "withdrawn"
+                break
+
+
 def test_a_lease_is_renewed_while_its_block_runs_and_tells_when_it_is_lost(annals: Annals, session_id: str) -> None:
     # A busy machine may be late by seconds, and a lease that is renewed too late is lost.
     with annals.runs.with_lease(session_id, owner="a", ttl_ms=9_000) as lease:

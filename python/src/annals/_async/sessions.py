@@ -208,11 +208,12 @@ class AsyncSessions:
         - `on_connect`: called for each connection that is made.
         - `on_disconnect`: called for each connection that fails or breaks. The tail reconnects by itself.
         """
+        seq = after if isinstance(after, int) else after["seq"]
         return AsyncTail(
             transport=self._transport,
             path=("session", session_id, "timeline"),
-            query={"kind": kind, "type": type},
-            after=after if isinstance(after, int) else after["seq"],
+            query={"kind": kind, "type": type, "after_seq": seq},
+            after=seq,
             position=None if isinstance(after, int) else f"{after['seq']}@{after['created_at']}",
             idle_timeout_s=idle_timeout_s,
             on_connect=on_connect,

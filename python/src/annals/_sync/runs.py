@@ -1,16 +1,17 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import cast
+from typing import Any, Literal, TypedDict, cast
 from uuid import uuid4
 
 from typing_extensions import Unpack
 
 from .._call import Call
 from .._errors import AnnalsError
+from .._json import loads
 from .._retry import outcome_of
 from .._waiting import Beside, Event, Stream, waited
 from ..types import (
@@ -32,6 +33,7 @@ from ..types import (
     WorkQuery,
 )
 from .list import List
+from .tail import Tail
 from .transport import Transport
 
 # Beyond the wait that a call asks for.
@@ -43,6 +45,14 @@ _TTL_MS_DEFAULT = 30_000
 _RENEWED_AFTER = 1 / 3
 _TRIED_FOR = 1 / 4
 _PAUSE = 1 / 12
+
+
+class RunFrame(TypedDict):
+    """A change of a run, at a place."""
+
+    place: int
+    event: Literal["input", "lease", "request"]
+    data: dict[str, Any]
 
 
 @dataclass
@@ -154,6 +164,37 @@ class Runs:
         """Withdraws input. Raises AnnalsError with `not_pending` if it was applied."""
         path = ("session", session_id, "inbox", input_id)
         self._transport.call(Call("DELETE", path, query={"reason": reason}, fence=fence))
+
+    def follow(
+        self,
+        session_id: str,
+        *,
+        after: int = 0,
+        idle_timeout_s: float = 45.0,
+        on_connect: Callable[[], object] | None = None,
+        on_disconnect: Callable[[AnnalsError], object] | None = None,
+    ) -> Stream[RunFrame]:
+        """What happens in a session's run: input, its lease and its requests, as they are when they are sent.
+
+        `after` is the `place` of the last frame that you have seen. It does not end by itself, and reconnects as a
+        tail does.
+        """
+        stream = Tail(
+            transport=self._transport,
+            what="The run",
+            path=("session", session_id, "inbox"),
+            query={},
+            after=after,
+            position=str(after),
+            idle_timeout_s=idle_timeout_s,
+            on_connect=on_connect,
+            on_disconnect=on_disconnect,
+        )
+        with closing(stream.events()) as events:
+            for event in events:
+                # The end of a lease that nobody released has no place of its own.
+                after = int(event.id) if event.id.isdigit() else after
+                yield cast("RunFrame", {"place": after, "event": event.type, "data": loads(event.data)})
 
     def claim(self, **work: Unpack[WorkQuery]) -> Sequence[ClaimedSession]:
         """Leases sessions that have due input and no valid lease, and returns them with that input."""

@@ -9,32 +9,31 @@ import httpx
 
 from .._call import Call
 from .._errors import AnnalsError, RenewalError, no_answer, timed_out
-from .._event_stream import EventStreamParser
+from .._event_stream import EventStreamParser, StreamEvent
 from .._json import loads
 from .._retry import outcome_of, pause_before
 from .._waiting import Stream, sleep
 from .transport import Transport
 
-# What error messages call it.
-_WHAT = "The tail"
-
 
 @dataclass(kw_only=True)
 class Tail:
-    """The entries of a session's log after `after`, and then each new one, across broken connections.
+    """The events of a stream, such as entries of a log after `after`, and then each new one, across broken connections.
 
         connecting ──► reading ──► pausing ──► connecting …
 
-    A new connection resumes after the last entry that was returned, and is refused if that entry is another by now;
+    A new connection resumes after the last event that was returned, and is refused if that entry is another by now;
     nothing else is kept.
     """
 
     transport: Transport
+    what: str = "The tail"
+    """What error messages call it."""
     path: tuple[str, ...]
     query: dict[str, object]
     after: int
     position: str | None
-    """The last seq, and when that entry was stored, as the service writes it."""
+    """The id of the last event: the last seq, and when that entry was stored, as the service writes it."""
     idle_timeout_s: float
     on_connect: Callable[[], object] | None
     on_disconnect: Callable[[AnnalsError], object] | None
@@ -48,17 +47,23 @@ class Tail:
 
     def entries(self) -> Stream[Any]:
         seq = self.after
+        with closing(self.events()) as events:
+            for event in events:
+                if event.id.isdigit() and int(event.id) > seq:
+                    seq = int(event.id)
+                    yield loads(event.data)
+
+    def events(self) -> Stream[StreamEvent]:
         while True:
             try:
-                with closing(self._read(seq)) as entries:
-                    for item in entries:
-                        seq = item["seq"]
-                        yield item
-                lost = no_answer(_WHAT, "the server ended the stream")
+                with closing(self._read()) as events:
+                    for event in events:
+                        yield event
+                lost = no_answer(self.what, "the server ended the stream")
             except httpx.TimeoutException:
-                lost = timed_out(_WHAT, self.idle_timeout_s)
+                lost = timed_out(self.what, self.idle_timeout_s)
             except httpx.RequestError as error:
-                lost = no_answer(_WHAT, error)
+                lost = no_answer(self.what, error)
             except AnnalsError as error:
                 lost = error
             self.failures += 1
@@ -76,14 +81,13 @@ class Tail:
                 self.on_disconnect(lost)
             sleep(pause_before(self.failures, lost, self.retry_s))
 
-    def _read(self, seq: int) -> Stream[Any]:
-        """The entries after `seq` that one connection receives."""
+    def _read(self) -> Stream[StreamEvent]:
+        """The events that one connection receives."""
         headers = {"accept": "text/event-stream"}
         if self.position:
             headers["last-event-id"] = self.position
-        query = {**self.query, "after_seq": self.after}
-        call = Call("GET", self.path, query=query, headers=headers)
-        with self.transport.open(call, _WHAT, self.idle_timeout_s) as response:
+        call = Call("GET", self.path, query=self.query, headers=headers)
+        with self.transport.open(call, self.what, self.idle_timeout_s) as response:
             self.has_answered = True
             if self.on_connect:
                 self.on_connect()
@@ -95,10 +99,7 @@ class Tail:
                         self.transport.renewal.renew(self.transport.requests.token)
                         self.unrenewed = 0
                         continue
-                    if not event.id.isdigit() or int(event.id) <= seq:
-                        continue
-                    seq = int(event.id)
-                    self.position = event.id
-                    yield loads(event.data)
+                    self.position = event.id or self.position
+                    yield event
                 self.position = parser.last_id or self.position
                 self.retry_s = self.retry_s if parser.retry_s is None else parser.retry_s
