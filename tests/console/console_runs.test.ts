@@ -108,7 +108,7 @@ describe.skipIf(!CHROMIUM)(`runs in the console (${CHROMIUM ? 'in Chromium' : NO
     await page.keyboard.press('j')
     await page.keyboard.press('d')
     await expect.poll(() => requests.getByRole('article').count()).toBe(2)
-    await page.getByRole('button', { name: 'Sessions by run' }).click()
+    await page.getByRole('button', { name: 'Skip to sessions by run' }).click()
     await page.locator('section:focus').getByRole('heading', { name: 'Sessions' }).waitFor()
     expect(complaints).toEqual([])
   })

@@ -10,12 +10,19 @@ const service = useSharedService()
 const browser = useBrowser()
 let tab: Tab
 let api: ApiClient
+let token: string
+
+async function signInHere(page: Tab['page']): Promise<void> {
+  await page.getByLabel('API key').fill(token)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+}
 
 /** A question, two calls of which the second fails after 14 events of progress, and an answer. */
 beforeAll(async () => {
   if (!CHROMIUM) return
   const project = await service.newProject()
-  api = await service.newClient({ token: project.token })
+  token = project.token
+  api = await service.newClient({ token })
   const log = sessionLog(api, expectOk(await api.createSession({}), 201).id)
   const at = (minute: number) => ({ occurred_at: `2026-01-01T09:0${minute}:00Z` })
   const event = (type: string, data: object) => ({ kind: 'event', type, data })
@@ -54,6 +61,19 @@ describe.skipIf(!CHROMIUM)(`a log (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, O
     expect(await outline.getByText('progress').count()).toBe(0)
     await fold.click()
     await tab.page.getByRole('article', { name: 'Entry 6' }).waitFor()
+  })
+
+  it('folds events that follow each other among those that are shown', async () => {
+    const log = sessionLog(api, expectOk(await api.createSession({}), 201).id)
+    const noise = { kind: 'event', type: 'source.codex.token_count', data: { noise: true } }
+    const said = { kind: 'message', blob: { role: 'user', content: 'Go on.' } }
+    expectOk(await log.batch([noise, said, noise, said, noise]), 201)
+    const { page } = await browser.open(`${service.node.url}/console/sessions/${log.id}?show=events`)
+    await signInHere(page)
+    const timeline = page.getByRole('region', { name: 'Timeline' })
+    await timeline.getByRole('button', { name: '3 × token_count' }).waitFor()
+    await page.goto(`${service.node.url}/console/sessions/${log.id}`)
+    await expect.poll(() => timeline.getByRole('button', { name: '1 × token_count' }).count()).toBe(3)
   })
 
   it('names a pause only where nothing is left out before it', async () => {

@@ -89,5 +89,6 @@ function reasonOf(error: unknown): string {
   // The codes of fetch itself mean nothing to people.
   if (cause?.code === 'UND_ERR_SOCKET') return 'the connection broke'
   if (cause?.code?.startsWith('UND_ERR') && cause.message) return cause.message
+  if (cause?.code === 'ECONNREFUSED') return 'nothing listens there (ECONNREFUSED)'
   return cause?.code || cause?.message || message || String(error)
 }

@@ -51,6 +51,8 @@ export function RunsSection() {
         <Loading what="what agents did" />
       ) : isError && runs.length === 0 ? (
         <Failure error={error} onRetry={() => void refetch()} />
+      ) : runs.length === 0 && !isLimited(range) ? (
+        <p className="faint">No sessions yet.</p>
       ) : runs.length === 0 ? (
         <Empty title="No session was created in this time">
           <button

@@ -11,7 +11,7 @@ import { Answers, AskedAt, AskedText } from './request_card.tsx'
 import { useOpenRequests, useResolve } from './runs_query.ts'
 
 /** The requests that wait for an answer, the oldest first; by the keyboard too. */
-export function RequestsQueue() {
+export function RequestsQueue({ onSkip }: { onSkip: () => void }) {
   const requests = useOpenRequests()
   const { isPending, isError, error, hasNextPage, isFetchingNextPage } = requests
   const [asked, setAsked] = useState('')
@@ -66,17 +66,22 @@ export function RequestsQueue() {
         Requests <span className="mono">{requests.isSuccess && countOfRead(items.length, hasNextPage)}</span>
       </h2>
       {kinds.length > 1 && (
-        <label className="by">
-          Show{' '}
-          <select value={asked} onChange={({ target }) => setAsked(target.value)}>
-            <option value="">Everything</option>
-            {kinds.map((kind) => (
-              <option key={kind} value={kind}>
-                {kind}
-              </option>
-            ))}
-          </select>
-        </label>
+        <div className="decisions">
+          <label className="by">
+            Show{' '}
+            <select value={asked} onChange={({ target }) => setAsked(target.value)}>
+              <option value="">Everything</option>
+              {kinds.map((kind) => (
+                <option key={kind} value={kind}>
+                  {kind}
+                </option>
+              ))}
+            </select>
+          </label>
+          <button type="button" className="button is-small" onClick={onSkip}>
+            Skip to sessions by run
+          </button>
+        </div>
       )}
       {items.length > 0 && (
         <p className="hint">

@@ -18,12 +18,8 @@ export function RunsPage() {
     <div className="page is-detail">
       <div className="page-head">
         <h1>Runs</h1>
-        {/* The queue may be long. */}
-        <button type="button" className="button is-small" onClick={() => sessions.current?.focus()}>
-          Sessions by run
-        </button>
       </div>
-      <RequestsQueue />
+      <RequestsQueue onSkip={() => sessions.current?.focus()} />
       <RunsList place={sessions} />
     </div>
   )

@@ -53,18 +53,18 @@ export interface Run {
 }
 
 /** The run of an entry, if it is folded: events such as progress, whose number says more than each of them. */
-export function runOf({ entries }: Reading, seq: number): Run | undefined {
+export function runOf({ entries }: Reading, seq: number, shown?: Shown): Run | undefined {
   const kind = foldedKind(entries.get(seq))
   if (kind === undefined) return undefined
   const lowest = seq - ((seq - 1) % RUN_MAX)
   let [first, count] = [seq, 1]
-  // Results that stand with their calls have no row, and interrupt nothing.
+  // What has no row interrupts nothing: results that stand with their calls, and what is not shown.
   const reach = (from: number, step: 1 | -1, onEach: (at: number) => void) => {
     for (let at = from; at >= lowest && at < lowest + RUN_MAX; at += step) {
       const read = entries.get(at)
       const here = foldedKind(read)
       if (here === kind) onEach(at)
-      else if (here !== undefined || !read || !isShownElsewhere(read)) return
+      else if (here !== undefined || !read || (!isShownElsewhere(read) && isKind(read, shown))) return
     }
   }
   reach(seq - 1, -1, (at) => {
@@ -90,6 +90,6 @@ export function isHidden(reading: Reading, seq: number, shown: Shown, opened: Re
   const read = reading.entries.get(seq)
   if (!read) return false
   if (!isKind(read, shown)) return true
-  const run = runOf(reading, seq)
+  const run = runOf(reading, seq, shown)
   return run !== undefined && run.first !== seq && !opened.has(run.first)
 }

@@ -135,7 +135,7 @@ export function Timeline(props: TimelineProps) {
             const read = reading.entries.get(seq)
             const is_asked = seq === current || matches.has(seq)
             const is_hidden = !is_asked && isHidden(reading, seq, shown, opened)
-            const run = is_hidden || opened.has(seq) ? undefined : runOf(reading, seq)
+            const run = is_hidden || opened.has(seq) ? undefined : runOf(reading, seq, shown)
             return (
               <div
                 key={line.key}
