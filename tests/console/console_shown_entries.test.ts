@@ -67,13 +67,15 @@ describe.skipIf(!CHROMIUM)(`a log (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, O
     const log = sessionLog(api, expectOk(await api.createSession({}), 201).id)
     const noise = { kind: 'event', type: 'source.codex.token_count', data: { noise: true } }
     const said = { kind: 'message', blob: { role: 'user', content: 'Go on.' } }
-    expectOk(await log.batch([noise, said, noise, said, noise]), 201)
+    const other = { ...noise, type: 'source.codex.turn_context' }
+    expectOk(await log.batch([noise, said, noise, other, said, noise]), 201)
     const { page } = await browser.open(`${service.node.url}/console/sessions/${log.id}?show=events`)
     await signInHere(page)
     const timeline = page.getByRole('region', { name: 'Timeline' })
-    await timeline.getByRole('button', { name: '3 × token_count' }).waitFor()
+    await timeline.getByRole('button', { name: '3 × token_count, 1 × turn_context' }).waitFor()
     await page.goto(`${service.node.url}/console/sessions/${log.id}`)
     await expect.poll(() => timeline.getByRole('button', { name: '1 × token_count' }).count()).toBe(3)
+    await timeline.getByRole('button', { name: '1 × token_count, 1 × turn_context' }).waitFor()
   })
 
   it('names a pause only where nothing is left out before it', async () => {

@@ -168,11 +168,7 @@ function linesOf({ entries, calls }: Reading, only_failed: boolean): Line[] {
         run,
       }) => ({
         seq,
-        title: run
-          ? `${countText(run.count)} × ${run.type}`
-          : block?.kind === 'state'
-            ? block.title
-            : speaker.replace(SOURCE, ''),
+        title: run ? run.text : block?.kind === 'state' ? block.title : speaker.replace(SOURCE, ''),
         detail: undefined,
         number: undefined,
         state: 'is-event',

@@ -1,4 +1,5 @@
 import { isNoise, isShownElsewhere, type ReadEntry } from '@annals/messages/session'
+import { countText } from '../parts/timestamp.tsx'
 import type { Reading } from './log_reading.ts'
 
 /** What a session's log shows, as in its address. */
@@ -21,6 +22,8 @@ const FOLDED_MIN = 3
 const RUN_MAX = 100
 /** The name of the format from which an importer took an event. */
 export const SOURCE = /^source\.[\w-]+\./
+/** What noise is folded as: its types may differ. */
+const NOISE = Symbol('noise')
 /** Events that say what became of the session or its log. */
 const TELLING = /^(?:annals\.|outcome$)/
 
@@ -46,8 +49,8 @@ export function isKind({ kind, blocks }: ReadEntry, shown: Shown): boolean {
 /** Where an entry belongs to a run of events of one kind: its first entry, how many there are, and of what. */
 export interface Run {
   first: number
-  count: number
-  type: string
+  /** How many of which types it has, such as `17 × progress, 1 × mode`. */
+  text: string
   /** Whether nothing in it is worth a line of an outline. */
   is_noise: boolean
 }
@@ -57,32 +60,39 @@ export function runOf({ entries }: Reading, seq: number, shown?: Shown): Run | u
   const kind = foldedKind(entries.get(seq))
   if (kind === undefined) return undefined
   const lowest = seq - ((seq - 1) % RUN_MAX)
-  let [first, count] = [seq, 1]
+  const run = [seq]
   // What has no row interrupts nothing: results that stand with their calls, and what is not shown.
-  const reach = (from: number, step: 1 | -1, onEach: (at: number) => void) => {
+  const reach = (from: number, step: 1 | -1) => {
     for (let at = from; at >= lowest && at < lowest + RUN_MAX; at += step) {
       const read = entries.get(at)
       const here = foldedKind(read)
-      if (here === kind) onEach(at)
+      if (here === kind) run.push(at)
       else if (here !== undefined || !read || (!isShownElsewhere(read) && isKind(read, shown))) return
     }
   }
-  reach(seq - 1, -1, (at) => {
-    first = at
-    count += 1
-  })
-  reach(seq + 1, 1, () => {
-    count += 1
-  })
-  const is_noise = isNoise(entries.get(seq)!)
-  return !is_noise && count < FOLDED_MIN ? undefined : { first, count, type: kind, is_noise }
+  reach(seq - 1, -1)
+  run.reverse()
+  reach(seq + 1, 1)
+  const is_noise = kind === NOISE
+  if (!is_noise && run.length < FOLDED_MIN) return undefined
+  return { first: run[0]!, text: countsText(run.map((at) => typeOf(entries.get(at)!))), is_noise }
 }
 
-/** The name under which an event is folded. */
-function foldedKind(read: ReadEntry | undefined): string | undefined {
+function countsText(types: string[]): string {
+  const counts = new Map<string, number>()
+  for (const type of types) counts.set(type, (counts.get(type) ?? 0) + 1)
+  return [...counts].map(([type, count]) => `${countText(count)} × ${type}`).join(', ')
+}
+
+/** Events of one kind are folded together. */
+function foldedKind(read: ReadEntry | undefined): string | typeof NOISE | undefined {
   if (read?.kind !== 'event' || TELLING.test(read.speaker)) return undefined
   if (!read.blocks.every(({ kind }) => kind === 'data' || kind === 'state')) return undefined
-  return read.speaker.replace(SOURCE, '')
+  return isNoise(read) ? NOISE : typeOf(read)
+}
+
+function typeOf({ speaker }: ReadEntry): string {
+  return speaker.replace(SOURCE, '')
 }
 
 /** Whether an entry has no row: the log shows others, or it is folded into an earlier one. */

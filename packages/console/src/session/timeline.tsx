@@ -151,7 +151,7 @@ export function Timeline(props: TimelineProps) {
                     </div>
                     <div className="said">
                       <button type="button" className="button is-small is-quiet" onClick={() => onOpen(seq)}>
-                        {countText(run.count)} × {run.type}
+                        {run.text}
                       </button>
                     </div>
                   </div>
