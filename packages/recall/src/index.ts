@@ -13,7 +13,7 @@ export { countBySegment, type IndexedRun, indexedLine, joinRuns, rebuiltFrom } f
 export { lineOf } from './line.js'
 export { type AskedWord, formsOf, type Question, readQuestion } from './question.js'
 export {
-  entriesOfSessions,
+  entriesToRead,
   labelsOf,
   placeOf,
   questionCondition,

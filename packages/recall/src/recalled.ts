@@ -124,15 +124,21 @@ export function scoreRuns(answer: string, question: Question, labels: string[], 
 
 const ENTRIES_OF_SESSION = 3
 
-/** The best of each session first, then the second best of each: so many that each session has one. */
-export function entriesOfSessions({ sessions }: Pick<ScoredRuns, 'sessions'>, most: number): ScoredEntry[] {
-  const places: ScoredEntry[] = []
-  for (let rank = 0; rank < ENTRIES_OF_SESSION; rank++)
-    for (const { entries } of sessions) {
-      const entry = entries[rank]
-      if (entry && places.length < most) places.push(entry)
-    }
-  return places
+/**
+ * Entries to read of what was scored, `most` at most: the first ones, and others of the `fuller` sessions. What has
+ * all words may have them one after the other and belong before the rest, wherever it is.
+ */
+export function entriesToRead(
+  { entries, sessions }: Pick<ScoredRuns, 'entries' | 'sessions'>,
+  group: 'entry' | 'session',
+  { first, fuller, most }: { first: number; fuller: number; most: number },
+): ScoredEntry[] {
+  const best = group === 'entry' ? entries : sessions.flatMap(({ entries }) => entries.slice(0, 1))
+  const places = best.filter(({ has_all }, rank) => has_all || rank < first)
+  if (group === 'session')
+    for (let rank = 1; rank < ENTRIES_OF_SESSION; rank++)
+      places.push(...sessions.slice(0, fuller).flatMap(({ entries }) => entries.slice(rank, rank + 1)))
+  return places.slice(0, most)
 }
 
 /** Names an entry in maps. */

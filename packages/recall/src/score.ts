@@ -1,6 +1,6 @@
 import { SCORE } from './constants.js'
 import { gainOf } from './dates.js'
-import { STEM_SIGN, STEP_SIGN } from './line.js'
+import { STEP_SIGN } from './line.js'
 import { type AskedWord, formsOf, type Question } from './question.js'
 
 /** Entries of a session that follow each other: a line of each, which begins with the entry's label. */
@@ -17,6 +17,8 @@ export interface ScoredEntry {
   session_id: string
   seq: number
   score: number
+  /** Has all words of a question as they were asked for: perhaps one after the other. */
+  has_all?: true
 }
 
 export interface ScoredSession {
@@ -26,6 +28,8 @@ export interface ScoredSession {
   entries: ScoredEntry[]
 }
 
+const NONE: readonly never[] = []
+
 /** A line that has something that is asked for. */
 interface Hit {
   session_id: string
@@ -34,10 +38,10 @@ interface Hit {
   /** By word of the question: how often it stands there as it is, and in any form. */
   exact: number[]
   any: number[]
-  /** Words, with those that stand there more than once. */
-  length: number
   /** What its score is multiplied by for its time. */
   timely: number
+  /** What it scores by itself. */
+  own: number
 }
 
 /**
@@ -58,30 +62,41 @@ export function scoreLines(
     labels.every((label) => line.startsWith(label)) &&
     needed.every((word) => hasWord(line, word)) &&
     !unwanted.some((word) => hasWord(line, word))
+  const sought = soughtOf(words)
+  // Where a word has another stem, a line that has the word has the stem as well.
+  const isCounted = words.map(({ word, stems }) => stems.some((stem) => stem !== word))
   let lines = 0
   for (const run of runs) {
     const ofSession = hits.get(run.session_id) ?? new Map<number, Hit>()
     hits.set(run.session_id, ofSession)
     const timely = run.at === undefined || dates.length === 0 ? 1 : 1 + gainOf(dates, run.at)
-    lines += findHits(run, words, timely, ofSession)
+    lines += findHits(run, sought, timely, ofSession)
   }
   for (const ofSession of hits.values())
-    for (const [seq, { line }] of ofSession) if (!isFit(line)) ofSession.delete(seq)
+    for (const [seq, hit] of ofSession) {
+      if (!isFit(hit.line)) ofSession.delete(seq)
+      for (let word = 0; word < words.length; word++) {
+        const [any, exact] = [hit.any[word]!, hit.exact[word]!]
+        hit.any[word] = isCounted[word] ? Math.max(any, exact) : any + exact
+      }
+    }
   const all = [...hits.values()].flatMap((ofSession) => [...ofSession.values()])
-  const usual = all.reduce((sum, { length }) => sum + length, 0) / Math.max(all.length, 1)
+  const usual = all.reduce((sum, { line }) => sum + line.length, 0) / Math.max(all.length, 1)
   const told = words.map((_word, index) => weightHere(all, index, lines, weights[index]!))
   const entries: ScoredEntry[] = []
   const sessions: ScoredSession[] = []
   for (const [session_id, ofSession] of hits) {
-    const own = new Map([...ofSession].map(([seq, hit]) => [seq, scoreOf(hit, told, usual)]))
+    for (const hit of ofSession.values()) hit.own = scoreOf(hit, told, usual)
     const scored: ScoredEntry[] = []
-    for (const seq of ofSession.keys()) {
-      const beside = SCORE.beside.reduce(
-        (sum, part, index) =>
-          sum + part * ((own.get(seq - index - 1) ?? 0) + (own.get(seq + index + 1) ?? 0)),
-        0,
-      )
-      scored.push({ session_id, seq, score: (own.get(seq)! + beside) * ofSession.get(seq)!.timely })
+    for (const { seq, own, timely, exact } of ofSession.values()) {
+      let score = own
+      for (let away = 1; away <= SCORE.beside.length; away++) {
+        const beside = (ofSession.get(seq - away)?.own ?? 0) + (ofSession.get(seq + away)?.own ?? 0)
+        score += SCORE.beside[away - 1]! * beside
+      }
+      const entry: ScoredEntry = { session_id, seq, score: score * timely }
+      if (!exact.includes(0)) entry.has_all = true
+      scored.push(entry)
     }
     scored.sort((a, b) => b.score - a.score)
     sessions.push({
@@ -128,7 +143,7 @@ function countOf({ exact, any }: Hit, word: number): number {
 }
 
 function scoreOf(hit: Hit, weights: readonly number[], usual: number): number {
-  const norm = SCORE.k1 * (1 - SCORE.b + (SCORE.b * hit.length) / usual)
+  const norm = SCORE.k1 * (1 - SCORE.b + (SCORE.b * hit.line.length) / usual)
   let score = 0
   let covered = 0
   let whole = 0
@@ -147,78 +162,87 @@ function weightOfLabel(line: string): number {
   return line.startsWith('=') ? SCORE.label.event : 1
 }
 
+/** What is looked for in lines, all of it in one pass. */
+interface Sought {
+  asked: readonly AskedWord[]
+  /** A form of a word, or the sign of a step, after a space each. */
+  pattern: RegExp
+  /** Which words of the question a form is one of. */
+  wordsOf(form: string): readonly { index: number; is_exact: boolean }[]
+}
+
+function soughtOf(asked: readonly AskedWord[]): Sought {
+  const whole = new Map<string, { index: number; is_exact: boolean }[]>()
+  const beginnings: { beginning: string; index: number; is_exact: true }[] = []
+  for (const [index, word] of asked.entries())
+    for (const { form, is_exact } of formsOf(word)) {
+      if (word.is_prefix) beginnings.push({ beginning: form, index, is_exact: true })
+      else whole.set(form, [...(whole.get(form) ?? []), { index, is_exact }])
+    }
+  // Forms have no sign but that of a stem.
+  const patterns = [
+    `${STEP_SIGN}\\d`,
+    ...[...whole.keys()].map((form) => `${form}(?![^ \\n])`),
+    ...beginnings.map(({ beginning }) => `${beginning}[^ \\n]*`),
+  ]
+  const wordsOf = (form: string) => {
+    const found = whole.get(form) ?? NONE
+    const begun = beginnings.filter(({ beginning }) => form.startsWith(beginning))
+    return begun.length === 0 ? found : [...found, ...begun]
+  }
+  return { asked, pattern: new RegExp(` (?:${patterns.join('|')})`, 'g'), wordsOf }
+}
+
 /** Finds the words of a question in lines. Returns how many lines there are. */
 function findHits(
   { session_id, seq, words }: Lines,
-  asked: readonly AskedWord[],
+  { asked, pattern, wordsOf }: Sought,
   timely: number,
   hits: Map<number, Hit>,
 ): number {
-  const starts = [0]
-  for (let at = words.indexOf('\n'); at >= 0; at = words.indexOf('\n', at + 1)) starts.push(at + 1)
-  const hitOf = (line: number): Hit => {
-    let hit = hits.get(seq + line)
+  let line = 0
+  let start = 0
+  let end = endOfLine(words, 0)
+  let step = 1
+  let hit: Hit | undefined
+  pattern.lastIndex = 0
+  for (let found = pattern.exec(words); found; found = pattern.exec(words)) {
+    const { index: at, 0: form } = found
+    while (at > end) {
+      line++
+      start = end + 1
+      end = endOfLine(words, start)
+      step = 1
+      hit = undefined
+    }
+    if (form[1] === STEP_SIGN) {
+      step = Number(form[2])
+      continue
+    }
     if (!hit) {
-      const text = words.slice(starts[line], (starts[line + 1] ?? words.length + 1) - 1)
-      const none = asked.map(() => 0)
+      const exact = asked.map(() => 0)
       hit = {
         session_id,
         seq: seq + line,
-        line: text,
-        exact: none,
-        any: [...none],
-        length: lengthOf(text),
+        line: words.slice(start, end),
+        exact,
+        any: [...exact],
         timely,
+        own: 0,
       }
-      hits.set(seq + line, hit)
+      hits.set(hit.seq, hit)
     }
-    return hit
+    for (const { index, is_exact } of wordsOf(form.slice(1))) hit[is_exact ? 'exact' : 'any'][index]! += step
   }
-  for (const [index, word] of asked.entries()) {
-    for (const { form, is_exact } of formsOf(word)) {
-      let line = 0
-      for (let at = words.indexOf(form); at >= 0; at = words.indexOf(form, at + 1)) {
-        // A search for the space before it would stop at each word.
-        if (words[at - 1] !== ' ' || !(word.is_prefix || isEnd(words, at + form.length))) continue
-        while (line + 1 < starts.length && starts[line + 1]! <= at) line++
-        const hit = hitOf(line)
-        hit[is_exact ? 'exact' : 'any'][index]! += stepAt(words, starts[line]!, at)
-      }
-    }
-    // Where a word has another stem, a line that has the word has the stem as well.
-    const isCounted = word.stems.some((stem) => stem !== word.word)
-    for (const line of starts.keys()) {
-      const hit = hits.get(seq + line)
-      if (!hit) continue
-      const exact = hit.exact[index]!
-      hit.any[index] = isCounted ? Math.max(hit.any[index]!, exact) : hit.any[index]! + exact
-    }
-  }
-  return starts.length
+  for (; end < words.length; end = endOfLine(words, end + 1)) line++
+  return line + 1
+}
+
+function endOfLine(words: string, start: number): number {
+  const end = words.indexOf('\n', start)
+  return end < 0 ? words.length : end
 }
 
 function hasWord(line: string, word: string): boolean {
   return `${line} `.includes(` ${word} `)
-}
-
-function isEnd(text: string, at: number): boolean {
-  return at >= text.length || text[at] === ' ' || text[at] === '\n'
-}
-
-/** How often a word stands in the text, at least: by the sign before it. */
-function stepAt(words: string, start: number, at: number): number {
-  const sign = words.lastIndexOf(` ${STEP_SIGN}`, at)
-  return sign < start ? 1 : Number(words[sign + 2])
-}
-
-/** Words in the text of a line. */
-function lengthOf(line: string): number {
-  let length = 0
-  let step = 1
-  for (let at = line.indexOf(' '); at >= 0; at = line.indexOf(' ', at + 1)) {
-    const sign = line[at + 1]
-    if (sign === STEP_SIGN) step = Number(line[at + 2])
-    else if (sign !== STEM_SIGN) length += step
-  }
-  return Math.max(length, 1)
 }

@@ -121,7 +121,7 @@ export const ERASE_INDEX = ['search_entries', 'search_segments'].map((table) =>
 /**
  * How far the index is. Row: is_on; is_ready, if it has all that there was when it was switched on, and all that was
  * stored until every node had heard of that: the sessions were looked through twice; what was stored before
- * `indexed_through` is in it; sessions_left of those that are still to be read; user_id. Parameters: $1 project, $2 a
+ * `indexed_through` is in it; sessions_left of those that are still to be read; user_id; is_refilling. Parameters: $1 project, $2 a
  * user's identifier or null.
  */
 export const READ_SEARCH_STATE = prepared(
@@ -129,7 +129,8 @@ export const READ_SEARCH_STATE = prepared(
   `
 SELECT p.is_on, c.is_ready, c.sessions_scanned, m.sessions AS sessions_left,
   ${timestampText('least(now(), m.marked_at)')} AS indexed_through,
-  (SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $2::text) AS user_id
+  (SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $2::text) AS user_id,
+  EXISTS (SELECT FROM search_refills r WHERE r.project_id = $1) AS is_refilling
 FROM (SELECT coalesce(p.search, false) AS is_on FROM projects p WHERE p.id = $1 OFFSET 0) p
 CROSS JOIN LATERAL (
   SELECT coalesce(bool_or(c.scan_at > c.scanned_at + interval '${HEARD_S} s' AND c.retired_at IS NULL), false) AS is_ready, max(c.sessions_scanned) AS sessions_scanned

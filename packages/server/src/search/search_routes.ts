@@ -212,7 +212,7 @@ async function answerQuestion(
           })),
         )
   const { indexed_through, indexing } = state
-  const [refill] = await database.query(REFILL.progress, [project_id])
+  const [refill] = state.is_refilling ? await database.query(REFILL.progress, [project_id]) : []
   return JSON.stringify({
     items: uncutFor(request, items),
     has_more: false,

@@ -31,7 +31,7 @@ function finding(
   return {
     database: { query } as unknown as Queryable,
     search: { project_id: SESSION, terms: parseSearchQuery(q) } as Search,
-    state: { indexed_through: AT, indexing: null, user_id: null },
+    state: { indexed_through: AT, indexing: null, user_id: null, is_refilling: false },
     limit: 20,
     matchesOf: async (_project, _terms, entries) =>
       entries.map(({ data }) =>

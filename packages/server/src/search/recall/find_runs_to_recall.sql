@@ -40,6 +40,8 @@ DECLARE
   segments text[];
   sample text[];
   searched text[];
+  entries bigint[];
+  is_most boolean := false;
   all_runs float8;
   scale float8 := 1;
   sampled float8[] := p_counts;
@@ -66,6 +68,7 @@ DECLARE
   hits_left int := p_hits;
   wanted int;
   is_whole boolean;
+  is_everywhere boolean := false;
   complete boolean := true;
   place int;
   rank int;
@@ -76,13 +79,18 @@ BEGIN
     all_runs := greatest(all_runs / {run_entries}, 1);
     sample := NULL;
   ELSE
-    SELECT array_agg(p_project::text || ' ' || s.segment ORDER BY s.segment DESC), greatest(sum(s.entries) / {run_entries}, 1)
-    INTO segments, all_runs
+    SELECT array_agg(p_project::text || ' ' || s.segment ORDER BY s.segment DESC), array_agg(s.entries ORDER BY s.segment DESC),
+      greatest(sum(s.entries) / {run_entries}, 1)
+    INTO segments, entries, all_runs
     FROM (
       SELECT s.segment, s.entries FROM search_segments s
       WHERE s.project_id = p_project AND s.entries > 0 AND (s.begins_at <= p_to OR s.first_at <= p_to) ORDER BY s.segment DESC LIMIT {segments_max}
     ) s;
     sample := segments[1:{sampled_segments}];
+    -- To look for a word among many segments costs more than to look for it everywhere, where that is mostly this project.
+    SELECT all_runs * {most_of_table} >= c.reltuples INTO is_most
+    FROM pg_class c WHERE c.oid = 'search_entries'::regclass AND c.reltuples > 0;
+    is_most := coalesce(is_most, false);
   END IF;
   IF segments IS NULL THEN
     RETURN '{"complete":true,"weights":[],"counts":[],"runs":[]}';
@@ -93,10 +101,7 @@ BEGIN
       EXECUTE $query${count_runs}$query$ INTO counted USING p_project, sample, p_scopes, NULL::tsquery;
       sampled[1] := counted;
     END IF;
-    SELECT greatest(sum(s.entries), 1) INTO scale FROM (
-      SELECT s.entries FROM search_segments s
-      WHERE s.project_id = p_project AND s.entries > 0 AND (s.begins_at <= p_to OR s.first_at <= p_to) ORDER BY s.segment DESC LIMIT {sampled_segments}) s;
-    scale := greatest(all_runs * {run_entries} / scale, 1);
+    scale := greatest(all_runs * {run_entries} / (SELECT sum(e) FROM unnest(entries[1:{sampled_segments}]) AS e), 1);
     all_runs := greatest(greatest(sampled[1], 1) * scale, 1);
   END IF;
   FOR place IN 1..cardinality(p_words) LOOP
@@ -127,15 +132,35 @@ BEGIN
           together_to := other;
           EXIT WHEN other > rank AND weight >= left_weight - weights[by_count[other]];
         END LOOP;
-        -- Among those that have only some of the words, so many may have others as well.
-        enough := CASE WHEN together_to = cardinality(by_count) THEN p_runs ELSE greatest(p_hits / 4, p_runs) END;
+        -- All words first: where enough runs have them, no other can tell more.
+        among := together;
+        FOR other IN together_to + 1..cardinality(by_count) LOOP
+          among := among && p_words[by_count[other]];
+        END LOOP;
+        enough := p_runs;
         searched := segments[1:1];
+        is_everywhere := false;
         LOOP
           EXECUTE $query${find_runs}$query$ INTO of_one, of_seqs, counted
-            USING p_project, searched, p_scopes, together, p_from, p_to, p_hits;
-          EXIT WHEN counted >= enough OR cardinality(searched) >= least({together_segments}, cardinality(segments)) OR clock_timestamp() > until;
-          searched := segments[1:cardinality(searched) * least(greatest(2 * enough / greatest(counted, 1), 2), {more_segments})::int];
+            USING p_project, CASE WHEN is_everywhere THEN NULL ELSE searched END, p_scopes, coalesce(among, together), p_from, p_to, p_hits;
+          EXIT WHEN counted >= enough;
+          IF among IS NOT NULL AND together_to < cardinality(by_count)
+            AND (counted * {more_segments} < enough OR cardinality(searched) >= least({together_segments}, cardinality(segments)))
+          THEN
+            -- Among those that have only some of the words, so many may have others as well.
+            among := NULL;
+            enough := greatest(p_hits / 4, p_runs);
+            CONTINUE;
+          END IF;
+          EXIT WHEN cardinality(searched) >= least({together_segments}, cardinality(segments)) OR clock_timestamp() > until;
+          is_everywhere := is_most AND cardinality(searched) > 1 AND counted * cardinality(segments) <= p_hits * cardinality(searched);
+          searched := segments[1:CASE WHEN is_everywhere THEN cardinality(segments)
+            ELSE cardinality(searched) * least(greatest(2 * enough / greatest(counted, 1), 2), {more_segments}) END::int];
         END LOOP;
+        IF among IS NOT NULL THEN
+          weight := left_weight;
+          together_to := cardinality(by_count);
+        END IF;
         is_narrowed := counted >= p_runs;
         -- Below zero: at least so much. If these are not enough, their words are looked up one by one as well.
         IF counted > 0 THEN
@@ -145,14 +170,14 @@ BEGIN
         END IF;
         IF is_narrowed THEN
           widest := greatest(widest, cardinality(searched));
-          -- Often so many have the others as well that no word needs to be looked up by itself.
-          IF together_to < cardinality(by_count) THEN
+          -- Often so many of these have the others as well that no word needs to be looked up by itself.
+          IF together_to + 1 < cardinality(by_count) THEN
             among := together;
             FOR other IN together_to + 1..cardinality(by_count) LOOP
               among := among && p_words[by_count[other]];
             END LOOP;
             EXECUTE $query${find_runs}$query$ INTO of_one, of_seqs, counted
-              USING p_project, searched, p_scopes, among, p_from, p_to, p_runs;
+              USING p_project, CASE WHEN is_everywhere THEN NULL ELSE searched END, p_scopes, among, p_from, p_to, p_runs;
             IF counted >= p_runs THEN
               together_to := cardinality(by_count);
               found_sessions := found_sessions || of_one;
@@ -182,6 +207,7 @@ BEGIN
     ELSIF sample IS NOT NULL AND counts[place] > wanted THEN
       searched := segments[1:greatest(floor(cardinality(segments) * wanted / counts[place])::int, 1)];
     END IF;
+    is_everywhere := is_most AND cardinality(searched) = cardinality(segments);
     is_whole := cardinality(searched) = cardinality(segments) AND NOT is_narrowed;
     counted := 0;
     IF is_narrowed THEN
@@ -191,8 +217,8 @@ BEGIN
       complete := false;
     ELSIF rank <= {always_words} OR cardinality(found_sessions) = 0 AND rank <= {late_words} OR clock_timestamp() < until THEN
       EXECUTE $query${find_runs}$query$ INTO of_one, of_seqs, counted
-        USING p_project, searched, p_scopes, CASE WHEN is_narrowed THEN among && p_words[place] ELSE p_words[place] END,
-          p_from, p_to, wanted;
+        USING p_project, CASE WHEN is_everywhere THEN NULL ELSE searched END, p_scopes,
+          CASE WHEN is_narrowed THEN among && p_words[place] ELSE p_words[place] END, p_from, p_to, wanted;
     ELSE
       is_whole := false;
     END IF;
@@ -228,12 +254,10 @@ BEGIN
         ORDER BY greatest(sum(f.weight) FILTER (WHERE f.weight > 0), -min(f.weight)) DESC, f.session_id DESC, f.seq DESC
       ) g
       CROSS JOIN LATERAL (
-        SELECT FROM sessions s WHERE s.project_id = p_project AND s.id = g.session_id
-          AND (p_configs IS NULL OR s.configs @> p_configs) OFFSET 0
-      ) s
-      CROSS JOIN LATERAL (
         SELECT c.words, c.first_at FROM search_entries c WHERE c.project_id = p_project AND c.session_id = g.session_id AND c.seq = g.seq OFFSET 0
       ) w
+      WHERE p_configs IS NULL OR EXISTS (
+        SELECT FROM sessions s WHERE s.project_id = p_project AND s.id = g.session_id AND s.configs @> p_configs OFFSET 0)
       LIMIT p_runs
     ) r);
 END

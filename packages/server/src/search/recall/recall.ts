@@ -1,7 +1,7 @@
 import { plainArray, textArray } from '@annals/kits/postgres/statement.js'
 import type { SearchedEntry, Told } from '@annals/messages/search'
 import {
-  entriesOfSessions,
+  entriesToRead,
   labelsOf,
   placeOf,
   type Question,
@@ -23,11 +23,14 @@ import type { WordCounts } from './word_counts.js'
  * Limits of a search in the index: runs that have some of the words, and those whose lines are scored, which are most of
  * a question's work; more for a caller that wants much.
  */
-const RUNS = { hits: 1_000, scored: 64, scored_max: 128 }
+const RUNS = { hits: 512, scored: 64, scored_max: 128 }
 /** How long the database may look for them, about. */
 const FIND_MS = 150
-/** Entries whose text is read: more where it decides whether they are found. */
-const READ_ENTRIES = { usual: 48, least: 16, exact: 200 }
+/**
+ * Entries whose text is read: more where it decides whether they are found. Some more than are shown at first, since what
+ * their texts say may change their order.
+ */
+const READ_ENTRIES = { spare: 6, usual: 48, least: 16, exact: 200 }
 /** Characters of texts that are read. */
 const READ_LENGTH_MAX = 4 * 1024 * 1024
 
@@ -84,9 +87,17 @@ export async function recall(asking: Asking): Promise<Recalled> {
   const most = is_exact ? READ_ENTRIES.exact : Math.max(READ_ENTRIES.usual, limit + READ_ENTRIES.least)
   const scored = await asking.scoreRuns(project_id, row!.answer!, question, labels, most)
   if (among) counts.add(among, words, scored.counts)
-  const chosen = group === 'entry' ? scored.entries : entriesOfSessions(scored, most)
-  const read = await readEntries(asking, chosen, { kind, type, role, from: search.from, to: search.to })
-  const entries = await withTexts(asking, chosen, read)
+  const readFirst = async (first: number) => {
+    const chosen = entriesToRead(scored, group, { first, fuller: Math.ceil(limit / 2), most })
+    const read = await readEntries(asking, chosen, { kind, type, role, from: search.from, to: search.to })
+    return withTexts(asking, chosen, read)
+  }
+  const few = is_exact ? most : limit + READ_ENTRIES.spare
+  let entries = await readFirst(few)
+  const found = group === 'entry' ? entries.length : sessionsOf(scored, entries).length
+  const there = group === 'entry' ? scored.entries.length : scored.sessions.length
+  // Some may have been retracted, or happened at another time.
+  if (few < most && found < Math.min(limit, there)) entries = await readFirst(most)
   if (group === 'entry') return { complete: scored.complete, entries: entries.slice(0, limit), sessions: [] }
   const sessions = sessionsOf(scored, entries).slice(0, limit)
   await addNeighbours(asking, sessions)

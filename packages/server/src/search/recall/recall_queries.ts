@@ -14,15 +14,17 @@ const MORE_SEGMENTS = 8
 const TOGETHER_SEGMENTS = 64
 const TOGETHER_WORDS = 12
 const RUN_ENTRIES = 16
+/** One in so many runs of the table, at least, is of a project that has most of it. */
+const MOST_OF_TABLE = 4
 /** Words that are looked up whatever the time: the rarest ones. On a busy machine, a question would find nothing. */
 const ALWAYS_WORDS = 2
 /** And this many where nothing was found so far: the rarest words of a question may be those that nobody has said. */
 const LATE_WORDS = 8
 
-/** Parameters: $1 project, $2 scopes to have one of, $3 to have all of, or null, $4 words, $5 from, $6 to, $7 how many. */
+/** Parameters: $1 project, $2 scopes to have one of, $3 to have all of, each of them or null, $4 words, $5 from, $6 to, $7 how many. */
 const FIND_RUNS = `SELECT array_agg(f.session_id), array_agg(f.seq), count(*) FROM (
   SELECT c.session_id, c.seq FROM search_entries c
-  WHERE c.project_id = $1 AND ${SCOPES} && $2 AND ($3 IS NULL OR ${SCOPES} @> $3) AND c.words::tsvector @@ $4
+  WHERE c.project_id = $1 AND ($2 IS NULL OR ${SCOPES} && $2) AND ($3 IS NULL OR ${SCOPES} @> $3) AND c.words::tsvector @@ $4
     AND c.last_at >= $5 AND c.first_at <= $6
   ORDER BY c.last_at DESC LIMIT $7) f`
 
@@ -32,6 +34,7 @@ const COUNT_RUNS = `SELECT count(*) FROM search_entries c
 
 export const FIND_RUNS_TO_RECALL = storedFunctionIn('search/recall/find_runs_to_recall.sql', {
   run_entries: RUN_ENTRIES,
+  most_of_table: MOST_OF_TABLE,
   segments_max: SEGMENTS_MAX,
   sampled_segments: SAMPLED_SEGMENTS,
   count_runs: COUNT_RUNS,
