@@ -11,6 +11,7 @@ const LONG_SESSION_ENTRIES = 10_000
 const LISTED_SESSIONS = 5_000
 const BATCHES = [50, 100]
 const PROJECTS = 8
+const USERS = 50
 
 const get = (path: string) => ({ method: 'GET', path })
 
@@ -28,7 +29,9 @@ export async function prepareLoads(service: Service): Promise<Record<string, Loa
     body: JSON.stringify(message),
   }))
   const log = `/api/v1/session/${long}`
-  const read = (path: string) => ({ connections: 8, status: 200, requests: [get(path)] })
+  const readAny = (paths: string[]) => ({ connections: 8, status: 200, requests: paths.map(get) })
+  const read = (path: string) => readAny([path])
+  const lists = Array.from({ length: USERS }, (_, at) => `/api/v1/session?user=user-${at}&time_desc=true`)
   return {
     'append, 1,000 sessions, 64 connections': { connections: 64, status: 200, requests: appendsTo(sessions) },
     [`append, ${PROJECTS} projects`]: await appendsToProjects(service),
@@ -38,6 +41,7 @@ export async function prepareLoads(service: Service): Promise<Record<string, Loa
     ...Object.fromEntries(batches),
     'list, first page': read('/api/v1/session?time_desc=true'),
     'list of a user': read('/api/v1/session?user=user-7&time_desc=true'),
+    'lists of different users': readAny(lists),
     'list by a value': read(`/api/v1/session?filter_by_configs=${encodeURIComponent('{"agent":"a-3"}')}`),
     'last 50 entries': read(`${log}/timeline?limit=50&time_desc=true`),
     '200 messages in their own format': read(`${log}/messages?limit=200`),
@@ -66,8 +70,8 @@ async function appendsToProjects(service: Service): Promise<Load> {
 }
 
 async function createUsersSessions(service: Service): Promise<void> {
-  for (let from = 0; from < LISTED_SESSIONS; from += 50) {
-    const made = Array.from({ length: 50 }, (_, at) => {
+  for (let from = 0; from < LISTED_SESSIONS; from += USERS) {
+    const made = Array.from({ length: USERS }, (_, at) => {
       const body = JSON.stringify({ user: `user-${at}`, configs: { agent: `a-${at % 10}`, env: 'airline' } })
       return callApi(service, { method: 'POST', path: '/api/v1/session', body })
     })
