@@ -57,6 +57,10 @@ const say = async (session: string, role: string, content: string) => {
   )
   return `${session} ${seq}`
 }
+const fold = async (session: string, text: string, noise: unknown) => {
+  const { seq } = expectOk(await api.appendEvent(session, { type: 'progress', data: { text, noise } }))
+  return `${session} ${seq}`
+}
 const on = () => switchSearch(admin(), project.id, true)
 const found = (q: string, query: Query = {}) => placesOf(api, q, query)
 const walk = (q: string, query: Query = {}) =>
@@ -109,6 +113,25 @@ describe('search', () => {
     expect(await found('seat map')).toEqual([english, called])
     expect(await found('seat -"seat map"')).toEqual([english])
     expect(await found('"map seat"')).toEqual([])
+  })
+
+  it('leaves out what views fold where that is asked for, page by page', async () => {
+    await useSearching()
+    const session = await newSession()
+    const said = await say(session, 'user', 'a refund of noise: true')
+    const kept = await fold(session, 'refund', 'true')
+    const folded = [await fold(session, 'refund', true), await fold(session, 'refund', true)]
+    const later = await note(session, 'refund')
+    await untilIndexed(api)
+    expect(await found('refund')).toEqual([later, ...folded.toReversed(), kept, said])
+    for (const order of ['newest', 'relevance'])
+      expect((await found('refund', { noise: 'false', order })).toSorted()).toEqual(
+        [said, kept, later].toSorted(),
+      )
+    const walked = await walk('refund', { noise: 'false', limit: 1 })
+    expect(walked.map(placeOf)).toEqual([later, kept, said])
+    const asked = await search(api, 'refund', { mode: 'recall', noise: 'false' })
+    expectError(asked, 400, 'invalid_request', 'noise')
   })
 
   it('is narrowed by user, configs, session, kind, type, role and time, alone and together', async () => {

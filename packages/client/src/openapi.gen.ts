@@ -4361,6 +4361,8 @@ export interface operations {
                  * @example 2026-11-21T09:30:00.123456Z
                  */
                 to?: string;
+                /** @description false: without events whose `data` has `"noise": true`, such as lines of progress that an import kept. Only with `mode=words`. */
+                noise?: boolean;
                 /** @description The newest entries first; or, of the newest 200 that match, those first that match best, then of the next 200. */
                 order?: "newest" | "relevance";
                 /** @description Most items per page. It may change between pages. */

@@ -164,7 +164,7 @@ export type SearchQuery = Omit<
   WithFilter<QueryOf<SearchOf['get']>, 'filter_by_configs'>,
   'q' | 'mode' | 'group'
 >
-export type RecallQuery = Omit<SearchQuery, 'order' | 'cursor'>
+export type RecallQuery = Omit<SearchQuery, 'order' | 'cursor' | 'noise'>
 /** Which calls of tools are counted. */
 export type ToolsQuery = WithFilter<QueryOf<ToolsOf['get']>, 'filter_by_configs'>
 export type ToolQuery = WithFilter<QueryOf<ToolOf['get']>, 'filter_by_configs'>

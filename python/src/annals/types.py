@@ -1142,6 +1142,8 @@ class SearchQuery(TypedDict):
     """Only entries that happened at this time or later: by `occurred_at` where it is set and not later than `created_at`."""
     to: NotRequired[str | None]
     """Only entries that happened at this time or earlier."""
+    noise: NotRequired[bool | None]
+    """false: without events whose `data` has `'noise': true`, such as lines of progress that an import kept. Only with `mode=words`."""
     order: NotRequired[Literal["newest", "relevance"] | None]
     """The newest entries first; or, of the newest 200 that match, those first that match best, then of the next 200."""
     limit: NotRequired[int | None]

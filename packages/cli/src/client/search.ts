@@ -23,6 +23,7 @@ interface FilterOptions {
 
 interface SearchOptions extends FilterOptions, ListOptions, ConnectionOptions, WebOption {
   relevance?: boolean
+  noise?: boolean
   show?: number
 }
 
@@ -35,6 +36,7 @@ export function searchCommand(): Command {
   const command = withFilters(takingHyphens(new Command('search')))
     .description('Find entries of all sessions by what is said in them, newest first.')
     .argument('<query...>', 'words, "words in this order", -without, begin*')
+    .option('--noise', 'also what imports marked as noise, such as lines of progress')
     .option('--relevance', 'of the newest 200 that match, the best ones first')
     .option('--show <number>', 'show the session from this hit on, 1 for the first one', parseCount)
   return withService(withWeb(withLimit(command, { ordered: false })))
@@ -73,17 +75,7 @@ Examples:
       const [first] = shown ?? []
       if (first)
         tell(`To read on: ${commandLine(['show', first.session_id, '--from-seq', String(first.seq)])}`)
-      if (areMostlyKept(shown ?? []))
-        tell(
-          'Most of these are lines that an import kept, such as progress. `--kind message` leaves them out.',
-        )
     })
-}
-
-/** Whether most hits are what an import kept as it was, which often repeats messages. */
-function areMostlyKept(items: readonly FoundEntry[]): boolean {
-  const kept = items.filter(({ type }) => type?.startsWith('source.'))
-  return 2 * kept.length > items.length
 }
 
 /** annals ask */
@@ -150,7 +142,12 @@ function takingHyphens(command: Command): Command {
 
 async function queryOf(annals: Annals, options: SearchOptions) {
   const order = options.relevance ? ('relevance' as const) : undefined
-  return { ...(await filtersOf(annals, options)), limit: pageQuery(options).limit, order }
+  return {
+    ...(await filtersOf(annals, options)),
+    limit: pageQuery(options).limit,
+    order,
+    noise: options.noise ?? false,
+  }
 }
 
 async function filtersOf(

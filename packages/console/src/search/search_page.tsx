@@ -57,7 +57,7 @@ export function SearchPage() {
     queryKey: [project_id, 'search', q, order, times, sessions],
     enabled: q !== '',
     queryFn: ({ pageParam, signal }) =>
-      annals.search(q, { ...only, order, limit: PAGE }, { signal }).page(pageParam),
+      annals.search(q, { ...only, order, noise: false, limit: PAGE }, { signal }).page(pageParam),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => (page.has_more ? page.next_cursor : undefined),
     refetchInterval: ({ state }) => (state.data?.pages[0]?.indexing ? INDEXING_MS : false),

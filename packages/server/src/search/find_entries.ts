@@ -25,6 +25,8 @@ export interface Search {
   role?: string | undefined
   from?: string | undefined
   to?: string | undefined
+  /** Whether events come too that views fold. */
+  noise?: boolean | undefined
 }
 
 /** An entry's place in time, after which a page goes on. `seq` null: the entry itself comes too. */
@@ -154,6 +156,7 @@ export async function* readFound(
       project_id,
       plainArray(piece.map(({ session_id }) => session_id)),
       plainArray(piece.map(({ seq }) => seq)),
+      String(search.noise ?? true),
     ])
     const entries = rows.map((row) => row as unknown as SearchedEntry & FoundEntry)
     const texts = entries.map(({ type, format, data }) => ({ type, format, data }))

@@ -28,7 +28,8 @@ export async function findNewest(
   const { search, limit } = finding
   const until = performance.now() + PAGE_MS_MAX
   const items: FoundEntry[] = []
-  const is_exact = isExact(search.terms)
+  // Events that views fold are left out only when they are read.
+  const is_exact = isExact(search.terms) && search.noise !== false
   const most = is_exact ? limit + 1 : Math.max(limit + 1, INEXACT_ENTRIES.at_once)
   let looked_at = 0
   for await (const { candidates, next } of findCandidates(finding, after, [

@@ -192,6 +192,7 @@ SELECT e.session_id, e.seq, e.kind, e.type, e.role, e.format, ${timestampText('e
 FROM unnest($2::uuid[], $3::bigint[]) WITH ORDINALITY AS r (session_id, seq, place)
 CROSS JOIN LATERAL (
   SELECT o.* FROM entries o
-  WHERE o.project_id = $1 AND o.session_id = r.session_id AND o.seq = r.seq AND o.retracted_by IS NULL OFFSET 0) e
+  WHERE o.project_id = $1 AND o.session_id = r.session_id AND o.seq = r.seq AND o.retracted_by IS NULL
+    AND ($4::boolean OR o.kind = 'message' OR NOT o.data @> '{"noise":true}') OFFSET 0) e
 ORDER BY r.place`,
 )

@@ -101,7 +101,7 @@ function searchOf(project_id: string, query: SearchQuery): Search {
 }
 
 function filtersOf(project_id: string, query: SearchQuery): Omit<Search, 'terms'> {
-  const { user, session_id, kind, type, role, from, to } = query
+  const { user, session_id, kind, type, role, from, to, noise } = query
   return {
     project_id,
     user,
@@ -110,6 +110,7 @@ function filtersOf(project_id: string, query: SearchQuery): Omit<Search, 'terms'
     kind,
     type,
     role,
+    noise,
     from: from === undefined ? undefined : timeInUtc('Query parameter from', from),
     to: to === undefined ? undefined : timeInUtc('Query parameter to', to),
   }
@@ -174,7 +175,7 @@ async function answerQuestion(
 ): Promise<string> {
   const { project_id, database, query } = request
   const { group = 'session', limit = RECALL_LIMIT.default } = query
-  for (const name of ['order', 'cursor'] as const)
+  for (const name of ['order', 'cursor', 'noise'] as const)
     if (query[name] !== undefined)
       throw invalidRequest(
         `Query parameter ${name} goes with mode=words. A question is answered with one page.`,

@@ -1,5 +1,6 @@
 import {
   cursorQuery,
+  Flag,
   JsonInQuery,
   Nullable,
   OneOf,
@@ -51,6 +52,11 @@ export const SearchQuery = Strict({
     ),
   ),
   ...ONLY,
+  noise: Type.Optional(
+    Flag(
+      'false: without events whose `data` has `"noise": true`, such as lines of progress that an import kept. Only with `mode=words`.',
+    ),
+  ),
   order: Type.Optional(
     Type.Union([Type.Literal('newest'), Type.Literal('relevance')], {
       default: 'newest',
