@@ -46,7 +46,8 @@ function decoded(base64: string): string | undefined {
     const binary = atob(base64.replaceAll('-', '+').replaceAll('_', '/'))
     // Nearly every id is told from text here, at no cost to speak of.
     if (hasControls(binary.slice(0, (BEGINNING_LENGTH * 3) / 4))) return undefined
-    const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0))
+    const bytes = new Uint8Array(binary.length)
+    for (let at = 0; at < bytes.length; at++) bytes[at] = binary.charCodeAt(at)
     // A character may be cut at the end of a beginning.
     const length = lengthOfText(bytes)
     if (length < bytes.length - 3) return undefined

@@ -45,9 +45,9 @@ function localFrom(text: string, at: number, isBeyond: (code: number) => boolean
   return from
 }
 
-/** Where a domain ends that begins here; undefined: there is none. */
-function domainTo(text: string, begin: number, isBeyond: (code: number) => boolean): number | undefined {
-  let to: number | undefined
+/** Where a domain ends that begins here; where none is, the place that was reached, below zero. */
+function domainTo(text: string, begin: number, isBeyond: (code: number) => boolean): number {
+  let to = 0
   let label = begin
   let isLetters = true
   let at = begin
@@ -67,7 +67,7 @@ function domainTo(text: string, begin: number, isBeyond: (code: number) => boole
     label = at + 1
     isLetters = true
   }
-  return to
+  return to || -at
 }
 
 function isTopLevel(label: string, isLetters: boolean): boolean {
@@ -77,11 +77,14 @@ function isTopLevel(label: string, isLetters: boolean): boolean {
 
 /** The address around an `@`, which is written from `at` to `after`. */
 export function emailAround(text: string, at: number, after: number): Finding | undefined {
+  // Most of what is no address is told by this one character.
+  if (!isAlphanumeric(text, after) && !isLetter(text.charCodeAt(after))) return undefined
   let from = localFrom(text, at, isLatin)
   if (from === at) from = localFrom(text, at, isLetter)
   if (from === at) return undefined
-  const to = domainTo(text, after, isLatin) ?? domainTo(text, after, isLetter)
-  if (to === undefined) return undefined
+  let to = domainTo(text, after, isLatin)
+  if (to < 0 && isLetter(text.charCodeAt(-to))) to = domainTo(text, after, isLetter)
+  if (to < 0) return undefined
   // git@host:path names no person.
   if (at - from === 3 && text.startsWith('git', from)) return undefined
   return { from, to, detector: 'email' }
@@ -143,17 +146,15 @@ function isPhoneEnd(text: string, at: number): boolean {
   return !isAlphanumeric(text, at) || text[at] === 'x'
 }
 
-/** Lengths of the numbers of cards, by how they begin. */
-const CARDS: ReadonlyArray<readonly [RegExp, readonly number[]]> = [
-  [/^4/, [16, 19]],
-  [/^(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)/, [16]],
-  [/^3[47]/, [15]],
-  [/^(?:6011|64[4-9]|65)/, [16, 19]],
-  [/^35(?:2[89]|[3-8])/, [16]],
-  [/^3(?:0[0-5]|[689])/, [14]],
-  [/^62/, [16, 17, 18, 19]],
-  [/^(?:5018|5020|5038|6304|6759|676[1-3])/, [16, 18, 19]],
-]
+/** How the numbers of cards begin, by their lengths. */
+const CARDS: Readonly<Record<number, RegExp>> = {
+  14: /^3(?:0[0-5]|[689])/,
+  15: /^3[47]/,
+  16: /^(?:4|5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720|6011|64[4-9]|65|35(?:2[89]|[3-8])|62|5018|5020|5038|6304|6759|676[1-3])/,
+  17: /^62/,
+  18: /^(?:62|5018|5020|5038|6304|6759|676[1-3])/,
+  19: /^(?:4|6011|64[4-9]|65|62|5018|5020|5038|6304|6759|676[1-3])/,
+}
 /** How they are written in groups. */
 const GROUPINGS = [
   [4, 4, 4, 4],
@@ -167,8 +168,7 @@ export function isCard(digits: string): boolean {
 }
 
 function isKnown(digits: string): boolean {
-  const isOnes = CARDS.some(([begin, lengths]) => lengths.includes(digits.length) && begin.test(digits))
-  return isOnes && new Set(digits).size > 1
+  return CARDS[digits.length]?.test(digits) === true && digits !== digits[0]!.repeat(digits.length)
 }
 
 /** Of the digits in a part of a text. */
@@ -222,9 +222,7 @@ function cardTo(text: string, from: number, to: number, isFirst: boolean): numbe
   for (const lengths of GROUPINGS) {
     const end = groupsTo(text, to, mark, lengths)
     if (end === undefined || !luhn(text, from, end) || isCut(text, end)) continue
-    let digits = ''
-    for (let at = from; at < end; at++) if (isDigit(text, at)) digits += text[at]
-    if (isKnown(digits)) return end
+    if (isKnown(text.slice(from, end).replaceAll(text[to]!, ''))) return end
   }
   return undefined
 }

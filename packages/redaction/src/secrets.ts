@@ -71,7 +71,21 @@ function isWordEnd(text: string, at: number): boolean {
 }
 
 function isRandom(body: string): boolean {
-  return new Set(body).size >= DISTINCT_MIN && !PLACEHOLDER.test(body)
+  return hasDistinct(body, DISTINCT_MIN) && !PLACEHOLDER.test(body)
+}
+
+/** Whether there are so many different characters, all of them ASCII. */
+function hasDistinct(body: string, least: number): boolean {
+  const seen = [0, 0, 0, 0]
+  let distinct = 0
+  for (let at = 0; at < body.length; at++) {
+    const code = body.charCodeAt(at)
+    const bit = 1 << (code & 31)
+    if (seen[code >> 5]! & bit) continue
+    seen[code >> 5]! |= bit
+    if (++distinct === least) return true
+  }
+  return false
 }
 
 const SECRET_OF_AWS = /[\s=:"'\\]{1,6}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])/y
