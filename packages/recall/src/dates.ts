@@ -15,6 +15,10 @@ const AMBIGUOUS = new Set(['may', 'march', 'mars'])
 const BEFORE_MONTH = new Set(
   'in last this of since until till by during before after early late mid en'.split(' '),
 )
+const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday']
+/** From none on. */
+const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten']
+const AGO = new RegExp(`\\b(\\d{1,3}|${NUMBERS.slice(1).join('|')}) (day|week|month|year)s? ago\\b`, 'g')
 const BETWEEN = new Set(['of', 'de', 'del', 'do'])
 
 function monthNames(): Map<string, number> {
@@ -43,6 +47,21 @@ export function readDates(question: string, now: number): AskedDate[] {
         return ' '
       },
     )
+    .replaceAll(/(?<![\d/])(\d{1,2})\/(\d{1,2})\/((?:19|20)\d\d)(?![\d/])/g, (_all, ...parts: string[]) => {
+      const [first, second, year] = parts.map(Number) as [number, number, number]
+      // Some write the day first, others the month.
+      const orders =
+        first === second
+          ? [[first, second]]
+          : [
+              [first, second],
+              [second, first],
+            ]
+      for (const [day, month] of orders as [number, number][])
+        if (day >= 1 && day <= 31 && month >= 1 && month <= 12) dates.push({ year, month: month - 1, day })
+      return ' '
+    })
+    .replaceAll(/\b(?:an?) (?=(?:day|week|month|year) ago\b)/g, 'one ')
     .replaceAll(/(\d)(?:st|nd|rd|th)\b/g, '$1')
   const words = text.match(/\d+|\p{L}+/gu) ?? []
   const taken = new Set<number>()
@@ -84,16 +103,28 @@ function relativeDates(text: string, now: number): AskedDate[] {
   }
   const asked: Array<[RegExp, () => AskedDate[]]> = [
     [/\btoday\b/, () => [on(now)]],
-    [/\byesterday\b/, () => [on(now - DAY_MS)]],
+    [/(?<!\p{L})(?:yesterday|gestern|ayer|ieri|ontem|gisteren|вчера)(?!\p{L})/u, () => [on(now - DAY_MS)]],
     [
-      /\b(?:last|this|past) week\b/,
+      /\b(?:last|this|past) week\b|\bletzte woche\b|\bsemaine dernière|\bsemana pasada\b/,
       () => Array.from({ length: 7 }, (_none, days) => on(now - days * DAY_MS)),
     ],
     [/\bthis month\b/, () => [monthsAgo(0)]],
-    [/\blast month\b/, () => [monthsAgo(1)]],
+    [/\blast month\b|\bletzten monat\b|\bmois dernier\b|\bmes pasado\b/, () => [monthsAgo(1)]],
     [/\blast year\b/, () => [{ year: on(now).year! - 1 }]],
+    ...WEEKDAYS.map((name, day): [RegExp, () => AskedDate[]] => [
+      new RegExp(`\\b(?:on|last|this|since|until|by|before|after) ${name}\\b`),
+      () => [on(now - ((new Date(now).getUTCDay() - day + 7) % 7 || 7) * DAY_MS)],
+    ]),
   ]
-  return asked.flatMap(([pattern, dates]) => (pattern.test(text) ? dates() : []))
+  const dates = asked.flatMap(([pattern, dates]) => (pattern.test(text) ? dates() : []))
+  for (const [, number, unit] of text.matchAll(AGO)) {
+    const count = NUMBERS.indexOf(number!) < 0 ? Number(number) : NUMBERS.indexOf(number!)
+    if (unit === 'day') dates.push(on(now - count * DAY_MS))
+    else if (unit === 'week')
+      for (let away = -3; away <= 3; away++) dates.push(on(now - (7 * count + away) * DAY_MS))
+    else dates.push(unit === 'month' ? monthsAgo(count) : { year: on(now).year! - count })
+  }
+  return dates
 }
 
 /** What an entry of a time, in ms, gains: most on the very day, less beside it, as people speak of what was or will be. */

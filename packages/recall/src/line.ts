@@ -41,7 +41,11 @@ function stepOf(count: number): number {
   return STEPS.findLast((step) => count >= step) ?? 1
 }
 
-/** The words of a name that programs write as one. */
+/** The words of the names in a text that programs write as one. */
+export function partsIn(text: string): string[] {
+  return HAS_PARTS.test(text) ? wordsOf(text).flatMap((word) => partsOf(text, word)) : []
+}
+
 function partsOf(text: string, { start, end }: Word): string[] {
   const written = text.slice(start, end)
   if (!HAS_PARTS.test(written)) return []

@@ -1,7 +1,7 @@
 import { chunksOf, InvalidQuery, QUERY_WORDS_MAX, type SearchTerm, termOf } from '@annals/messages/search'
 import { type AskedDate, readDates } from './dates.js'
 import { isStopWord, languageOfWords, stemsOfAsked } from './languages.js'
-import { STEM_SIGN } from './line.js'
+import { partsIn, STEM_SIGN } from './line.js'
 
 /** A word of a question: an entry may have it as it stands, or another form of it. */
 export interface AskedWord {
@@ -21,16 +21,20 @@ export interface Question {
   dates: AskedDate[]
 }
 
+/** After a sign that excludes words: a flag such as `--all` or `-f`, or a number below zero, of which questions speak. */
+const FLAG = /^(?:-|\d|[A-Za-z]{1,2}(?![\p{L}\p{N}*]))/u
+
 /**
  * Reads a question in plain words. Stop words are left out if others remain. `"quotes"` and `-without` mean what they mean
- * in a search by words; AND means nothing. `now`, in ms: what `yesterday` is told by.
+ * in a search by words, but flags and negative numbers are words; AND means nothing. `now`, in ms: what `yesterday` is told by.
  * @throws InvalidQuery
  */
 export function readQuestion(query: string, now: number = Date.now()): Question {
   const asked: Omit<AskedWord, 'stems'>[] = []
   const required: SearchTerm[] = []
   const excluded: SearchTerm[] = []
-  for (const { text, is_quoted, is_excluded } of chunksOf(query)) {
+  for (const { text, is_quoted, is_excluded: has_sign } of chunksOf(query)) {
+    const is_excluded = has_sign && (is_quoted || !FLAG.test(text))
     const term = termOf(text, is_quoted, is_excluded)
     if (!term) continue
     if (is_excluded) excluded.push(term)
@@ -39,6 +43,8 @@ export function readQuestion(query: string, now: number = Date.now()): Question 
     const last = term.words.length - 1
     for (const [index, word] of term.words.entries())
       asked.push({ word, is_prefix: term.is_prefix && index === last })
+    // A name may be written in another way elsewhere: getUser, get_user.
+    if (!is_quoted) for (const word of partsIn(text)) asked.push({ word, is_prefix: false })
   }
   const words = tellingWords(asked)
   if (words.length === 0)

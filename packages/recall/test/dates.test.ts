@@ -19,6 +19,19 @@ describe('the dates of a question', () => {
     ['что было 5 мая', [{ month: 4, day: 5 }]],
     ['what failed yesterday', [{ year: 2024, month: 4, day: 14 }]],
     ['spending last month', [{ year: 2024, month: 3 }]],
+    ['what did we decide last Tuesday', [{ year: 2024, month: 4, day: 14 }]],
+    ['what broke on Wednesday', [{ year: 2024, month: 4, day: 8 }]],
+    ['who called three days ago', [{ year: 2024, month: 4, day: 12 }]],
+    ['what was it a month ago', [{ year: 2024, month: 3 }]],
+    ['was ist gestern passiert', [{ year: 2024, month: 4, day: 14 }]],
+    [
+      'invoices of 05/08/2023',
+      [
+        { year: 2023, month: 7, day: 5 },
+        { year: 2023, month: 4, day: 8 },
+      ],
+    ],
+    ['invoices of 13/08/2023', [{ year: 2023, month: 7, day: 13 }]],
   ])('are read from %j', (question, dates) => {
     expect(readDates(question, NOW)).toEqual(dates)
   })
