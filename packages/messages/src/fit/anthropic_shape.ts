@@ -72,9 +72,10 @@ export const ANTHROPIC_SHAPE: Shape = {
     return [{ source, item: { role: 'assistant', content } }]
   },
 
-  results: (results) => {
+  results: (results, is_waiting) => {
     const [first] = results
-    const content = errorsAsTexts(results.map(({ piece }) => piece.block))
+    const blocks = results.map(({ piece }) => piece.block)
+    const content = is_waiting ? blocks.map(errorAsPlain) : errorsAsTexts(blocks)
     return first ? [{ source: first.source, item: { role: 'user', content } }] : []
   },
 
@@ -339,6 +340,13 @@ function cleanedInside(block: unknown, omit: OmitBlock): JsonObject[] {
   if (isObject(block) && OF_MCP.has(String(block.type))) omit(String(block.type), block)
   if (isObject(block) && /^(image|document)$/.test(String(block.type))) omit(String(block.type), block)
   return []
+}
+
+/** An error with a picture as a result that says so: where a tool of the API's own waits, it takes nothing but results. */
+function errorAsPlain(block: JsonObject): JsonObject {
+  if (block.is_error !== true || blocksOf(block.content).every(({ type }) => type === 'text')) return block
+  const { is_error: _, ...result } = block
+  return { ...result, content: [{ type: 'text', text: 'Error:' }, ...blocksOf(block.content)] }
 }
 
 /** An error may have only texts: the API takes its pictures and documents after the results. */

@@ -34,7 +34,7 @@ export function hostedPairs(
   if (!go_on) return paired
   const last = waitingIn(turns.at(-1) ?? [], paired)
   for (const [id, piece] of open) {
-    const goes_on = waiting.has(id) || runsCode(piece) || open.has(callerOf(piece) ?? '')
+    const goes_on = waiting.has(id) || open.has(callerOf(piece) ?? '')
     if (last.has(piece) || (waiting.size > 0 && goes_on)) paired.add(piece)
   }
   return paired
@@ -46,10 +46,6 @@ function waitingIn(pieces: readonly SourcePiece[], paired: ReadonlySet<Piece>): 
   const has_calls = pieces.some(({ piece }) => piece.kind === 'call')
   const from = has_calls ? 0 : pieces.findLastIndex((one) => !isOpen(one)) + 1
   return new Set(pieces.slice(from).flatMap((one) => (isOpen(one) ? one.piece : [])))
-}
-
-function runsCode({ block: { name } }: Piece): boolean {
-  return typeof name === 'string' && name.endsWith('code_execution')
 }
 
 /** The id of the call that a tool was called by, if it was not the model itself. */

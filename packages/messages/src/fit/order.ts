@@ -216,6 +216,12 @@ function isSaidMeanwhile(block: Turn | Said): boolean {
   return block.kind === 'said' && !block.is_media
 }
 
+/** Whether a call of the provider's own tools has no result in its turn. */
+function isWaiting(pieces: readonly SourcePiece[]): boolean {
+  const answered = new Set(pieces.flatMap(({ piece }) => (piece.kind === 'hosted_result' ? piece.call : [])))
+  return pieces.some(({ piece: { kind, call } }) => kind === 'hosted_call' && !answered.has(call))
+}
+
 function isCall({ kind }: Piece): boolean {
   return kind === 'call' || kind === 'hosted_call' || kind === 'hosted_result'
 }
@@ -297,7 +303,7 @@ class BlockWriter {
     this.is_models = results.length === 0
     if (results.length > calls_max) this.writeInParts(turn, pieces, results, calls_max)
     else pushAll(this.items, this.shape.turn(turn.head, pieces))
-    this.writeResults(turn, results.splice(0), next)
+    this.writeResults(turn, results.splice(0), next, isWaiting(pieces))
   }
 
   /** A turn of more calls than the format takes: all but the last ones go ahead, with their results. */
@@ -313,11 +319,16 @@ class BlockWriter {
     for (let part = 0; part < parts; part++) {
       const some = calls.slice(part * calls_max, (part + 1) * calls_max)
       pushAll(this.items, this.shape.turn(part === 0 ? head : {}, part === 0 ? [...said, ...some] : some))
-      if (part < parts - 1) pushAll(this.items, this.shape.results(results.splice(0, calls_max)))
+      if (part < parts - 1) pushAll(this.items, this.shape.results(results.splice(0, calls_max), false))
     }
   }
 
-  private writeResults(turn: Turn, results: SourcePiece[], next: Turn | Said | undefined): void {
+  private writeResults(
+    turn: Turn,
+    results: SourcePiece[],
+    next: Turn | Said | undefined,
+    is_waiting: boolean,
+  ): void {
     if (results.length === 0) return
     const beside =
       this.shape.says_beside_results &&
@@ -328,7 +339,7 @@ class BlockWriter {
         : undefined
     if (beside) this.written = beside
     const said = beside?.run.pieces.map((piece) => ({ piece, source: beside.source })) ?? []
-    pushAll(this.items, this.shape.results([...results, ...turn.media, ...said]))
+    pushAll(this.items, this.shape.results([...results, ...turn.media, ...said], is_waiting))
   }
 
   /** Puts a turn of the user's ahead where one has to be. */
@@ -354,7 +365,8 @@ class BlockWriter {
         const reason = is_unanswered || kind === 'hosted_call' ? 'no_result' : 'no_call'
         this.omitted.push({ id: one.source.id, reason, call_id: id })
         this.left.push(one)
-        if (is_unanswered) this.omitThoughts(shown.splice(shown.length - thoughts))
+        if (!is_unanswered) continue
+        this.omitThoughts(shown.splice(shown.length - thoughts))
         thoughts = 0
         continue
       }

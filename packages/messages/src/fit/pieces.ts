@@ -99,8 +99,8 @@ export interface Shape {
   split(items: readonly JsonObject[], ids: PieceIds, omit: OmitBlock): Run[]
   /** The model's turn as items, each with the source that it begins with. */
   turn(head: JsonObject, pieces: SourcePiece[]): Item[]
-  /** The results of a turn, in the order of their calls. */
-  results(results: SourcePiece[]): Item[]
+  /** The results of a turn, in the order of their calls. `is_waiting`: a tool of the provider's own waits for them. */
+  results(results: SourcePiece[], is_waiting: boolean): Item[]
   /** Text of a user or of an instruction. */
   said(run: Run, source: Source): Item[]
   /** The same block of a call or a result with another id and name. */

@@ -38,6 +38,26 @@ const PAUSED = [
   ASKED,
   anthropic('assistant', says('y'), search('a'), found('a'), search('b'), search('c')),
 ] as const satisfies Stored[]
+const THOUGHT = { type: 'thinking', thinking: 'Hm', signature: 'c2ln' }
+/** A thought whose search was never made. */
+const THOUGHT_OF: Stored[] = [
+  ASKED,
+  anthropic('assistant', THOUGHT, search('a')),
+  anthropic('user', says('z')),
+]
+/** Code that waited beside a call of an earlier turn: the API runs it with the next request, or never. */
+const WAITED_LONG: Stored[] = [
+  ASKED,
+  anthropic('assistant', { ...search('a'), name: 'code_execution' }, use('b')),
+  anthropic('user', result('b')),
+  anthropic('assistant', use('c')),
+  anthropic('user', result('c')),
+]
+const WAITED_FOR_ERROR: Stored[] = [
+  ...WAITS.slice(0, 2),
+  anthropic('user', result('b', [says('no'), PICTURE], { is_error: true })),
+  anthropic('assistant', found('a'), says('y')),
+]
 const FAILED: Stored[] = [
   ASKED,
   anthropic('assistant', use('a'), use('b')),
@@ -149,6 +169,9 @@ const CONVERSATIONS: Record<string, readonly Stored[]> = {
   'a search that waited and was made': [...WAITS, anthropic('assistant', found('a'), says('y'))],
   'a search that waited and was not made': [...WAITS, anthropic('assistant', says('y'))],
   'a search that nobody waits for any more': [...WAITS, anthropic('user', says('z'))],
+  'a search that waited beside an error with a picture': WAITED_FOR_ERROR,
+  'a thought of a search that was not made': THOUGHT_OF,
+  'code that did not run when it was its turn': WAITED_LONG,
   'a paused turn': PAUSED,
   'a paused turn that went on': [...PAUSED, anthropic('assistant', found('b'), found('c'), says('z'))],
   'a paused turn that the user interrupted': [...PAUSED, anthropic('user', says('z'))],
@@ -202,6 +225,17 @@ describe('a tool that Anthropic runs', () => {
     }
     const beside = [...WAITS.slice(0, 2), anthropic('user', result('b'), says('z'))]
     expect(sent('anthropic', beside).items[1].content).toEqual([use('b')])
+  })
+
+  it('has nothing but results after it, though one is an error with a picture', () => {
+    expect(sent('anthropic', WAITED_FOR_ERROR).items[2].content).toEqual([
+      result('b', [says('Error:'), says('no'), PICTURE]),
+    ])
+  })
+
+  it('is left out with the thought that led to it, and where a later turn waits', () => {
+    expect(sent('anthropic', THOUGHT_OF).items).toEqual([ASKED[1], { role: 'user', content: [says('z')] }])
+    expect(sent('anthropic', WAITED_LONG).items[1].content).toEqual([use('b')])
   })
 
   it('goes on in a turn that was paused, as long as that is the last one', () => {
