@@ -148,6 +148,16 @@ async def test_a_context_has_nothing_of_a_sub_agent_whose_lines_are_among_its_ow
     assert [item["content"] for item in below["items"]] == ["You are to look."]
 
 
+async def test_a_context_has_nothing_that_the_command_wrote_in_place_of_the_model(annals: AsyncAnnals) -> None:
+    failed: Any = user("Limit reached", type="assistant", isApiErrorMessage=True)
+    failed["message"]["role"] = "assistant"
+    entries = [user("look"), failed, user("go on")]
+    store = AnnalsSessionStore(annals)
+    await store.append(KEY, entries)
+    assert await store.load(KEY) == entries
+    assert await contents_of(annals) == ["look", "go on"]
+
+
 async def test_a_context_follows_the_tree_so_what_was_rewound_is_in_none(annals: AsyncAnnals) -> None:
     def after(parent: Any, message: object, kind: str = "user") -> Any:
         parent_uuid = parent and parent["uuid"]

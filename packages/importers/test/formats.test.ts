@@ -2,7 +2,7 @@ import { strToU8, zipSync } from 'fflate'
 import { describe, expect, it } from 'vitest'
 import { FORMAT_NAMES } from '../src/format_names.ts'
 import { FORMATS } from '../src/formats.ts'
-import { fixture, outline, recordsOf, tallyOf } from './reading.ts'
+import { fixture, lines, outline, recordsOf, tallyOf } from './reading.ts'
 
 describe('formats', () => {
   it('have the names that the command line shows', () => {
@@ -44,6 +44,23 @@ describe('claude-code', () => {
 })
 
 describe('claude-code', () => {
+  it('keeps as an event what the command wrote in place of the model', async () => {
+    const line = { sessionId: 's', timestamp: '2026-11-20T10:00:00.000Z' }
+    const said = {
+      role: 'assistant',
+      model: '<synthetic>',
+      content: [{ type: 'text', text: 'Limit reached' }],
+    }
+    const log = [
+      { ...line, type: 'user', uuid: 'a', parentUuid: null, message: { role: 'user', content: 'Go' } },
+      { ...line, type: 'assistant', uuid: 'b', parentUuid: 'a', isApiErrorMessage: true, message: said },
+    ]
+    expect(outline(await recordsOf('one.jsonl', lines(...log))).slice(-2)).toEqual([
+      's1 anthropic user at 10:00:00',
+      's1 source.claude-code.api_error at 10:00:00',
+    ])
+  })
+
   it('takes nothing back for a prompt that waited in the queue, for it stands where it was typed', async () => {
     const line = (uuid: string, parentUuid: string | null, content: string, type = 'user') => ({
       type,

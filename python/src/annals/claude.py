@@ -127,7 +127,7 @@ class AnnalsSessionStore:
             given.setdefault(entry_id, entry)
         for as_messages in (True, False):
             # Earlier versions of Claude Code have what sub-agents say among the lines of the conversation. Its context
-            # has none of that.
+            # has none of that, and none of what the command wrote in the model's place.
             parts = [
                 (entry, new_entries(entry, entry_id, as_messages and not _is_beside(key, entry), self._body_bytes_max))
                 for entry_id, entry in given.items()
@@ -189,8 +189,9 @@ class AnnalsSessionStore:
 
 
 def _is_beside(key: SessionKey, entry: JsonObject) -> bool:
-    """Whether a line of a main transcript is what a sub-agent was told or said."""
-    return "subpath" not in key and entry.get("isSidechain") is True
+    """Whether a line of a main transcript is of a sub-agent, or any line says what failed in the model's place."""
+    is_of_agent = "subpath" not in key and entry.get("isSidechain") is True
+    return is_of_agent or entry.get("isApiErrorMessage") is True
 
 
 def _transcript_of(session: Session) -> JsonObject:

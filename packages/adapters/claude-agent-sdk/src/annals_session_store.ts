@@ -153,8 +153,10 @@ export class AnnalsSessionStore implements SessionStore {
       const id = ids[index]!
       if (seen.has(id)) return []
       seen.add(id)
-      // Earlier versions of Claude Code have what sub-agents say among the lines of the conversation, whose context has none of it.
-      const isBeside = key.subpath === undefined && entry.isSidechain === true
+      // Earlier versions of Claude Code have what sub-agents say among the lines of the conversation. Its context has none
+      // of that, and none of what the command wrote in the model's place, such as that a limit is reached.
+      const isOfAgent = key.subpath === undefined && entry.isSidechain === true
+      const isBeside = isOfAgent || entry.isApiErrorMessage === true
       const how = { as_messages: as_messages && !isBeside, body_bytes_max }
       return [{ entry, id, parts: newEntries(entry, id, how) }]
     })

@@ -201,6 +201,26 @@ describe('a transcript', () => {
     expect(said.map(({ content }) => content)).toEqual(['You are to look.', 'I looked.'])
   })
 
+  it('has nothing in contexts that the command wrote in place of the model', async () => {
+    const annals = await newAnnals()
+    const store = new AnnalsSessionStore(annals)
+    const limit = {
+      type: 'assistant',
+      uuid: randomUUID(),
+      isApiErrorMessage: true,
+      message: {
+        role: 'assistant',
+        model: '<synthetic>',
+        content: [{ type: 'text', text: 'Limit reached' }],
+      },
+    }
+    const entries = [user('look'), limit, user('go on')]
+    await store.append(KEY, entries)
+    expect(await store.load(KEY)).toEqual(entries)
+    const { items } = await annals.sessions.context(SESSION_ID, { format: 'openai' })
+    expect(items.map(({ content }) => content)).toEqual(['look', 'go on'])
+  })
+
   it('has the right summary after eight processes append at once', async () => {
     const annals = await newAnnals()
     const stores = Array.from({ length: 8 }, () => new AnnalsSessionStore(annals))

@@ -117,14 +117,14 @@ class ClaudeCodeParser implements Parser {
     if (is_of_tree) this.rewind(key, line)
     const { message, ...rest } = line
     let message_id: string | undefined
-    if ((type === 'user' || type === 'assistant') && isJsonObject(message)) {
+    if ((type === 'user' || type === 'assistant') && isJsonObject(message) && !isOfCommand(line)) {
       this.noteModel(key, message)
       message_id = this.out.message(key, 'anthropic', message, { ...facts, meta: { claude: rest } })
       if (message_id !== undefined) this.out.retract(key, this.repeated(key, message, message_id))
       if (message_id !== undefined && line.isCompactSummary === true)
         this.out.compact(key, message_id, [{ format: 'anthropic', blob: message }])
     } else {
-      const kind = kindOf(type, line)
+      const kind = isOfCommand(line) ? 'api_error' : kindOf(type, line)
       this.out.raw(key, kind, line, { ...facts, noise: NOISE.has(type) || NOISE.has(kind) })
     }
     if (type === 'result' && typeof line.is_error === 'boolean') this.finished(key, line)
@@ -200,7 +200,7 @@ class ClaudeCodeParser implements Parser {
   private rewind(key: string, line: JsonObject): void {
     const tree = this.treeOf(key)
     const leaving = this.leaving.get(key)
-    if (leaving && line.type === 'assistant') {
+    if (leaving && line.type === 'assistant' && !isOfCommand(line)) {
       this.leaving.delete(key)
       if (tree.isLeft(parentOf(line))) tree.returnTo(leaving)
       else this.out.retract(key, leaving.ids)
@@ -273,6 +273,11 @@ function isPrompt(line: JsonObject): boolean {
   return !(
     Array.isArray(content) && content.some((block) => isJsonObject(block) && block.type === 'tool_result')
   )
+}
+
+/** What the command wrote in the model's place, such as that a limit is reached. It sends none of that to the model. */
+function isOfCommand({ isApiErrorMessage }: JsonObject): boolean {
+  return isApiErrorMessage === true
 }
 
 function kindOf(type: string, { subtype }: JsonObject): string {
