@@ -24,7 +24,8 @@ from .service import KillableNode, Service
 pytestmark = pytest.mark.anyio
 
 KEY: SessionKey = {"project_key": "project", "session_id": "session"}
-BELOW: SessionKey = {**KEY, "subpath": "subagents/agent-1"}
+SUBPATH = "subagents/agent-1"
+BELOW: SessionKey = {**KEY, "subpath": SUBPATH}
 SESSION_ID = stable_id("claude-agent-sdk", "project", "session")
 
 
@@ -142,9 +143,8 @@ async def test_a_context_has_nothing_of_a_sub_agent_whose_lines_are_among_its_ow
     assert await store.load(KEY) == entries
     assert await contents_of(annals) == ["look", "and then?"]
     await store.append(BELOW, [told])
-    below = await annals.sessions.context(
-        stable_id("claude-agent-sdk", "project", "session", BELOW["subpath"]), format="openai"
-    )
+    below_id = stable_id("claude-agent-sdk", "project", "session", SUBPATH)
+    below = await annals.sessions.context(below_id, format="openai")
     assert [item["content"] for item in below["items"]] == ["You are to look."]
 
 
