@@ -7,7 +7,7 @@ const service = useSharedService()
 const commands = useClientCommands(service)
 const { annals, values } = commands
 
-describe('annals send, runs, requests, approve and deny', () => {
+describe('annals send, runs, requests, approve, deny and answer', () => {
   it('send input, show what waits, and answer it once', async () => {
     const client = new Annals({ url: service.node.url, token: commands.token })
     const { id } = await client.sessions.create()
@@ -29,5 +29,11 @@ describe('annals send, runs, requests, approve and deny', () => {
     const late = await annals(['deny', first.id])
     expect([late.code, late.stderr]).not.toEqual([0, ''])
     expect(late.stderr).toContain('approve, by "ada"')
+
+    const third = await client.runs.request(id, { kind: 'question', text: 'Which one?' })
+    expect((await annals(['approve', third.id])).stderr).toContain('answer')
+    expect(await values('answer', third.id, 'The blue one.', '--by', 'ada')).toMatchObject([
+      { decision: 'answer', answer: 'The blue one.', by: 'ada' },
+    ])
   })
 })

@@ -36,7 +36,7 @@ const use = async (chosen: Project) => {
 const searching: Project[] = []
 const useSearching = () => use(searching.pop()!)
 
-beforeAll(async () => void searching.push(...(await newSearchingProjects(service, 8))))
+beforeAll(async () => void searching.push(...(await newSearchingProjects(service, 9))))
 beforeEach(async () => use(await service.newProject()))
 
 const newSession = async (body: unknown = {}) => expectOk(await api.createSession(body), 201).id

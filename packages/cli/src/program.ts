@@ -10,7 +10,7 @@ import { mcpCommand } from './client/mcp.js'
 import { membersCommand } from './client/members.js'
 import { redactCommand } from './client/redact.js'
 import { retractCommand } from './client/retract.js'
-import { decideCommand, requestsCommand, runsCommand, sendCommand } from './client/runs.js'
+import { answerCommand, decideCommand, requestsCommand, runsCommand, sendCommand } from './client/runs.js'
 import { askCommand, searchCommand } from './client/search.js'
 import { sessionsCommand } from './client/sessions.js'
 import { openCommand, showCommand } from './client/show.js'
@@ -65,6 +65,7 @@ export function annalsProgram(): Command {
     .addCommand(requestsCommand())
     .addCommand(decideCommand('approve'))
     .addCommand(decideCommand('deny'))
+    .addCommand(answerCommand())
     .addCommand(compactCommand())
     .addCommand(latestCommand())
     .addCommand(askCommand())

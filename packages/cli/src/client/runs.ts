@@ -79,6 +79,23 @@ export function decideCommand(decision: 'approve' | 'deny'): Command {
     })
 }
 
+/** annals answer */
+export function answerCommand(): Command {
+  const command = new Command('answer')
+    .description('Answer a question. The first answer counts.')
+    .argument('<request>', "the request's id", parseUuid)
+    .argument('<answer>', 'a text')
+    .option('--by <name>', 'who answers')
+  return withService(command)
+    .addHelpText('after', '\nExample:\n  annals answer 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d "Take the blue one."')
+    .action(async (id: string, answer: string, { by, ...options }: ConnectionOptions & { by?: string }) => {
+      const { annals, output } = await connect(options)
+      const asked = await annals.runs.getRequest(id)
+      const resolved = await annals.runs.resolve(id, { decision: 'answer', answer, by })
+      output.outcome(resolved, `Answered: ${whatOf(asked)}`)
+    })
+}
+
 interface SendOptions extends ConnectionOptions {
   mode: 'queue' | 'steer' | 'interrupt'
   type?: string
