@@ -56,7 +56,11 @@ it('a statement without rows returns none, and two of one name are refused', asy
   expect(await pool.query(prepared('same', 'SELECT 1 AS one'), [])).toEqual([{ one: '1' }])
 })
 
-const PID = prepared('pid', 'SELECT pg_backend_pid() AS pid, $1::text AS project, $2::int AS nth, now() AS began', 'one row')
+const PID = prepared(
+  'pid',
+  'SELECT pg_backend_pid() AS pid, $1::text AS project, $2::int AS nth, now() AS began',
+  'one row',
+)
 const DIVIDE = prepared('divide_by', 'SELECT 12 / $2::int AS quotient WHERE $1::text IS NOT NULL', 'one row')
 
 async function withPool<T>(work: (wide: DatabasePool) => Promise<T>): Promise<T> {
@@ -81,7 +85,8 @@ it('many reads are divided among the connections, and a long page is read by its
     const asked = Array.from({ length: 64 }, (_, nth) => wide.query(PID, ['a', nth]))
     expect(new Set(await pids(asked)).size).toBe(4)
     const page = prepared('page', 'SELECT pg_backend_pid() AS pid, now(), $1::text LIMIT $2', 1)
-    const paged = (limit: number) => pids([wide.query(page, ['a', limit]), wide.query(page, ['a', limit + 1])])
+    const paged = (limit: number) =>
+      pids([wide.query(page, ['a', limit]), wide.query(page, ['a', limit + 1])])
     expect(new Set(await paged(20)).size).toBe(1)
     expect(new Set(await paged(1_000)).size).toBe(2)
   }))
@@ -117,7 +122,11 @@ it('a read sees what was committed before it was asked for, also beside one that
 it('reads that share a connection are away when it is cut, and the next ones have another', () =>
   withPool(async (wide) => {
     const sleep = prepared('sleep', 'SELECT pg_sleep(60) WHERE $1::text IS NOT NULL', 'one row')
-    const cut = Promise.allSettled([wide.query(PID, ['a', 1]), wide.query(sleep, ['a']), wide.query(PID, ['a', 2])])
+    const cut = Promise.allSettled([
+      wide.query(PID, ['a', 1]),
+      wide.query(sleep, ['a']),
+      wide.query(PID, ['a', 2]),
+    ])
     const ended = planned(
       'end',
       `SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a WHERE a.query LIKE 'SELECT pg_sleep(60)%' AND a.datname = current_database() AND a.state = 'active'`,

@@ -87,7 +87,10 @@ export function answerCommand(): Command {
     .argument('<answer>', 'a text')
     .option('--by <name>', 'who answers')
   return withService(command)
-    .addHelpText('after', '\nExample:\n  annals answer 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d "Take the blue one."')
+    .addHelpText(
+      'after',
+      '\nExample:\n  annals answer 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d "Take the blue one."',
+    )
     .action(async (id: string, answer: string, { by, ...options }: ConnectionOptions & { by?: string }) => {
       const { annals, output } = await connect(options)
       const asked = await annals.runs.getRequest(id)
