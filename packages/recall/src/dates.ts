@@ -18,7 +18,9 @@ const BEFORE_MONTH = new Set(
 const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday']
 /** From none on. */
 const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten']
-const AGO = new RegExp(`\\b(\\d{1,3}|${NUMBERS.slice(1).join('|')}) (day|week|month|year)s? ago\\b`, 'g')
+const AGO = /\b(\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten) (day|week|month|year)s? ago\b/g
+const ON_WEEKDAY =
+  /\b(?:on|last|this|since|until|by|before|after) (sunday|monday|tuesday|wednesday|thursday|friday|saturday)\b/g
 const BETWEEN = new Set(['of', 'de', 'del', 'do'])
 
 function monthNames(): Map<string, number> {
@@ -111,12 +113,12 @@ function relativeDates(text: string, now: number): AskedDate[] {
     [/\bthis month\b/, () => [monthsAgo(0)]],
     [/\blast month\b|\bletzten monat\b|\bmois dernier\b|\bmes pasado\b/, () => [monthsAgo(1)]],
     [/\blast year\b/, () => [{ year: on(now).year! - 1 }]],
-    ...WEEKDAYS.map((name, day): [RegExp, () => AskedDate[]] => [
-      new RegExp(`\\b(?:on|last|this|since|until|by|before|after) ${name}\\b`),
-      () => [on(now - ((new Date(now).getUTCDay() - day + 7) % 7 || 7) * DAY_MS)],
-    ]),
   ]
   const dates = asked.flatMap(([pattern, dates]) => (pattern.test(text) ? dates() : []))
+  for (const [, name] of text.matchAll(ON_WEEKDAY)) {
+    const days = (new Date(now).getUTCDay() - WEEKDAYS.indexOf(name!) + 7) % 7
+    dates.push(on(now - (days || 7) * DAY_MS))
+  }
   for (const [, number, unit] of text.matchAll(AGO)) {
     const count = NUMBERS.indexOf(number!) < 0 ? Number(number) : NUMBERS.indexOf(number!)
     if (unit === 'day') dates.push(on(now - count * DAY_MS))

@@ -179,7 +179,7 @@ function soughtOf(asked: readonly AskedWord[]): Sought {
       if (word.is_prefix) beginnings.push({ beginning: form, index, is_exact: true })
       else whole.set(form, [...(whole.get(form) ?? []), { index, is_exact }])
     }
-  // Forms have no sign but that of a stem.
+  // Forms are letters and digits, and the sign of a stem, which means nothing in a pattern.
   const patterns = [
     `${STEP_SIGN}\\d`,
     ...[...whole.keys()].map((form) => `${form}(?![^ \\n])`),
@@ -190,6 +190,7 @@ function soughtOf(asked: readonly AskedWord[]): Sought {
     const begun = beginnings.filter(({ beginning }) => form.startsWith(beginning))
     return begun.length === 0 ? found : [...found, ...begun]
   }
+  // recheck: a word of at most so many, each matched once from where a word begins, and nothing after it
   return { asked, pattern: new RegExp(` (?:${patterns.join('|')})`, 'g'), wordsOf }
 }
 
