@@ -182,12 +182,19 @@ export function showReferences(parts: Part[], references: readonly BlobReference
 /** The places of a message that hold bytes, or references to them. */
 export function bytePlaces(format: MessageFormat, blob: unknown): BytePlace[] {
   if (Array.isArray(blob)) return blob.flatMap((item) => bytePlaces(format, item))
-  if (!isObject(blob)) return []
+  if (!isObject(blob) || isPlain(format, blob)) return []
   const own = PLACES[format](blob)
   if (format === 'acontext') return own
   const blocks = [blob.content, blob.parts, format === 'responses' ? blob.output : []].flatMap(objectsIn)
   const others = blocks.flatMap((block) => misplaced(format, block))
   return others.length === 0 ? own : distinct([...own, ...others])
+}
+
+/** Whether a message has no bytes because it has nothing in lists or objects, as most do. Items of Responses have some beside them. */
+function isPlain(format: MessageFormat, blob: JsonObject): boolean {
+  if (format === 'responses') return false
+  for (const name in blob) if (typeof blob[name] === 'object') return false
+  return true
 }
 
 function distinct(places: readonly BytePlace[]): BytePlace[] {
