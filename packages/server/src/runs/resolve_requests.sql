@@ -16,14 +16,16 @@ DECLARE{run_variables}
   items text[] := '{}';
   added int := 0;
 BEGIN
+  -- One by one: for a list of ids the planner may read all requests, or all heads, of the project.
   FOR p_session IN
-    SELECT h.session_id FROM session_heads h WHERE h.project_id = p_project AND h.session_id = ANY (ARRAY(
-      -- One by one: for a list of ids the planner may read all requests of the project.
-      SELECT q.session_id FROM jsonb_array_elements(p_resolutions) AS x (value) CROSS JOIN LATERAL (
-        SELECT r.session_id FROM session_requests r WHERE r.project_id = p_project AND {by_id}) q))
-    ORDER BY h.session_id FOR NO KEY UPDATE
+    SELECT DISTINCT q.session_id FROM jsonb_array_elements(p_resolutions) AS x (value) CROSS JOIN LATERAL (
+      SELECT r.session_id FROM session_requests r WHERE r.project_id = p_project AND {by_id}) q
+    ORDER BY q.session_id
   LOOP
-    sessions := sessions || p_session;
+    PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR NO KEY UPDATE;
+    IF FOUND THEN
+      sessions := sessions || p_session;
+    END IF;
   END LOOP;
   at := clock_timestamp();
   FOR one IN SELECT x.value, x.nth - 1 AS index, x.value ->> 'decision' AS decision
