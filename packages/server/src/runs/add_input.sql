@@ -24,7 +24,7 @@ BEGIN
     END IF;
     RETURN concat(E'{"state":"known"}\n', {known_json});
   END IF;
-  SELECT e.seq, e.kind, e.data INTO known FROM entries e WHERE e.project_id = p_project AND e.session_id = p_session AND e.id = own_id;
+  SELECT e.seq, e.kind, e.data INTO known FROM entries e WHERE e.project_id = p_project AND {by_id};
   IF FOUND THEN
     IF known.kind <> p_input ->> 'kind' OR known.data <> p_input -> 'data' THEN
       RETURN '{"refused":"input_differs"}';

@@ -1,6 +1,7 @@
 import { PIECE_BYTES_MAX } from '@annals/kits/limits.js'
 import { timestampText } from '@annals/kits/lists/resource_json.js'
 import { prepared } from '@annals/kits/postgres/statement.js'
+import { byId } from '../log/read/read_queries.js'
 import { dueAtOnceText, isPendingText, runFunction } from './lease_queries.js'
 
 /** Pending inputs of one session, at most. */
@@ -28,9 +29,13 @@ export const ADD_INPUT = runFunction('add_input', {
   pending_max: PENDING_MAX,
   known_json: inputJson('known'),
   added_json: inputJson('added'),
+  by_id: byId('e', 'p_session', 'own_id'),
 })
 
-export const WITHDRAW_INPUT = runFunction('withdraw_input', { withdrawn_kept: WITHDRAWN_KEPT })
+export const WITHDRAW_INPUT = runFunction('withdraw_input', {
+  withdrawn_kept: WITHDRAWN_KEPT,
+  by_id: byId('e', 'p_session', 'p_id'),
+})
 
 export const CLAIM_WORK = runFunction('claim_work', {
   claim_scan_max: CLAIM_SCAN_MAX,

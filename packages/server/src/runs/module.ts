@@ -3,6 +3,7 @@ import { BLOBS_OF_ENTRY, LOST, ORPHAN, type Table } from '@annals/kits/lifecycle
 import type { Module, OpenModule } from '@annals/kits/module.js'
 import { functionsIn } from '@annals/kits/postgres/stored_function.js'
 import { LOG_MODULE } from '../log/module.js'
+import { byId } from '../log/read/read_queries.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
 import * as inbox from './inbox_queries.js'
 import * as leases from './lease_queries.js'
@@ -96,7 +97,7 @@ const INBOX: Table = {
   checks: {
     input_in_log: {
       where: `t.withdrawn_at IS NULL AND EXISTS (
-        SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.id = t.id)`,
+        SELECT FROM entries e WHERE e.project_id = $1 AND ${byId('e', 't.session_id', 't.id')})`,
       detail: "'it is pending, and the log has an entry with its id'",
       means: 'an input that was applied and is still pending',
       todo: ORPHAN,

@@ -60,7 +60,7 @@ export const OPEN_REQUEST = runFunction('open_request', {
 export const RESOLVE_REQUESTS = runFunction('resolve_requests', {
   resolved_at_text: timestampText('request.resolved_at'),
   expires_at_text: timestampText('request.expires_at'),
-  by_id: byId('r', "(x.value ->> 'id')::uuid"),
+  by_event_id: byId('e', 'request.session_id', "(one.value ->> 'event_id')::uuid"),
   request_json: requestJson('request'),
   append: appendText(
     RESOLUTION_TYPE,

@@ -19,7 +19,7 @@ BEGIN
   -- One by one: for a list of ids the planner may read all requests, or all heads, of the project.
   FOR p_session IN
     SELECT DISTINCT q.session_id FROM jsonb_array_elements(p_resolutions) AS x (value) CROSS JOIN LATERAL (
-      SELECT r.session_id FROM session_requests r WHERE r.project_id = p_project AND {by_id}) q
+      SELECT r.session_id FROM session_requests r WHERE r.project_id = p_project AND r.id = (x.value ->> 'id')::uuid ORDER BY r.id LIMIT 1) q
     ORDER BY q.session_id
   LOOP
     PERFORM FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session FOR NO KEY UPDATE;
@@ -36,7 +36,7 @@ BEGIN
     IF NOT FOUND THEN
       RETURN json_build_object('refused', 'missing', 'index', one.index);
     END IF;
-    SELECT e.seq INTO stored FROM entries e WHERE e.project_id = p_project AND e.session_id = request.session_id AND e.id = (one.value ->> 'event_id')::uuid;
+    SELECT e.seq INTO stored FROM entries e WHERE e.project_id = p_project AND {by_event_id};
     IF stored IS NOT NULL AND (stored <> coalesce(request.resolved_seq, 0) OR request.decision <> one.decision
         OR request.resolved_by IS DISTINCT FROM one.value ->> 'by' OR request.answer -> 'value' IS DISTINCT FROM one.value -> 'answer') THEN
       RETURN json_build_object('refused', 'differs', 'index', one.index);

@@ -9,7 +9,7 @@ BEGIN
   {check_fence}
   SELECT i.withdrawn_at INTO known FROM session_inbox i WHERE i.project_id = p_project AND i.session_id = p_session AND i.id = p_id;
   IF NOT FOUND THEN
-    PERFORM FROM entries e WHERE e.project_id = p_project AND e.session_id = p_session AND e.id = p_id;
+    PERFORM FROM entries e WHERE e.project_id = p_project AND {by_id};
     RETURN json_build_object('refused', CASE WHEN FOUND THEN 'applied' ELSE 'input_missing' END);
   END IF;
   IF known.withdrawn_at IS NULL THEN

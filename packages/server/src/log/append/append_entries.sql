@@ -201,7 +201,7 @@ BEGIN
           -- One by one: for a list of ids the planner may read the whole session.
           SELECT FROM unnest(input_ids) AS x (id) CROSS JOIN LATERAL (
             SELECT FROM entries e
-            WHERE e.project_id = p_project AND e.session_id = p_sessions[place_of_head] AND e.id = x.id LIMIT 1
+            WHERE e.project_id = p_project AND {by_id}
           ) e
         ) THEN
           last_seqs[place_of_head] := NULL;

@@ -6,7 +6,7 @@ import { prepared } from '@annals/kits/postgres/statement.js'
 import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 import { CHAIN_ENTRIES, CHAIN_STORED } from '../../proof/chain_queries.js'
 import { seqText } from '../read/compaction_queries.js'
-import { VIEW_COLUMNS } from '../read/read_queries.js'
+import { byId, VIEW_COLUMNS } from '../read/read_queries.js'
 
 export const SESSION_LIST: TermedList = { table: 'sessions', document: 'configs', has_parents: true }
 
@@ -25,6 +25,7 @@ export const APPEND_ENTRIES = storedFunctionIn(
     merged_configs: mergedJson('before.configs', 'patch'),
     move_terms: moveTerms(SESSION_LIST, 'before', 'after'),
     terms_variables: MOVE_TERMS_VARIABLES,
+    by_id: byId('e', 'p_sessions[place_of_head]', 'x.id'),
   },
   ['session_heads', 'entries', 'idempotency_keys', 'change_marks'],
 )
@@ -47,7 +48,7 @@ FROM session_inbox i WHERE i.project_id = $1 AND i.session_id = $2 AND i.id = AN
 UNION ALL
 SELECT e.id, 'was applied: it is entry ' || e.seq
 FROM unnest($3::uuid[]) AS x (id) CROSS JOIN LATERAL (
-  SELECT e.id, e.seq FROM entries e WHERE e.project_id = $1 AND e.session_id = $2 AND e.id = x.id LIMIT 1
+  SELECT e.id, e.seq FROM entries e WHERE e.project_id = $1 AND ${byId('e', '$2', 'x.id')}
 ) e`,
 )
 

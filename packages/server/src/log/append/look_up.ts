@@ -199,7 +199,7 @@ export const FIND_ENTRY_IDS = prepared(
   `
 SELECT x.place FROM unnest($2::uuid[], $3::uuid[]) WITH ORDINALITY AS x (session_id, id, place)
 CROSS JOIN LATERAL (
-  SELECT o.id FROM entries o WHERE o.project_id = $1 AND o.session_id = x.session_id AND ${byId('o', 'x.id')}
+  SELECT o.id FROM entries o WHERE o.project_id = $1 AND ${byId('o', 'x.session_id', 'x.id')}
 ) e`,
 )
 

@@ -14,10 +14,9 @@ BEGIN
   IF NOT FOUND THEN
     RETURN NULL;
   END IF;
-  SELECT e.seq, coalesce(e.patched_meta, e.meta) AS meta INTO before
-  FROM entries e
-  WHERE e.project_id = p_project AND e.session_id = p_session AND e.id = p_message AND e.kind = 'message';
-  IF NOT FOUND THEN
+  SELECT e.seq, e.kind, coalesce(e.patched_meta, e.meta) AS meta INTO before
+  FROM entries e WHERE e.project_id = p_project AND {by_id};
+  IF NOT FOUND OR before.kind <> 'message' THEN
     RETURN 'no message';
   END IF;
   SELECT {merged_json} INTO after;

@@ -15,7 +15,7 @@ CROSS JOIN LATERAL (
   SELECT json_agg(json_build_array(x.place, e.seq, e.type) ORDER BY x.place) AS found
   FROM unnest($3::uuid[]) WITH ORDINALITY AS x (id, place)
   JOIN LATERAL (
-    SELECT o.seq, o.type FROM entries o WHERE o.project_id = $1 AND o.session_id = $2 AND ${byId('o', 'x.id')}
+    SELECT o.seq, o.type FROM entries o WHERE o.project_id = $1 AND ${byId('o', '$2', 'x.id')}
   ) e ON true
 ) p
 WHERE h.project_id = $1 AND h.session_id = $2`,

@@ -96,15 +96,18 @@ export const VIEW_COLUMNS: Record<EntryView, Record<string, Column>> = {
 }
 
 /**
- * The end of a look-up of one entry by its seq. The order says by which index: of `=` alone, with statistics that are older
- * than a session, the planner may take another one and read the whole session.
+ * The end of a look-up of one entry of a session by its seq. The order says by which index: of `=` alone, with statistics
+ * that are older than a session, the planner may take another one and read the whole session.
  */
-export const bySeq = (entry: string, seq: string) => by(`${entry}.seq`, seq)
+export const bySeq = (entry: string, seq: string) =>
+  `${entry}.seq >= ${seq} AND ${entry}.seq <= ${seq} ORDER BY ${entry}.seq LIMIT 1`
 
-export const byId = (entry: string, id: string) => by(`${entry}.id`, id)
-
-const by = (column: string, value: string) =>
-  `${column} >= ${value} AND ${column} <= ${value} ORDER BY ${column} LIMIT 1`
+/** The same of one of a project's entries, by its session and id. Only entries_id_unique has rows in this order. */
+export function byId(entry: string, session: string, id: string): string {
+  const row = `(${entry}.id, ${entry}.session_id)`
+  const bound = `(${id}, ${session})`
+  return `${row} >= ${bound} AND ${row} <= ${bound} ORDER BY ${entry}.id, ${entry}.session_id LIMIT 1`
+}
 
 /** Only timelines show it, and only of messages: otherwise it is not looked up. */
 export const TRACKING = `CASE WHEN p.message LIKE '% %' THEN
@@ -250,6 +253,7 @@ export const READ_LOG_VERSION = prepared(
 export const MERGE_MESSAGE_META = storedFunctionIn('log/read/merge_message_meta.sql', {
   merged_json: mergedJson('before.meta', "(p_body -> 'meta')"),
   mark_changes: markChanges('p_project', '(SELECT p_session AS session_id)'),
+  by_id: byId('e', 'p_session', 'p_message'),
 })
 
 /**
