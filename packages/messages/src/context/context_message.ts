@@ -40,21 +40,41 @@ export interface StoredSeq extends MessagePlace {
 }
 
 const TEXT_FORMATS: ReadonlySet<MessageFormat> = new Set(['openai', 'anthropic', 'responses'])
-const SPEAKERS = ['user', 'assistant'] as const
+const TEXT_STARTS = (['user', 'assistant'] as const).map(
+  (speaker) => [speaker, `{"role": "${speaker}", "content": "`] as const,
+)
 
 /**
- * The same of a message that is one text and nothing else, as most are, found without parsing it: PostgreSQL writes
- * the members of an object in one order. undefined: it may be anything else.
+ * Who says a message that is one text and nothing else, as most are, and where its text begins; found without parsing
+ * it: PostgreSQL writes the members of an object in one order. undefined: it may be anything else.
  */
-export function textMessage({ seq, tokens, format, blob }: StoredSeq): ContextMessage | undefined {
+export function onlyText(
+  format: MessageFormat,
+  blob: string,
+): { speaker: 'user' | 'assistant'; begins: number } | undefined {
   if (!TEXT_FORMATS.has(format)) return undefined
-  for (const speaker of SPEAKERS) {
-    const start = `{"role": "${speaker}", "content": "`
-    if (!blob.startsWith(start) || endOfString(blob, start.length - 1) !== blob.length - 1) continue
-    // The length is only asked for where a part of a message is cleared: here there is none.
-    return { seq, tokens, speaker, calls: [], results: [], length: blob.length - start.length - 2 }
-  }
+  for (const [speaker, start] of TEXT_STARTS)
+    if (blob.startsWith(start))
+      return endOfString(blob, start.length - 1) === blob.length - 1
+        ? { speaker, begins: start.length }
+        : undefined
   return undefined
+}
+
+/** Reads what planning has to know of a message that is one text and nothing else. undefined: it may be anything else. */
+export function textMessage({ seq, tokens, format, blob }: StoredSeq): ContextMessage | undefined {
+  const text = onlyText(format, blob)
+  // The length is only asked for where a part of a message is cleared: here there is none.
+  return (
+    text && {
+      seq,
+      tokens,
+      speaker: text.speaker,
+      calls: [],
+      results: [],
+      length: blob.length - text.begins - 2,
+    }
+  )
 }
 
 /** Reads what planning has to know. A blob that is no message of its format is somebody's who said nothing. */

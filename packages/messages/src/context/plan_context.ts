@@ -164,8 +164,12 @@ function findCut(
   if (costs.of(0) <= (may_grow && is_longer ? tokens_target : tokens_max))
     return may_grow ? undefined : { from: 0, asked: -1 }
   const isWhole = wholeFrom(messages.length, links, may_grow)
-  const begins = (speaker: ContextMessage['speaker']) =>
-    messages.flatMap((message, i) => (message.speaker === speaker && isWhole[i] ? [i] : []))
+  const begins = (speaker: ContextMessage['speaker']) => {
+    const found: number[] = []
+    for (let i = 0; i < messages.length; i++)
+      if (messages[i]!.speaker === speaker && isWhole[i]) found.push(i)
+    return found
+  }
   const turns = begins('user')
   const turn = turns.find((from) => costs.of(from) <= tokens_target)
   if (turn !== undefined) return { from: turn, asked: -1 }

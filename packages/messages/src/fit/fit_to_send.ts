@@ -1,9 +1,9 @@
 import { bytePlaces, markBlobs, mayReferToBlobs, standardBase64 } from '../attachments.js'
 import { isObject, type JsonObject, pushAll } from '../blob_reading.js'
+import { onlyText } from '../context/context_message.js'
 import { editBlob, type MessageEdit } from '../context/edit_blob.js'
 import type { MessageFormat } from '../formats.js'
 import { parseJson } from '../json/exact_json.js'
-import { endOfString } from '../json/json_text.js'
 import { withoutEscapes } from '../json/visible.js'
 import { MessageReader, writeItems } from '../message_format.js'
 import type { NeutralMessage, Part } from '../parts.js'
@@ -293,7 +293,6 @@ function idsOf({ parts }: NeutralMessage): PieceIds {
   return ids
 }
 
-const TEXT_FORMATS: ReadonlySet<MessageFormat> = new Set(['openai', 'anthropic', 'responses'])
 /** A letter that is no part of an escape: the text is not blank. The few that escapes are written with do not tell. */
 const SAYS_SOMETHING = /[^\s\\0-9a-fA-Fnrtu]/
 const LOOKED_AT = 256
@@ -305,19 +304,16 @@ const ENDS_WITH_SPACE = /\s$|\\[nrtf]$/
  * object in one order. undefined: it has to be parsed.
  */
 function textRun({ format, blob, edit }: FitMessage, target: MessageFormat): Run | undefined {
-  if (format !== target || edit || !TEXT_FORMATS.has(format)) return undefined
-  for (const role of ['user', 'assistant'] as const) {
-    const start = `{"role": "${role}", "content": "`
-    if (!blob.startsWith(start) || endOfString(blob, start.length - 1) !== blob.length - 1) continue
-    if (format === 'anthropic' && ENDS_WITH_SPACE.test(blob.slice(-4, -2))) return undefined
-    if (!SAYS_SOMETHING.test(blob.slice(start.length, start.length + LOOKED_AT).slice(0, -2)))
-      return undefined
-    const head = format === 'openai' && role === 'user' ? { role } : {}
-    return {
-      side: role === 'user' ? 'user' : 'model',
-      head,
-      pieces: [{ kind: 'content', block: {}, raw: blob }],
-    }
+  if (format !== target || edit) return undefined
+  const text = onlyText(format, blob)
+  if (!text) return undefined
+  if (format === 'anthropic' && ENDS_WITH_SPACE.test(blob.slice(-4, -2))) return undefined
+  const { speaker, begins } = text
+  if (!SAYS_SOMETHING.test(blob.slice(begins, Math.min(begins + LOOKED_AT, blob.length) - 2)))
+    return undefined
+  return {
+    side: speaker === 'user' ? 'user' : 'model',
+    head: format === 'openai' && speaker === 'user' ? { role: speaker } : {},
+    pieces: [{ kind: 'content', block: {}, raw: blob }],
   }
-  return undefined
 }

@@ -123,7 +123,13 @@ function marksOf({ marks, key, changed_at, occurred_at }: Columns, at: number): 
 
 /** The fields in the column `message`, of which only the last, its meta, can have spaces in it. */
 function messageFields(text: string) {
-  const [format = '', parent_id = '', role = ''] = text.split(' ', 3)
-  const meta = text.slice(format.length + parent_id.length + role.length + 3) || null
-  return { format, parent_id: parent_id || null, role, meta: meta! }
+  const parent = text.indexOf(' ') + 1
+  const role = text.indexOf(' ', parent) + 1
+  const meta = text.indexOf(' ', role) + 1
+  return {
+    format: text.slice(0, parent - 1),
+    parent_id: text.slice(parent, role - 1) || null,
+    role: text.slice(role, meta - 1),
+    meta: text.slice(meta) || null!,
+  }
 }

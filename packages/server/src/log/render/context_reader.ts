@@ -263,7 +263,8 @@ export class ContextReader {
     for (const { json } of entries) this.bytes += json.length
     await memory.hold(read_bytes + TEXT_FACTOR * this.bytes)
     const stored = entries.map(storedSeq)
-    for (const [at, { json, meta }] of [...entries.entries()].reverse()) {
+    for (let at = entries.length - 1; at >= 0; at--) {
+      const { json, meta } = entries[at]!
       const isShown = this.bytes < BYTES_MAX && meta && isShortened(json)
       if (isShown) Object.assign(stored[at]!, await this.whole(stored[at]!, JSON.parse(meta)))
     }
