@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { ADMIN_TOKEN } from '../harness/annals_process.ts'
 import type { ApiClient, Page } from '../harness/api_client.ts'
 import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
+import { addDemoSessions, type Demo } from '../harness/demo_sessions.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { redPdf } from '../harness/pdf.ts'
 import { newPerson } from '../harness/people.ts'
@@ -38,11 +39,6 @@ const VIEWS: Array<[name: string, path: () => string, heading: () => string]> = 
 const SHOWN = inject('testServer').mode === 'shared' ? VIEWS.filter(([name]) => name !== 'keys') : VIEWS
 let project: Project
 
-interface Demo {
-  sessions: Array<{ session: object; entries: object[] }>
-  learning_spaces: Array<{ user?: string; meta: object; learns_from: string[] }>
-}
-
 beforeAll(async () => {
   if (!CHROMIUM) return
   project = await service.newProject()
@@ -55,11 +51,7 @@ beforeAll(async () => {
   }
   const content = [{ type: 'file', file }]
   expectOk(await sessionLog(api, ids.pdf).add({ role: 'user', content }), 201)
-  const demo = JSON.parse((await service.rawClient().request('GET', '/console/demo.json')).text) as Demo
-  for (const { session, entries } of demo.sessions) {
-    const { id } = expectOk(await api.createSession(session), 201)
-    expectOk(await api.request('POST', `/api/v1/session/${id}/entries`, { body: { entries } }), 201)
-  }
+  const demo = await addDemoSessions(service, api)
   ids.space = await learntSpace(api, demo.learning_spaces)
   ids.run = await waitingRun(api)
   await untilIndexed(api)

@@ -44,7 +44,7 @@ type Listed = Pick<Session, 'id' | 'updated_at'>
 type WithUser = Pick<Session, 'user_id'>
 
 /** Sessions whose figures are read at once, when one of their rows is visible. */
-const FIGURES_AT_ONCE = 25
+const FIGURES_AT_ONCE = 32
 
 /** What the API's list lacks of a session of a page. */
 export function useFacts(session: Listed & WithUser, page: Array<Listed & WithUser>): SessionFacts {

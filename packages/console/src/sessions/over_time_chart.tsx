@@ -33,8 +33,7 @@ export function OverTimeChart({ view, path }: { view: SessionsView; path: string
   return (
     <figure className="over-time">
       <figcaption>
-        <b className="mono">{countText(data.sessions)}</b> {isCut ? `newest ${noun}` : noun}, by{' '}
-        {widthText(data.seconds)}
+        <b>{countText(data.sessions)}</b> {isCut ? `newest ${noun}` : noun}, by {widthText(data.seconds)}
         {passed + failed > 0 && (
           <>
             : <span className="is-failed">{countText(failed)} failed</span>,{' '}
