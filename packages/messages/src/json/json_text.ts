@@ -300,8 +300,9 @@ export interface JsonText {
 export type JsonRefusal = { refused: 'not_json'; reason: string } | ({ refused: 'unstorable' } & Unstorable)
 
 // The slow check is only needed if the text contains escapes of U+0000 or surrogates, an exponent of two digits, or a
-// very long number.
+// very long number. Hashes and ids often seem to have an exponent: a second look finds numbers only.
 const SUSPICIOUS = /\\u(?:0000|[dD][89a-fA-F])|[eE][+-]?\d\d/
+const ESCAPE_OR_EXPONENT = /\\u(?:0000|[dD][89a-fA-F])|(?:^|[\s:,[])-?\d[\d.]*[eE][+-]?\d\d/
 /** The byte order mark that some editors write. JSON forbids it, and naming it is clearer than "unexpected token". */
 const BOM = 0xfeff
 
@@ -323,7 +324,8 @@ export function readStorable(source: string | Uint8Array): JsonText | JsonRefusa
   } catch (error) {
     return { refused: 'not_json', reason: (error as Error).message.replace(/\s+/g, ' ') }
   }
-  if (!deep && !SUSPICIOUS.test(text) && !mayHaveLongNumber(text)) return { text, value, expansion: 0 }
+  const isSuspicious = SUSPICIOUS.test(text) && ESCAPE_OR_EXPONENT.test(text)
+  if (!deep && !isSuspicious && !mayHaveLongNumber(text)) return { text, value, expansion: 0 }
   const { unstorable, expansion } = inspect(text)
   return unstorable ? { refused: 'unstorable', ...unstorable } : { text, value, expansion }
 }

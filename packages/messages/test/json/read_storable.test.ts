@@ -180,6 +180,14 @@ describe('the range of numbers', () => {
     }
   })
 
+  it('is refused after whatever may stand ahead of a number', () => {
+    for (const ahead of ['', ' ', '\n', '\t', '[', '[ ', '[0,', '[0,\r\n', '{"n":', '{"n": ', '{"n":\t-'])
+      for (const number of ['1e131072', '1.5E+131073', '12.25e131072']) {
+        const ends = { '[': ']', '{': '}' }[ahead.charAt(0)] ?? ''
+        expect(refusalOf(`${ahead}${number}${ends}`)).toMatchObject({ reason: NUMBERS_OUT_OF_RANGE })
+      }
+  })
+
   it('bounds what all numbers of a text take together when they are written out', () => {
     const numbers = (count: number) => `[${Array(count).fill('1e131071').join(',')}]`
     expect(refusalOf(numbers(8))).toBeUndefined()

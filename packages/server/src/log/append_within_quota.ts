@@ -51,8 +51,7 @@ export function appendWithinQuota(
   >,
 ): Promise<AppendOutcome> {
   // Every member is named: a spread would give each request a shape of its own, and all that reads it would be slow.
-  const { session_id, kind, entries, retraction, unrevised_since, appends, apply, only_known, looked_up } =
-    asked
+  const { session_id, kind, entries, retraction, unrevised_since, appends, apply } = asked
   const { 'if-match': if_match } = request.headers
   const append: AppendRequest = {
     project_id: request.project_id,
@@ -71,8 +70,9 @@ export function appendWithinQuota(
     unmarked_until: request.grant!.unmarked_until,
     proof: request.grant!.proof,
     room: undefined,
-    only_known,
-    looked_up,
+    only_known: asked.only_known,
+    looked_up: asked.looked_up,
+    unanswered: asked.unanswered,
   }
   // An await here, with the promises that belong to it, is a twentieth of what a small append costs.
   if (request.attachments?.length) return appendWithBlobs(parts, request, append)

@@ -38,8 +38,8 @@ export class Store {
     try {
       const { parts, request } = this
       const rewritten = await rewriteEntries(parts.bodies, request, session_id, entries)
-      const append = { session_id, kind: 'entries', entries: rewritten, looked_up: true } as const
-      await appendWithinQuota(parts, request, append)
+      const append = { session_id, kind: 'entries', entries: rewritten } as const
+      await appendWithinQuota(parts, request, { ...append, looked_up: true, unanswered: true })
       return 'stored' as const
     } catch (error) {
       const name = error instanceof AnnalsError ? error.error : undefined

@@ -86,6 +86,8 @@ export interface AppendRequest extends SessionAppend {
   only_known?: Error | undefined
   /** None of its ids was there a moment ago: they are looked up again only if one is by now. */
   looked_up?: boolean | undefined
+  /** Nobody reads its answer, which has no entries where all of them are new. */
+  unanswered?: boolean | undefined
 }
 
 export function appendsOf(request: AppendRequest): readonly SessionAppend[] {

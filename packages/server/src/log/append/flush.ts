@@ -302,7 +302,7 @@ export function settle(
   for (const place of places) {
     if (place.part.is_held_back) return 'look again'
     if (place.known_seq > 0) return readKnown(database, pending, places)
-    entries.push(answerOf(request, place))
+    if (!request.unanswered) entries.push(answerOf(request, place))
   }
   succeed(pending, { entries, replayed: false })
   return

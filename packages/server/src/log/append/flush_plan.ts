@@ -92,7 +92,7 @@ export function planFlush(project_id: string, open: readonly OpenAppend[], isSec
 }
 
 function placeEntries(sessions: Map<string, SessionPart>, { request, known }: OpenAppend): Place[] {
-  const isRepeatable = request.idempotency !== undefined
+  const { idempotency, unanswered = false } = request
   const places: Place[] = []
   for (const append of appendsOf(request)) {
     const { session_id, if_match, unrevised_since, configs_patch, fence, apply, entries } = append
@@ -103,7 +103,7 @@ function placeEntries(sessions: Map<string, SessionPart>, { request, known }: Op
     }
     const before = part.new_entries
     for (const entry of entries) {
-      const place = placeIn(part, entry, known, isRepeatable)
+      const place = placeIn(part, entry, known, !unanswered && (idempotency !== undefined || entry.id_given))
       places.push(place)
       if (place.behind > 0 && entry.type !== RETRACTION_TYPE) part.inserted.push(place)
     }
@@ -146,7 +146,7 @@ function placeIn(
   part: SessionPart,
   entry: AppendedEntry,
   known: ReadonlyMap<string, number>,
-  isRepeatable: boolean,
+  is_wanted: boolean,
 ): Place {
   const isMessage = entry.kind === 'message'
   if (isMessage) part.has_messages = true
@@ -167,7 +167,7 @@ function placeIn(
     known_seq,
     parent_id,
     is_first_message: isMessage && isNew && parent_id === null,
-    is_wanted: isRepeatable || entry.id_given,
+    is_wanted,
     written: undefined,
   }
 }
