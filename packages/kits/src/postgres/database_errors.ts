@@ -107,6 +107,17 @@ export function describeError(error: unknown): Record<string, unknown> {
   }
 }
 
+/** What a reachable database says keeps it from storing anything: more than waiting is needed. */
+const TROUBLES: Readonly<Record<string, string>> = {
+  '53100': "The database's disk is full. Nothing was stored; retry once the operator has made room.",
+  '25006': 'The database only reads at the moment. Nothing was stored; retry shortly.',
+}
+
+/** The sentence for callers, where the cause tells more than that the database is unavailable. */
+export function troubleOf(cause: unknown): string | undefined {
+  return TROUBLES[sqlStateOf(cause) ?? '']
+}
+
 /**
  * The database is unavailable: it cannot be reached, or the connection broke. `in_doubt` tells whether a write had
  * already been sent, outside a transaction or as its commit: nobody knows whether it took effect.
@@ -116,7 +127,7 @@ export class DatabaseAway extends AnnalsError {
     readonly in_doubt: boolean,
     cause: unknown,
   ) {
-    super('unavailable', undefined, { cause })
+    super('unavailable', troubleOf(cause), { cause })
   }
 }
 

@@ -6,6 +6,7 @@ import { DatabaseAway, type DatabasePool, openDatabase } from '../../src/postgre
 import { planned, prepared } from '../../src/postgres/statement.ts'
 import {
   type FakePostgres,
+  fullDiskAnswer,
   type OnMessage,
   readOnlyAnswer,
   rowAnswer,
@@ -147,6 +148,19 @@ describe('a database that reports a prepared write as complete', () => {
       if (type === 'S') socket.write(Buffer.concat([complete, readOnlyAnswer()]))
     })
     expect(await awayOf(database.query(STORE, []))).toMatchObject({ in_doubt: false })
+  })
+})
+
+describe('a database that stores nothing', () => {
+  it.each([
+    ['only reads', readOnlyAnswer(), 'The database only reads at the moment.'],
+    ['has no room', fullDiskAnswer(), "The database's disk is full."],
+  ])('as it %s says so', async (_why, answer, sentence) => {
+    const { database } = await openFake((socket, type) => {
+      if (type === 'Q' || type === 'S') socket.write(answer)
+    })
+    const { in_doubt, message } = await awayOf(database.query(WRITE, []))
+    expect({ in_doubt, message }).toEqual({ in_doubt: false, message: expect.stringContaining(sentence) })
   })
 })
 

@@ -88,8 +88,16 @@ export function stoppingAnswer(): Buffer {
 
 /** What a standby, or a server for a role that may only read, says to a write. */
 export function readOnlyAnswer(): Buffer {
-  const error = spoken('E', 'SERROR', 'C25006', 'Mcannot execute INSERT in a read-only transaction')
-  return Buffer.concat([error, readyForQuery()])
+  return refusal('25006', 'cannot execute INSERT in a read-only transaction')
+}
+
+/** What a server says to a write for which its disk has no room. */
+export function fullDiskAnswer(): Buffer {
+  return refusal('53100', 'could not extend file "base/5/16384": No space left on device')
+}
+
+function refusal(sqlstate: string, words: string): Buffer {
+  return Buffer.concat([spoken('E', 'SERROR', `C${sqlstate}`, `M${words}`), readyForQuery()])
 }
 
 /** What a server says of a commit whose wait for a synchronous standby somebody cancelled, before it reports success. */

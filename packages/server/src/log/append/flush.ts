@@ -216,13 +216,13 @@ async function storeApart(
   for (const pending of batch) fail(pending, reason)
 }
 
-function giveUp(batch: readonly PendingAppend[], state: FlushState, cause?: unknown): void {
+function giveUp(batch: readonly PendingAppend[], state: FlushState, cause?: DatabaseAway): void {
   const end = state.sent ? 'in_doubt' : 'unavailable'
   if (!state.told.has(end)) state.onTrouble?.(end)
   state.told.add(end)
   const reason = state.sent
     ? new AppendInDoubt('the database did not answer before the deadline', { cause })
-    : new AnnalsError('unavailable', undefined, { cause })
+    : new AnnalsError('unavailable', cause?.message, { cause })
   for (const pending of batch) fail(pending, reason)
 }
 
