@@ -2,6 +2,8 @@ import { parseJson } from '@annals/messages/json'
 
 /** Characters of an error that are looked at: what went wrong stands at its beginning. */
 const TEXT_MAX = 300
+/** Lines of it that are looked at. */
+const LINES_MAX = 5
 const MASK = '…'
 
 /** Quoted strings. An apostrophe within a word opens none. */
@@ -21,8 +23,18 @@ const OUTPUT_MEMBER = /^\s*\{\s*"output"\s*:\s*"((?:[^"\\]|\\["\\/bfnrt]){1,300}
  * them, masked. Empty if nothing is left that says what went wrong.
  */
 export function errorTemplate(error: string): string {
-  const head = tellingLine(messageOf(error)).slice(0, TEXT_MAX).trim().replace(PREFIX, '')
-  const masked = head
+  for (const line of tellingLines(messageOf(error))) {
+    const template = lineTemplate(line)
+    if (template !== '') return template
+  }
+  return ''
+}
+
+function lineTemplate(line: string): string {
+  const masked = line
+    .slice(0, TEXT_MAX)
+    .trim()
+    .replace(PREFIX, '')
     .replace(QUOTED, MASK)
     .split(/(\s+)/)
     .map((word) => (/[\d@/\\]/.test(word) ? maskWord(word) : word))
@@ -32,11 +44,13 @@ export function errorTemplate(error: string): string {
   return /\p{L}{3}/u.test(masked) ? masked : ''
 }
 
-/** The first line that says something. */
-function tellingLine(message: string): string {
+/** The first lines that may say something: one with nothing but a name, as compilers begin with, does not. */
+function tellingLines(message: string): string[] {
   const lines = message.split('\n').filter((text) => text.trim() !== '')
-  const line = lines.find((text) => !AROUND.test(text.trimStart())) ?? lines[0] ?? ''
-  return line.trim().replace(LABEL, '').replace(CLOSING_TAG, '')
+  const telling = lines.filter((text) => !AROUND.test(text.trimStart()))
+  return (telling.length > 0 ? telling : lines)
+    .slice(0, LINES_MAX)
+    .map((line) => line.trim().replace(LABEL, '').replace(CLOSING_TAG, ''))
 }
 
 /** Keeps the punctuation around a word. */
