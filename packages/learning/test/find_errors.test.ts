@@ -62,7 +62,7 @@ describe('the template of an error', () => {
     ['<returncode>1</returncode>\n<output>\nno doors\n</output>', 'no doors'],
     ['[An error occurred during execution.]\nno doors', 'no doors'],
     ['<tool_use_error>no doors</tool_use_error>', 'no doors'],
-    ['Exit code 1\n# example.com/doors\n./doors.go:7:2: undefined: knob', '… undefined: knob'],
+    ['Exit code 1\n# example.com/doors\n./doors.go:7:2: undefined: knob', '…: undefined: knob'],
   ])('of %j is %j', (error, template) => {
     expect(errorTemplate(error)).toBe(template)
   })
