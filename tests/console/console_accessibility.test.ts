@@ -28,6 +28,7 @@ const VIEWS: Array<[name: string, path: () => string, heading: () => string]> = 
   ['runs', () => '/runs?state=waiting', () => 'Runs'],
   ['run', () => `/sessions/${ids.run}`, () => 'A run'],
   ['people', () => '/people', () => 'People'],
+  ['webhooks', () => '/webhooks', () => 'Webhooks'],
   ['users', () => '/users', () => 'Users'],
   ['user', () => '/users/omar', () => 'omar'],
   ['spaces', () => '/spaces', () => 'Learning spaces'],
@@ -54,6 +55,8 @@ beforeAll(async () => {
   const demo = await addDemoSessions(service, api)
   ids.space = await learntSpace(api, demo.learning_spaces)
   ids.run = await waitingRun(api)
+  const webhook = { url: 'https://agents.example.invalid/hook', events: ['message', 'event.tool_call'] }
+  expectOk(await api.request('POST', '/api/v1/webhooks', { body: webhook }), 201)
   await untilIndexed(api)
   const failed = { filter_by_configs: '{"outcome":"failed"}', limit: 1 }
   ids.other = expectOk(await api.listSessions({ limit: 1 })).items[0]!.id

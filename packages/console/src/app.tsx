@@ -40,6 +40,7 @@ const SessionPage = later(
 const SpacePage = later(async () => (await import('./spaces/space_page.tsx')).SpacePage)
 const SpacesPage = later(async () => (await import('./spaces/spaces_page.tsx')).SpacesPage)
 const UserPage = later(async () => (await import('./users/user_page.tsx')).UserPage)
+const WebhooksPage = later(async () => (await import('./webhooks/webhooks_page.tsx')).WebhooksPage)
 const UsersPage = later(async () => (await import('./users/users_page.tsx')).UsersPage)
 
 const AWAY_EVERY_MS = 2_000
@@ -122,6 +123,8 @@ function View(): ReactElement {
       return name ? <SpacePage key={name} id={name} /> : <SpacesPage />
     case 'users':
       return name ? <UserPage key={name} identifier={name} /> : <UsersPage />
+    case 'webhooks':
+      return <WebhooksPage />
     case 'activity':
       return <ActivityPage />
     case 'admin':

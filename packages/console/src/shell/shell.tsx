@@ -5,6 +5,7 @@ import { Link } from '../address/link.tsx'
 import { DroppedFiles } from '../importing/dropped_files.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { SearchEverywhere } from '../search/search_everywhere.tsx'
+import { mayAdministrate } from '../webhooks/may_administrate.ts'
 import { ProjectSwitcher } from './project_switcher.tsx'
 import { ServiceWatch } from './service_watch.tsx'
 import { ShortcutHelp } from './shortcut_help.tsx'
@@ -17,6 +18,7 @@ const VIEWS = [
   { to: '/users', name: 'Users', key: 'u', mark: '@' },
   { to: '/spaces', name: 'Spaces', key: 'l', mark: '¶' },
   { to: '/people', name: 'People', key: 'p', mark: '&' },
+  { to: '/webhooks', name: 'Webhooks', key: 'w', mark: '↗' },
   { to: '/activity', name: 'Activity', key: 'a', mark: '∿' },
   { to: '/admin', name: 'Keys', key: 'k', mark: '#' },
 ] as const
@@ -31,6 +33,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const knows_people = project && (project.scopes.includes('admin') || project.person !== undefined)
   const views = VIEWS.filter(({ to }) => {
     if (to === '/admin') return accounts.is_admin
+    if (to === '/webhooks') return mayAdministrate(accounts, project)
     return to === '/people' ? knows_people : project
   })
   const active = path === '/' ? '/sessions' : `/${path.split('/')[1]}`

@@ -9,6 +9,7 @@ const GROUPS: Array<{ title: string; keys: Array<[string, string]> }> = [
       ['g u', 'Users'],
       ['g l', 'Learning spaces'],
       ['g p', 'People'],
+      ['g w', 'Webhooks'],
       ['g a', 'Activity'],
       ['g k', 'Keys and projects'],
       ['/', 'Search all sessions'],
