@@ -210,7 +210,8 @@ describe('long base64 in a message', () => {
     expectOk(await log.add(blob, { format: 'anthropic' }), 201)
     expectSame(await itemsIn(log, 'anthropic'), [blob])
     const text = base64Of(MEGABYTE)
-    for (const content of [text, [{ type: 'image_url', image_url: { url: text } }]])
+    const words = 'some words '.repeat(100_000)
+    for (const content of [words, [{ type: 'image_url', image_url: { url: words } }]])
       expectError(await log.add({ role: 'user', content }), 413, 'payload_too_large')
     expectError(
       await log.addEvent('note', { url: `data:image/png;base64,${text}` }),

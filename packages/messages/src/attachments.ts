@@ -1,6 +1,7 @@
 import { InvalidMessage, isObject, type JsonObject } from './blob_reading.js'
 import type { MessageFormat } from './formats.js'
 import type { Part } from './parts.js'
+import { markTexts } from './text_bytes.js'
 
 /**
  * A blob in place of its bytes. `encoding`: the place holds bare base64, where it might hold a `data:` URL instead.
@@ -101,11 +102,12 @@ export function markBlobs(format: MessageFormat, blob: unknown): unknown {
     const isBare = holds === 'data' || (holds === 'either' && encoding === 'base64')
     holder[key] = `${annals_inline ?? (isBare ? '' : `data:${media_type};base64,`)}${mark}`
   }
+  markTexts(blob)
   return blob
 }
 
 export function isMarked(text: string): boolean {
-  return text.startsWith(MARK)
+  return text.startsWith(MARK) && markedHash(text) !== undefined
 }
 
 /** The hash of the blob whose bytes stand in a text, by themselves or in a `data:` URL. */

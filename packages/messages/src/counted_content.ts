@@ -5,6 +5,7 @@ import { ExactNumber } from './json/exact_json.js'
 import { mediaTypeOf, parseDataUrl } from './media.js'
 import { type FactsOf, factsOfBase64, type MediaFacts, type Medium, mediaTokens } from './media_facts.js'
 import type { FileMeta, MediaMeta, NeutralMessage, Part } from './parts.js'
+import { withoutBase64 } from './text_bytes.js'
 
 /** The content that token counting counts: a text, and the tokens of everything else. */
 export interface CountedContent {
@@ -31,7 +32,8 @@ export function countedContent(
   const counted = new Counted(format, factsOf)
   if (format === 'openai' && isObject(blob)) counted.addThoughtsBeside(blob)
   for (const part of parts) counted.add(part)
-  return { text: counted.lines.join('\n'), tokens: counted.tokens }
+  const { text, tokens } = withoutBase64(counted.lines.join('\n'))
+  return { text, tokens: tokens + counted.tokens }
 }
 
 /** How long all of that is, in characters, as if what is no text were a text of as many tokens. */

@@ -9,9 +9,9 @@ import {
   optionalTextAt,
 } from './blob_reading.js'
 import { FOREIGN_SIGNATURE } from './gemini_out.js'
-import { writeJson } from './json/exact_json.js'
 import { audioFormat, mediaTypeOf } from './media.js'
 import { type MediaMeta, type NeutralMessage, type Part, part, type ToolCallMeta } from './parts.js'
+import { writeMarkedJson } from './text_bytes.js'
 import { argumentsAsText } from './tool_arguments.js'
 
 const ROLES = ['user', 'model', 'function', 'tool', 'system']
@@ -151,7 +151,7 @@ function readResult(field: JsonObject, at: string, ids: CallIds, parts: Part[]):
   const only = keys.length === 1 ? keys[0] : undefined
   const isError = only === 'error'
   const said = only === 'output' || isError ? response[only] : response
-  const text = typeof said === 'string' ? said : keys.length === 0 ? '' : writeJson(said)
+  const text = typeof said === 'string' ? said : keys.length === 0 ? '' : writeMarkedJson(said)
   const meta = {
     tool_call_id: call.id,
     ...(call.name !== undefined && { name: call.name }),

@@ -25,4 +25,5 @@ export {
 } from './message_format.js'
 export type { NeutralMessage, Part, Role } from './parts.js'
 export { isAsStored, parseStored, StoredRenderer, type StoredText } from './stored_renderer.js'
+export { namingBlobs } from './text_bytes.js'
 export { estimateTokens } from './token_estimate.js'

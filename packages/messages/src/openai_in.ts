@@ -14,7 +14,6 @@ import {
   textAt,
 } from './blob_reading.js'
 import { FOREIGN_SIGNATURE } from './gemini_out.js'
-import { writeJson } from './json/exact_json.js'
 import { isEmptyFile, parseDataUrl } from './media.js'
 import {
   type AudioMeta,
@@ -25,6 +24,7 @@ import {
   type Part,
   part,
 } from './parts.js'
+import { writeMarkedJson } from './text_bytes.js'
 
 /**
  * Reads a Chat Completions message: one that goes into a request (`ChatCompletionMessageParam`) or one that
@@ -97,7 +97,7 @@ function readCall(value: unknown, at: string, ids: CallIds): Part {
   const name = textAt(custom, 'name', `${at}/custom`)
   const input = optionalTextAt(custom, 'input', `${at}/custom`) ?? ''
   const id = ids.ofCall(textAt(call, 'id', at), name)
-  return part('tool-call', null, { id, name, arguments: writeJson({ input }), type })
+  return part('tool-call', null, { id, name, arguments: writeMarkedJson({ input }), type })
 }
 
 /** Ahead of a signature that LiteLLM has in the id of a call. */

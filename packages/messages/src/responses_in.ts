@@ -10,7 +10,6 @@ import {
   roleAt,
   textAt,
 } from './blob_reading.js'
-import { writeJson } from './json/exact_json.js'
 import { parseDataUrl } from './media.js'
 import { readAudio, readFile } from './openai_in.js'
 import {
@@ -24,6 +23,7 @@ import {
   type ToolResultMeta,
 } from './parts.js'
 import { itemRole } from './response_items.js'
+import { writeMarkedJson } from './text_bytes.js'
 
 const ROLES = ['user', 'assistant', 'system', 'developer'] as const
 /** Roles of messages in Conversations, which always have a type. What they say is nobody's reply. */
@@ -67,7 +67,7 @@ function readItem(item: JsonObject, at: string, ids: CallIds): NeutralMessage {
         readCall(item, optionalTextAt(item, 'arguments', at) ?? '{}', 'function', at, ids),
       ])
     case 'custom_tool_call': {
-      const input = writeJson({ input: optionalTextAt(item, 'input', at) ?? '' })
+      const input = writeMarkedJson({ input: optionalTextAt(item, 'input', at) ?? '' })
       return message('assistant', null, [readCall(item, input, 'custom', at, ids)])
     }
     case 'function_call_output':

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from './blob_reading.js'
-import { parseJson, writeJson } from './json/exact_json.js'
+import { parseMarkedJson, textLength, writeMarkedJson } from './text_bytes.js'
 
 /**
  * OpenAI has a call's arguments as the text that the model wrote; Anthropic and Gemini have an object. Text that is
@@ -18,8 +18,8 @@ export function argumentsAsObject(text: string): JsonObject {
 
 /** Arguments as the text of an object, which many services that take OpenAI's formats read and refuse anything else. */
 export function textOfArguments(given: unknown): string {
-  const text = typeof given === 'string' ? given : writeJson(given ?? null)
-  return parseObject(text) ? text : writeJson(argumentsAsObject(text))
+  const text = typeof given === 'string' ? given : writeMarkedJson(given ?? null)
+  return parseObject(text) ? text : writeMarkedJson(argumentsAsObject(text))
 }
 
 /** OpenAI takes no longer arguments. */
@@ -28,16 +28,16 @@ const ARGUMENTS_LENGTH_MAX = 1024 * 1024
 /** The same where they are not too long for OpenAI, else without white space between their members; undefined if that is not enough. */
 export function sentArguments(given: unknown): string | undefined {
   const text = textOfArguments(given)
-  if (text.length <= ARGUMENTS_LENGTH_MAX) return text
-  const compact = writeJson(parseObject(text))
-  return compact.length <= ARGUMENTS_LENGTH_MAX ? compact : undefined
+  if (textLength(text) <= ARGUMENTS_LENGTH_MAX) return text
+  const compact = writeMarkedJson(parseObject(text))
+  return textLength(compact) <= ARGUMENTS_LENGTH_MAX ? compact : undefined
 }
 
 /** Arguments as text. */
 export function argumentsAsText(value: unknown): string {
   // Streams are collected as text: that is not encoded again.
   if (typeof value === 'string' && (value === '' || parseObject(value))) return value || '{}'
-  return value === null ? '{}' : (unparsed(value) ?? writeJson(value))
+  return value === null ? '{}' : (unparsed(value) ?? writeMarkedJson(value))
 }
 
 /**
@@ -55,7 +55,7 @@ function unparsed(value: unknown): string | undefined {
 /** The text's JSON object, if it is one. */
 export function parseObject(text: string): JsonObject | undefined {
   try {
-    const value = parseJson(text)
+    const value = parseMarkedJson(text)
     return isObject(value) ? value : undefined
   } catch {
     return undefined

@@ -7,6 +7,7 @@ import type { NeutralMessage } from '../parts.js'
 import { itemKind } from '../response_items.js'
 import { recordsOfItem } from '../session/item_records.js'
 import { parseStored } from '../stored_renderer.js'
+import { textLength } from '../text_bytes.js'
 
 /** The speaker, as far as it matters for where a conversation may be cut. `tool`: the message holds results. */
 export type Speaker = 'instruction' | 'user' | 'assistant' | 'tool'
@@ -88,9 +89,13 @@ export function contextMessage({ seq, tokens, format, blob, ...place }: StoredSe
   const answered = new Map<string, ContextResult>()
   for (const part of message?.parts ?? []) {
     const { type, text, meta } = part
-    if (type === 'tool-call') calls.push({ id: meta.id, name: meta.name, length: meta.arguments.length })
+    if (type === 'tool-call') calls.push({ id: meta.id, name: meta.name, length: textLength(meta.arguments) })
     if (type === 'tool-result') {
-      const result: ContextResult = { id: meta.tool_call_id, name: meta.name ?? null, length: text.length }
+      const result: ContextResult = {
+        id: meta.tool_call_id,
+        name: meta.name ?? null,
+        length: textLength(text),
+      }
       results.push(result)
       answered.set(result.id, result)
     }

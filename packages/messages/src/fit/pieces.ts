@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
 import type { MessageFormat } from '../formats.js'
+import { beginningOf, textLength } from '../text_bytes.js'
 import { cutText } from './fit_ids.js'
 
 /**
@@ -156,7 +157,8 @@ const CUT = '\n[The rest is too long.]'
 
 /** A result as OpenAI takes it. */
 export function cutResult(text: string): string {
-  return text.length <= TEXT_LENGTH_MAX ? text : cutText(text, TEXT_LENGTH_MAX - CUT.length) + CUT
+  const isShort = textLength(text) <= TEXT_LENGTH_MAX
+  return isShort ? text : beginningOf(text, TEXT_LENGTH_MAX - CUT.length, cutText) + CUT
 }
 
 export function isBlank(text: unknown): boolean {

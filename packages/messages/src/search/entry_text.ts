@@ -4,6 +4,7 @@ import { withoutEscapes } from '../json/visible.js'
 import { readMessage } from '../message_format.js'
 import type { Part } from '../parts.js'
 import { parseStored } from '../stored_renderer.js'
+import { parseMarkedJson, withoutBase64 } from '../text_bytes.js'
 
 /** Characters of an entry that are searched; the rest is not found. */
 export const SEARCHED_LENGTH_MAX = 64 * 1024
@@ -67,8 +68,9 @@ class LimitedText {
 
   add(line: string): void {
     if (this.room <= 0 || line === '') return
-    this.lines.push(line.slice(0, this.room))
-    this.room -= line.length + 1
+    const { text } = withoutBase64(line)
+    this.lines.push(text.slice(0, this.room))
+    this.room -= text.length + 1
   }
 
   /** What tools take and give is often JSON, in which `\n` before a word is not part of it. */
@@ -76,7 +78,7 @@ class LimitedText {
     const isJson = /^\s*[[{]/.test(text)
     let value: unknown = text
     try {
-      if (isJson) value = parseJson(text)
+      if (isJson) value = parseMarkedJson(text)
     } catch {
       // Models write broken JSON, too.
     }

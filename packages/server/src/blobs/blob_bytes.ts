@@ -1,9 +1,10 @@
 import { StringDecoder } from 'node:string_decoder'
 import { notFound } from '@annals/kits/errors.js'
 import { logReadBytes, sendChunks } from '@annals/kits/http/answer/answer.js'
-import { encoded } from '@annals/kits/http/request/take_out_bytes.js'
+import { encoded } from '@annals/kits/http/request/find_base64.js'
 import type { Tenant } from '@annals/kits/postgres/database.js'
 import { lacksBytes } from '@annals/messages'
+import { endOfString } from '@annals/messages/json'
 import type { FastifyReply } from 'fastify'
 import { findBlobs, readBlob } from './blob_store.js'
 import type { PublicUrls } from './public_urls.js'
@@ -11,10 +12,13 @@ import type { PublicUrls } from './public_urls.js'
 /**
  * A mark of a blob as JSON has it, where `t` asks for its text, `u` and `v` for the URL-safe alphabet, and a string with `n` for how many bytes it has: after
  * another backslash, it is what a caller wrote. Or a reference to bytes that were sent as base64, as PostgreSQL writes it:
- * no part of a string, whose quotes are escaped.
+ * no part of a string, whose quotes are escaped. Or the beginning of a text with such references.
  */
 const BYTES =
-  /"\\u0000n(?<sized>[0-9a-f]{64})"|(?<!\\)\\u0000(?<as>[tuv]?)(?<marked>[0-9a-f]{64})|\{(?:"encoding": "(?<encoding>base64url(?:-unpadded)?)", )?"media_type": "(?:[^"\\]|\\.)*", "annals_blob": "(?<sha256>[0-9a-f]{64})", "annals_inline": "(?<prefix>[^"\\]*)"\}/g
+  /"\\u0000n(?<sized>[0-9a-f]{64})"|(?<!\\)\\u0000(?:x\d+x)?(?<as>[tuv]?)(?<marked>[0-9a-f]{64})|\{(?:"encoding": "(?<encoding>base64url(?:-unpadded)?)", )?"media_type": "(?:[^"\\]|\\.)*", "annals_blob": "(?<sha256>[0-9a-f]{64})", "annals_inline": "(?<prefix>[^"\\]*)"\}|(?<text>\{"annals_text": \[)/g
+/** A reference in a text. */
+const IN_TEXT =
+  /\{"bytes": \d+, (?:"encoding": "(base64url(?:-unpadded)?)", )?"media_type": "(?:[^"\\]|\\.)*", "annals_blob": "([0-9a-f]{64})", "annals_inline": "([^"\\]*)"\}/y
 
 type Encoding = Parameters<typeof encoded>[1]
 const ENCODINGS: Readonly<Record<string, Encoding>> = { u: 'base64url', v: 'base64url-unpadded' }
@@ -58,8 +62,15 @@ export async function* withBlobBytes(
     let at = 0
     for (const { 0: found, index, groups } of text.matchAll(BYTES)) {
       const { sized, as, marked, sha256 = marked ?? sized!, prefix, encoding } = groups!
+      if (index < at) continue
       yield text.slice(at, index)
       at = index + found.length
+      if (groups!.text !== undefined) {
+        const written = await textWithBytes(tenant, text, at)
+        yield* written?.pieces ?? [found]
+        at = written?.end ?? at
+        continue
+      }
       const blob = (await findBlobs(tenant, [sha256])).get(sha256)
       // Something like it in a message's meta refers to nothing.
       if (!blob && prefix === undefined) throw notFound('blob')
@@ -75,6 +86,42 @@ export async function* withBlobBytes(
     }
     yield text.slice(at)
   }
+}
+
+/**
+ * The text with base64 whose pieces, strings and references, stand from `at` on, as a JSON string in pieces; undefined if it
+ * is something else, or refers to what is not there.
+ */
+async function textWithBytes(tenant: Tenant, json: string, at: number) {
+  const pieces: Array<string | RegExpExecArray> = []
+  for (let end = at; ; end += 2) {
+    const from = end
+    IN_TEXT.lastIndex = from
+    const reference = json[from] === '"' ? null : IN_TEXT.exec(json)
+    end = reference ? IN_TEXT.lastIndex : json[from] === '"' ? endOfString(json, from) : from
+    if (end === from) return undefined
+    pieces.push(reference ?? json.slice(from + 1, end - 1))
+    if (json.startsWith(']}', end)) return withBase64(tenant, pieces, end + 2)
+    if (!json.startsWith(', ', end)) return undefined
+  }
+}
+
+async function withBase64(tenant: Tenant, pieces: ReadonlyArray<string | RegExpExecArray>, end: number) {
+  const hashes = pieces.flatMap((piece) => (typeof piece === 'string' ? [] : piece[2]!))
+  const blobs = await findBlobs(tenant, hashes)
+  if (!hashes.every((sha256) => blobs.has(sha256))) return undefined
+  async function* write(): AsyncGenerator<string> {
+    yield '"'
+    for (const piece of pieces) {
+      if (typeof piece === 'string') yield piece
+      else {
+        yield piece[3]!
+        yield* base64Of(readBlob(tenant, blobs.get(piece[2]!)!), piece[1] as Encoding)
+      }
+    }
+    yield '"'
+  }
+  return { pieces: write(), end }
 }
 
 const SIZE = /"\\u0000n([0-9a-f]{64})"/g

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { AnnalsError, invalidRequest } from '@annals/kits/errors.js'
 import { placeOf } from '@annals/kits/http/openapi/schema_words.js'
+import type { TakenBytes } from '@annals/kits/http/request/find_base64.js'
 import type { FormBody } from '@annals/kits/http/request/take_on_thread.js'
-import type { TakenBytes } from '@annals/kits/http/request/take_out_bytes.js'
 import { isJsonObject, isRefusal, parseJson, readStorable, writeJson } from '@annals/messages/json'
 import { blobTooLarge } from './blob_store.js'
 

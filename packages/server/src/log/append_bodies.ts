@@ -14,6 +14,7 @@ import {
   InvalidMessage,
   type MessageFormat,
   mayReferToBlobs,
+  namingBlobs,
   type Part,
   parseStored,
   readMessage,
@@ -379,7 +380,7 @@ export function storedTokens(format: MessageFormat, text: string, factsOf: Facts
 export function partsJson(parts: Part[], text: string, mayRefer = mayReferToBlobs(text)): string {
   if (!mayRefer) return writeJson(parts)
   const references = blobReferences(parseJson(text)).map(({ reference }) => reference)
-  return writeJson(showReferences(parts, references))
+  return namingBlobs(writeJson(showReferences(parts, references)))
 }
 
 export function storedPartsJson(format: MessageFormat, text: string, id: string): string {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { encoded, takeOutBytes } from '@annals/kits/http/request/take_out_bytes.js'
+import { encoded } from '@annals/kits/http/request/find_base64.js'
+import { takeOutBytes } from '@annals/kits/http/request/take_out_bytes.js'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 
@@ -84,6 +85,71 @@ it('What is taken out of a body can be put back to the character, and only what 
     }),
     { numRuns: 40 },
   )
+})
+
+/** Base64 between other things, in a text and in JSON in it. */
+const between = fc
+  .array(
+    fc.oneof(
+      text,
+      fc.constantFrom(
+        ' a ',
+        '"',
+        '\\',
+        '\\"',
+        '/',
+        '\n',
+        'é',
+        '😀',
+        '{"b":"',
+        'abc',
+        '==',
+        '-',
+        '+',
+        '\u2028',
+      ),
+    ),
+    { maxLength: 7 },
+  )
+  .map((parts) => parts.join(''))
+const texts = fc.tuple(between, between, fc.boolean()).map(([one, other, isEscaped]) => {
+  const calls = [{ function: { name: 'save', arguments: JSON.stringify({ [one]: [other] }) } }]
+  const json = JSON.stringify({
+    blob: { role: 'assistant', content: one, tool_calls: calls, [other]: 1 },
+    meta: { one },
+  })
+  return isEscaped ? json.replaceAll('/', '\\/') : json
+})
+
+it('What is taken out of texts can be put back to the character, and only if the rest of the body is too long', () => {
+  let times = 0
+  fc.assert(
+    fc.property(texts, (json) => {
+      const body = Buffer.from(json)
+      expect(takeOutBytes(body, body.length, 25_000_000).taken).toEqual([])
+      for (const rest_bytes_max of [body.length - 1, Math.ceil(body.length / 2), 4_000]) {
+        const { body: rest, taken } = takeOutBytes(body, rest_bytes_max, 25_000_000)
+        if (taken.length === 0) {
+          expect(rest.equals(body)).toBe(true)
+          continue
+        }
+        times++
+        const bytes = new Map(taken.map((one) => [one.sha256, Buffer.from(one.bytes)]))
+        const whole = (piece: Record<string, string>) =>
+          piece.annals_inline + encoded(bytes.get(piece.annals_blob!)!, piece.encoding as undefined)
+        const restored = JSON.parse(
+          rest.toString(),
+          (_key, value) =>
+            value?.annals_text
+              ?.map((piece: unknown) => (typeof piece === 'object' ? whole(piece as never) : piece))
+              .join('') ?? value,
+        )
+        expect(JSON.stringify(restored) === JSON.stringify(JSON.parse(json))).toBe(true)
+      }
+    }),
+    { numRuns: 25 },
+  )
+  expect(times).toBeGreaterThan(5)
 })
 
 it('A body that would be too long without them, and bytes that are more than a blob may have, are left alone', () => {

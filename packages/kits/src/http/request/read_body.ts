@@ -7,7 +7,7 @@ import { AnnalsError, invalidRequest } from '../../errors.js'
 import type { WorkThread } from '../../threads/work_thread.js'
 import { SMALL_BYTES } from '../answer/answer.js'
 import type { AppServer } from '../app_server.js'
-import type { TakenBytes } from './take_out_bytes.js'
+import type { TakenBytes } from './find_base64.js'
 
 /** Longer bodies are processed on the work thread: the worst of this length takes a few ms on the event loop. */
 const INLINE_BYTES_MAX = 32 * 1024

@@ -1,5 +1,6 @@
 import { type FactsOf, mediaFacts } from '@annals/messages'
 import { AnnalsError } from '../../errors.js'
+import type { TakenBytes } from './find_base64.js'
 import {
   type AttachmentLimits,
   type BodyOutcome,
@@ -9,7 +10,7 @@ import {
   readRewritten,
   type TakeBody,
 } from './read_body.js'
-import { type TakenBytes, takeOutBytes } from './take_out_bytes.js'
+import { takeOutBytes } from './take_out_bytes.js'
 import { bodyValidator, type Validate } from './validate.js'
 
 /** The JSON of a request that was sent as a form, and its files. */

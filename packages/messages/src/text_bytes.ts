@@ -1,0 +1,134 @@
+import { isObject } from './blob_reading.js'
+import { parseJson, writeJson } from './json/exact_json.js'
+
+/**
+ * A text with references in place of its base64, as it is stored where the whole of it was too long. Strings and references
+ * follow each other as they do in the text.
+ */
+interface TextWithBytes {
+  annals_text: Array<string | SizedReference>
+}
+
+/** A `BlobReference` that says how long the text is with the bytes. */
+interface SizedReference {
+  bytes: number
+  encoding?: 'base64url' | 'base64url-unpadded'
+  annals_blob: string
+  annals_inline: string
+}
+
+/**
+ * Stands in a text for the base64 of a blob: `\0x` with how many characters that has, the alphabet, and the hash. No stored
+ * text has U+0000; JSON writes it as an escape.
+ */
+const MARK = '\0x'
+const MARKS = /\0x(\d+)x[uv]?([0-9a-f]{64})/g
+/** Base64 has so many tokens of o200k_base for each character, measured on random bytes. */
+const TOKENS_A_CHARACTER = 0.69
+
+/** Puts texts with marks where a value has texts with references. Changes the value. A loop: it may nest deeper than the stack. */
+export function markTexts(root: unknown): void {
+  const left: unknown[] = [root]
+  while (left.length > 0) {
+    const holder = left.pop()
+    if (typeof holder !== 'object' || holder === null) continue
+    for (const [key, value] of Object.entries(holder)) {
+      if (isTextWithBytes(value)) (holder as Record<string, unknown>)[key] = marked(value)
+      else left.push(value)
+    }
+  }
+}
+
+function isTextWithBytes(value: unknown): value is TextWithBytes {
+  if (!isObject(value) || !Array.isArray(value.annals_text)) return false
+  return (
+    Object.keys(value).length === 1 &&
+    value.annals_text.every((piece) => typeof piece === 'string' || isSized(piece))
+  )
+}
+
+function isSized(piece: unknown): boolean {
+  return (
+    isObject(piece) &&
+    typeof piece.annals_blob === 'string' &&
+    typeof piece.annals_inline === 'string' &&
+    Number.isSafeInteger(piece.bytes)
+  )
+}
+
+function marked({ annals_text }: TextWithBytes): string {
+  const pieces = annals_text.map((piece) => {
+    if (typeof piece === 'string') return piece
+    const { bytes, encoding, annals_blob, annals_inline } = piece
+    const length = encoding === 'base64url-unpadded' ? Math.ceil((bytes * 4) / 3) : Math.ceil(bytes / 3) * 4
+    const alphabet = encoding === 'base64url' ? 'u' : encoding === 'base64url-unpadded' ? 'v' : ''
+    return `${annals_inline}${MARK}${length}x${alphabet}${annals_blob}`
+  })
+  return pieces.join('')
+}
+
+/** How many characters a text has in which marks may stand for base64. */
+export function textLength(text: string): number {
+  return text.length + (text.includes(MARK) ? base64Length(text) : 0)
+}
+
+/** By how many characters the base64 is longer than its marks. */
+function base64Length(text: string): number {
+  let length = 0
+  for (const [mark, characters] of text.matchAll(MARKS)) length += Number(characters) - mark.length
+  return length
+}
+
+/** A text without the base64 that marks stand for, and about how many tokens that has. */
+export function withoutBase64(text: string): { text: string; tokens: number } {
+  if (!text.includes(MARK)) return { text, tokens: 0 }
+  let tokens = 0
+  const rest = text.replace(MARKS, (_, characters) => {
+    tokens += Math.ceil(Number(characters) * TOKENS_A_CHARACTER)
+    return ''
+  })
+  return { text: rest, tokens }
+}
+
+/** A JSON text whose strings name blobs where they have marks of base64. */
+export function namingBlobs(json: string): string {
+  return json.replace(/\\u0000x\d+x[uv]?([0-9a-f]{64})/g, '[blob $1]')
+}
+
+/** The beginning of a text: base64 that marks stand for is there as a whole or not at all. */
+export function beginningOf(
+  text: string,
+  length_max: number,
+  cut: (text: string, length: number) => string,
+): string {
+  if (!text.includes(MARK)) return cut(text, length_max)
+  let at = 0
+  let room = length_max
+  let beginning = ''
+  for (const { 0: mark, 1: characters, index } of text.matchAll(MARKS)) {
+    const ahead = text.slice(at, index)
+    if (ahead.length + Number(characters) > room) return beginning + cut(ahead, room)
+    beginning += ahead + mark
+    room -= ahead.length + Number(characters)
+    at = index + mark.length
+  }
+  return beginning + cut(text.slice(at), room)
+}
+
+const BARE_MARK = /\0(?=x\d+x[uv]?[0-9a-f]{64})/g
+/** A mark as somebody wrote it, of a blob's bytes, text or size: it must not become one. */
+const WRITTEN = /((?:^|[^\\])(?:\\\\)*)\\u0000(?=(?:x\d+x|n)?[tuv]?[0-9a-f]{64})/g
+
+/** Reads a text of JSON that may have marks. */
+export function parseMarkedJson(text: string): unknown {
+  const safe = text.includes('\\u0000')
+    ? text.replace(WRITTEN, '$1\\ufffd').replace(WRITTEN, '$1\\ufffd')
+    : text
+  return parseJson(safe.includes(MARK) ? safe.replace(BARE_MARK, '\\u0000') : safe)
+}
+
+/** Writes JSON into a text: marks stay marks. */
+export function writeMarkedJson(value: unknown): string {
+  const text = writeJson(value)
+  return text.includes('\\u0000x') ? text.replace(WRITTEN, '$1\0').replace(WRITTEN, '$1\0') : text
+}
