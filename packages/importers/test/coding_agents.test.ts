@@ -212,8 +212,30 @@ x = 1
     const ids = async (text: string) =>
       entriesIn(await recordsOf('.aider.chat.history.md', text)).map(({ id }) => id)
     const before = await ids(HISTORY)
-    const after = await ids(`${HISTORY}\nHi.\n\n#### bye\n`)
+    const after = await ids(`${HISTORY}\nHi.\n\n#### bye  \n`)
     expect(after.slice(0, before.length)).toEqual(before)
     expect(after).toHaveLength(before.length + 2)
+  })
+
+  it('leaves an answer whole that has edits, headings and quotations', async () => {
+    const answer = [
+      'I will:\n\n```md\n<<<<<<< SEARCH\n> old\n=======\n#### Usage\n> new\n>>>>>>> REPLACE\n```',
+      '#### Afterwards\n\nDone.',
+    ].join('\n\n')
+    const text = `# aider chat started at 2026-05-03 10:00:00\n\n#### do it  \n\n${answer}\n\n> Applied edit  \n`
+    expect(blobsIn(await recordsOf('.aider.chat.history.md', text))).toEqual([
+      { role: 'user', content: 'do it' },
+      { role: 'assistant', content: answer },
+    ])
+  })
+
+  it('joins what was pasted in older versions, whose lines had blank ones between', async () => {
+    const text =
+      '# aider chat started at 2024-08-20 10:00:00\n\n#### /add a.py\n\n#### why?\n\n####\n\n#### Error 1\n\nSo.\n'
+    expect(blobsIn(await recordsOf('.aider.chat.history.md', text))).toEqual([
+      { role: 'user', content: '/add a.py' },
+      { role: 'user', content: 'why?\n\nError 1' },
+      { role: 'assistant', content: 'So.' },
+    ])
   })
 })

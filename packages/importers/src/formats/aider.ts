@@ -8,6 +8,11 @@ const MODEL = /^(?:Main )?model: (\S+)/i
 const TOKENS =
   /^Tokens: ([\d.,]+[kM]?) sent(?:, ([\d.,]+[kM]?) cache write)?(?:, ([\d.,]+[kM]?) cache hit)?, ([\d.,]+[kM]?) received\./
 const COST = /Cost: \$([\d.]+) message/
+/** Lines of Aider since 2024 end in two spaces, which tells them from headings and quotations of an answer. */
+const ENDS = '  '
+/** What the user tells Aider, and not the model. */
+const COMMAND = /^#### (?:\/[a-z]|!)/
+const FENCE = /^`{3,}/
 /** Of one block; the rest of a longer one is a block of its own. */
 const BLOCK_LENGTH_MAX = 4 * 1024 * 1024
 
@@ -28,6 +33,12 @@ class AiderParser implements Parser {
   private count = 0
   private model: string | undefined
   private block: { speaker: Speaker; lines: string[]; length: number } | undefined
+  /** Whether lines of Aider have their endings; undefined until the user has said something. */
+  private is_marked: boolean | undefined
+  /** The marks that began the code in which an answer is. */
+  private fence = ''
+  /** A blank line follows what the user said, which may go on after it. */
+  private is_paused = false
   /** Sessions that began in the same second, with the same words. */
   private readonly keys = new Map<string, number>()
 
@@ -37,7 +48,7 @@ class AiderParser implements Parser {
   ) {}
 
   read(value: unknown): void {
-    const line = String(value)
+    const line = String(value).replace(/\r$/, '')
     this.out.accept()
     const [, started] = BEGIN.exec(line) ?? []
     if (started !== undefined) {
@@ -45,10 +56,42 @@ class AiderParser implements Parser {
       this.started = started
       return
     }
-    if (line.startsWith('#### ') || line.trimEnd() === '####') this.add('user', line.slice(5).trimEnd())
-    else if (line.startsWith('>')) this.add('aider', line.slice(1).trim())
-    else if (line.trim() === '' && this.block?.speaker !== 'assistant') this.flush()
-    else this.add('assistant', line.trimEnd())
+    const speaker = this.speakerOf(line)
+    if (line.trim() === '' && speaker === 'user') this.is_paused = true
+    else if (line.trim() === '' && speaker !== 'assistant') this.flush()
+    else if (speaker === 'user') this.asked(line)
+    else if (speaker === 'aider') this.add('aider', line.slice(1).trim())
+    else this.answered(line.trimEnd())
+  }
+
+  /** Whose line it is. A blank one is of whoever spoke. */
+  private speakerOf(line: string): Speaker | undefined {
+    const is_marked = line.endsWith(ENDS)
+    if (line.trim() === '') return this.block?.speaker
+    if (line.startsWith('#### ') || line.trimEnd() === '####') {
+      this.is_marked ??= is_marked
+      if (is_marked || !this.is_marked) return 'user'
+    }
+    const is_quoted = line.startsWith('> ') || line.trimEnd() === '>'
+    return is_quoted && (is_marked || this.fence === '' || !this.is_marked) ? 'aider' : 'assistant'
+  }
+
+  /** Before lines had endings, each line of what was pasted had a blank one after it. */
+  private asked(line: string): void {
+    if (this.is_paused && (this.is_marked || COMMAND.test(line) || this.isCommand())) this.flush()
+    this.is_paused = false
+    this.add('user', line.slice(5).trimEnd())
+  }
+
+  private isCommand(): boolean {
+    return this.block !== undefined && COMMAND.test(`#### ${this.block.lines.at(-1)}`)
+  }
+
+  private answered(line: string): void {
+    this.add('assistant', line)
+    const marks = FENCE.exec(line)?.[0] ?? ''
+    if (this.fence === '') this.fence = marks
+    else if (marks.length >= this.fence.length && line.trim() === marks) this.fence = ''
   }
 
   end(): void {
@@ -73,6 +116,8 @@ class AiderParser implements Parser {
   private flush(): void {
     const { block } = this
     this.block = undefined
+    this.is_paused = false
+    if (block?.speaker === 'assistant' && block.length <= BLOCK_LENGTH_MAX) this.fence = ''
     const text = block?.lines.join('\n').trim()
     if (!block || !text) return
     const key = this.open(text)
