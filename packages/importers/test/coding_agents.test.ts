@@ -77,16 +77,77 @@ describe('a task of Cline', () => {
     const records = await recordsOf('ui_messages.json', fixture('cline_ui.json'))
     const said = blobsIn(records) as Record<string, unknown>[]
     expect(said.map(({ role }) => role)).toEqual([
-      ...['user', 'assistant', 'assistant', 'assistant', 'tool', 'assistant', 'tool'],
+      ...['user', 'assistant', 'assistant', 'assistant', 'assistant', 'tool', 'tool'],
       ...['assistant', 'user', 'assistant'],
     ])
     expect(said[0]!.content).toContainEqual({
       type: 'image_url',
       image_url: { url: 'data:image/png;base64,AAAA' },
     })
-    const [{ id }] = said[5]!.tool_calls as [{ id: string }]
+    const [{ id }] = said[4]!.tool_calls as [{ id: string }]
     expect(said[6]).toEqual({ role: 'tool', tool_call_id: id, content: '1 failed' })
     expect(said[7]!.content).toBe('Which one?')
+  })
+})
+
+describe('a task of Cline of which only the page is there', () => {
+  const at = (ts: number) => BEGAN + ts
+  const said = (ts: number, say: string, text: unknown) => ({
+    ts: at(ts),
+    type: 'say',
+    say,
+    text: typeof text === 'string' ? text : JSON.stringify(text),
+    modelInfo: { modelId: 'opus-9' },
+  })
+  const request = (...results: string[]) =>
+    results.map((text) => `[a_tool for 'x'] Result:\n${text}`).join('\n\n')
+  const TASK = [
+    said(0, 'text', 'Look and build'),
+    said(1, 'tool', { tool: 'readFile', path: 'a.ts', content: '/work/a.ts' }),
+    said(2, 'tool', { tool: 'newFileCreated', path: 'b.ts', content: 'y = 2' }),
+    said(3, 'api_req_started', { request: `${request('x = 1', 'Saved.')}\n<environment_details>` }),
+    said(4, 'command', 'npm test'),
+    { ...said(5, '', 'one'), say: undefined, type: 'ask', ask: 'command_output' },
+    { ...said(6, '', 'two'), say: undefined, type: 'ask', ask: 'command_output' },
+  ]
+
+  it('has as results what the model was told, and the model', async () => {
+    const failed = request('The tool execution failed with the following error:\nno')
+    const records = await recordsOf(
+      'ui_messages.json',
+      JSON.stringify([
+        ...TASK,
+        said(7, 'text', 'And again.'),
+        said(8, 'tool', { tool: 'readFile', path: 'c.ts', content: '/work/c.ts' }),
+        said(9, 'api_req_started', { request: failed }),
+      ]),
+    )
+    expect(blobsIn(records)).toMatchObject([
+      { role: 'user' },
+      { tool_calls: [{ function: { arguments: '{"path":"a.ts"}' } }] },
+      { tool_calls: [{ function: { arguments: '{"path":"b.ts","content":"y = 2"}' } }] },
+      { role: 'tool', tool_call_id: `call_${at(1)}`, content: 'x = 1' },
+      { role: 'tool', tool_call_id: `call_${at(2)}`, content: 'Saved.' },
+      { tool_calls: [{ function: { name: 'execute_command' } }] },
+      { role: 'tool', tool_call_id: `call_${at(4)}`, content: 'one\ntwo' },
+      { role: 'assistant', content: 'And again.' },
+      { tool_calls: [{ id: `call_${at(8)}` }] },
+      { content: [{ tool_use_id: `call_${at(8)}`, is_error: true }] },
+    ])
+    expect(records).toContainEqual(expect.objectContaining({ kind: 'configs', configs: { model: 'opus-9' } }))
+  })
+
+  it('keeps what is shown of a call that still runs, and adds its result later', async () => {
+    const before = entriesIn(await recordsOf('ui_messages.json', JSON.stringify(TASK)))
+    const all = [...TASK, said(7, 'api_req_started', { request: request('one\ntwo') })]
+    const after = entriesIn(await recordsOf('ui_messages.json', JSON.stringify(all)))
+    const contents = new Map(after.map((entry) => [entry.id, entry]))
+    const gone = before.filter(({ id }) => !contents.has(id))
+    expect(gone).toMatchObject([{ data: { raw: { text: 'one' } } }, { data: { raw: { text: 'two' } } }])
+    for (const entry of before) if (contents.has(entry.id)) expect(contents.get(entry.id)).toEqual(entry)
+    expect(after).toContainEqual(
+      expect.objectContaining({ blob: expect.objectContaining({ content: 'one\ntwo' }) }),
+    )
   })
 })
 

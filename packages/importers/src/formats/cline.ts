@@ -43,8 +43,8 @@ class ClineParser implements Parser {
   private readonly named = new Map<string, number>()
   private index = 0
   private is_begun = false
-  /** The call that waits for a result. */
-  private waiting: string | undefined
+  /** Calls that wait for what the model is told of them. */
+  private readonly waiting: Waiting[] = []
 
   constructor(
     private readonly out: Output,
@@ -68,6 +68,13 @@ class ClineParser implements Parser {
   }
 
   end(): void {
+    // What the model is told of these calls is not there yet, and would be named as if it were.
+    for (const { native, shown } of this.waiting)
+      for (const [nth, one] of shown.entries())
+        this.out.raw(this.key, String(one.say ?? one.ask), one, {
+          native: `${native}/shown ${nth}`,
+          at: one.ts,
+        })
     this.out.end(this.key)
   }
 
@@ -87,11 +94,16 @@ class ClineParser implements Parser {
     const kind = String(one.say ?? one.ask)
     const text = textIn(one.text) ?? ''
     const facts = { native: this.nameOf(`ui ${one.ts}`), at: one.ts }
+    const { modelId } = objectIn(one.modelInfo)
+    if (textIn(modelId)) this.out.session(this.key, { configs: { model: modelId } })
     if (one.say === 'api_req_started') {
+      this.answer(one, textIn(objectIn(parsed(one.text)).request) ?? '')
       this.request(one, facts)
       return
     }
-    const blobs = this.is_alone ? this.blobsOf(one, kind, text) : []
+    if (this.is_alone && this.isOutput(one, kind)) return
+    if (SPOKEN.has(kind) || ASKED.has(kind)) this.answer(one, '')
+    const blobs = this.is_alone ? this.blobsOf(one, kind, text, facts.native) : []
     const meta = { cline: without(one, 'text', 'images', 'ts') }
     for (const [nth, { format, blob }] of blobs.entries())
       this.out.message(this.key, format, blob, {
@@ -130,7 +142,7 @@ class ClineParser implements Parser {
     this.out.event(this.key, 'otel.span', data, facts)
   }
 
-  private blobsOf(one: JsonObject, kind: string, text: string): Stored[] {
+  private blobsOf(one: JsonObject, kind: string, text: string, native: string): Stored[] {
     const given = objectIn(parsed(text))
     const is_first = !this.is_begun
     if (kind === 'task' || kind === 'user_feedback' || (kind === 'text' && is_first)) {
@@ -148,28 +160,88 @@ class ClineParser implements Parser {
     }
     if (kind === 'tool' && textIn(given.tool)) {
       const { tool, content, ...rest } = given
-      const id = `call_${one.ts}`
-      const call = callOf(id, String(tool), rest)
-      if (content == null) return [call]
-      this.waiting = undefined
-      return [call, resultOf(id, typeof content === 'string' ? content : JSON.stringify(content), false)]
+      const is_written = content != null && WRITES.test(String(tool))
+      const shown = content == null || is_written ? [] : [one]
+      return [this.call(one, native, String(tool), is_written ? { ...rest, content } : rest, shown)]
     }
-    if (kind === 'command' && text !== '') return [this.call(one, 'execute_command', { command: text })]
+    if (kind === 'command' && text !== '')
+      return [this.call(one, native, 'execute_command', { command: text })]
     if (kind === 'use_mcp_server' && textIn(given.toolName))
-      return [this.call(one, String(given.toolName), { ...given, ...objectIn(parsed(given.arguments)) })]
-    const is_failed = kind === 'error' || kind === 'diff_error'
-    if (this.waiting !== undefined && (RESULTS.has(kind) || is_failed) && one.type === 'say') {
-      const id = this.waiting
-      this.waiting = undefined
-      return [resultOf(id, text, is_failed)]
-    }
+      return [
+        this.call(one, native, String(given.toolName), { ...given, ...objectIn(parsed(given.arguments)) }),
+      ]
     return []
   }
 
-  private call({ ts }: JsonObject, name: string, given: JsonObject): Stored {
-    this.waiting = `call_${ts}`
-    return callOf(this.waiting, name, given)
+  private call(
+    { ts }: JsonObject,
+    native: string,
+    name: string,
+    given: JsonObject,
+    shown: JsonObject[] = [],
+  ): Stored {
+    const id = `call_${ts}`
+    this.waiting.push({ id, native, shown, is_failed: false })
+    return callOf(id, name, given)
   }
+
+  /** Keeps what the page shows of the last call's result, which may come in pieces. */
+  private isOutput(one: JsonObject, kind: string): boolean {
+    const last = this.waiting.at(-1)
+    const is_failed = kind === 'error' || kind === 'diff_error'
+    if (!last || !(RESULTS.has(kind) || (is_failed && last.shown.length === 0))) return false
+    last.shown.push(one)
+    last.is_failed ||= is_failed
+    this.out.accept()
+    return true
+  }
+
+  /** Stores the results of calls: as the model is told of them, or else as the page showed them. */
+  private answer({ ts: at }: JsonObject, request: string): void {
+    const told = resultsIn(request)
+    const all = this.waiting.splice(0)
+    for (const [nth, { id, native, shown, is_failed }] of all.entries()) {
+      const own = told.length === all.length ? told[nth] : undefined
+      if (own === undefined && shown.length === 0) continue
+      const { format, blob } = resultOf(
+        id,
+        own ?? shown.map(shownIn).join('\n'),
+        is_failed || (own !== undefined && FAILED.test(own)),
+      )
+      const time = shown.at(-1)?.ts ?? at
+      this.out.message(this.key, format, blob, { native: `${native}/result`, at: time })
+    }
+  }
+}
+
+interface Waiting {
+  id: string
+  native: string
+  /** What the page showed of the result. */
+  shown: JsonObject[]
+  is_failed: boolean
+}
+
+/** Tools whose content is what they write. */
+const WRITES = /^(?:newFile|edited|applied|insert|searchAnd)/
+const FAILED = /^(?:The tool execution failed|The user denied|Error:)/
+const ASKED = new Set(['task', 'user_feedback', 'reasoning'])
+const RESULT_ENDS = '] Result:'
+
+/** The results of which a request tells the model: `[read_file for 'a.ts'] Result:` and the lines below. */
+function resultsIn(request: string): string[] {
+  const results: string[][] = []
+  for (const line of request.split('\n')) {
+    if (line.endsWith(RESULT_ENDS)) results.push([])
+    else results.at(-1)?.push(line)
+  }
+  return results.map((lines) => lines.join('\n').split('<environment_details>')[0]!.trim())
+}
+
+function shownIn(one: JsonObject): string {
+  const { content } =
+    one.say === 'tool' || one.ask === 'tool' ? objectIn(parsed(one.text)) : { content: one.text }
+  return typeof content === 'string' ? content : JSON.stringify(content ?? '')
 }
 
 const SPOKEN = new Set(['text', 'completion_result', 'followup', 'plan_mode_respond', 'plan_mode_response'])
