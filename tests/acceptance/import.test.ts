@@ -275,13 +275,14 @@ describe('annals import', () => {
     expect(done.import).toEqual({ ...configs.import, complete: true })
   })
 
-  it('follows a folder with --watch: what is added to a file, and a new file; --since leaves out what is old', async () => {
+  it('follows a folder with --watch: what is added to a file, and a new file, and waits for the rest of a line; --since leaves out what is old', async () => {
     const { token, list, report } = await importer()
     const folder = join(commands.directory, 'watched')
     await mkdir(folder)
     const lineOf = (n: number, sessionId: string) =>
       `${JSON.stringify({ type: 'user', uuid: `${sessionId}${n}`, sessionId, message: { role: 'user', content: `${n}` } })}\n`
-    await writeFile(join(folder, 'one.jsonl'), lineOf(1, 'one'))
+    const second = lineOf(2, 'one')
+    await writeFile(join(folder, 'one.jsonl'), `${lineOf(1, 'one')}${second.slice(0, 20)}`)
     const env = { ...commands.env, ANNALS_TOKEN: token }
     const { child, exited } = startAnnals(['import', folder, '--watch'], env)
     const said = async () => {
@@ -291,7 +292,7 @@ describe('annals import', () => {
     }
     try {
       await expect.poll(said, { timeout: 60_000 }).toEqual(['1'])
-      await appendFile(join(folder, 'one.jsonl'), lineOf(2, 'one'))
+      await appendFile(join(folder, 'one.jsonl'), second.slice(20))
       await writeFile(join(folder, 'two.jsonl'), lineOf(1, 'two'))
       await expect.poll(said, { timeout: 60_000 }).toEqual(['1', '1,2'])
       await appendFile(join(folder, 'two.jsonl'), lineOf(2, 'two'))

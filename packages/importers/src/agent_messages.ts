@@ -58,13 +58,23 @@ function ofOpenHandsEvent(event: JsonObject): JsonObject | undefined {
   return { role: 'tool', tool_call_id: id, content: content ?? JSON.stringify(observation), is_error }
 }
 
+/** What OpenHands itself does with what was said, or tells of it. */
+const NOT_CALLED = new Set(['condensation', 'condensation_request', 'change_agent_state', 'recall', 'null'])
+const NOT_OF_TOOLS = new Set(['recall', 'null', 'agent_state_changed'])
+
+/** An event of OpenHands since version 1, of which each is a file: `event-00012-<id>.json`. */
+export function isOfOpenHands({ kind, id, timestamp, source }: JsonObject): boolean {
+  const is_named = typeof id === 'string' && typeof timestamp === 'string' && typeof source === 'string'
+  return is_named && typeof kind === 'string' && (kind.endsWith('Event') || kind.startsWith('Condensation'))
+}
+
 /** OpenHands before: actions and observations, which name the actions that caused them. */
 function ofOpenHands(event: JsonObject): JsonObject | undefined {
   const { source, action, observation, args, cause, content, message } = event
   if (typeof source !== 'string') return undefined
   const { tool_call_id, function_name, model_response } = objectIn(event.tool_call_metadata)
   if (typeof observation === 'string') {
-    if (cause == null && tool_call_id == null) return undefined
+    if ((cause == null && tool_call_id == null) || NOT_OF_TOOLS.has(observation)) return undefined
     const is_error = event.success === false || observation === 'error'
     return {
       role: 'tool',
@@ -81,7 +91,7 @@ function ofOpenHands(event: JsonObject): JsonObject | undefined {
       role: source === 'user' ? 'user' : 'assistant',
       content: given.content ?? given.final_thought ?? message ?? '',
     }
-  if (source !== 'agent') return undefined
+  if (source !== 'agent' || NOT_CALLED.has(action)) return undefined
   const [choice] = objectsIn(objectIn(model_response).choices)
   const thought = textIn(objectIn(choice?.message).content) ?? textIn(given.thought) ?? ''
   const own = objectsIn(objectIn(choice?.message).tool_calls).find(({ id }) => id === tool_call_id)

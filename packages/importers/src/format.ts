@@ -17,8 +17,8 @@ export interface FileFacts {
   /** Its path, as far as it was given: `projects/shop/7c0c.jsonl`. */
   name: string
   head: Head
-  /** The last part of the folder's path. */
-  folder: string | undefined
+  /** The end of the folder's path, part by part. */
+  folders: readonly string[]
   /** The files of its folder or archive, for formats that ask. */
   beside: readonly string[]
   /** What the files of one archive tell each other. */

@@ -22,7 +22,7 @@ export interface ImportFile {
   bytes: AsyncIterable<Uint8Array>
   /** Where it can be read in any order: its size, and bytes of it. The pictures of an archive are read so. */
   parts?: { size: number; slice: Slice }
-  /** The files of its folder, and what that is called. */
+  /** The files of its folder, and what that is called, or the end of its path. */
   beside?: Beside | undefined
   folder?: string
 }
@@ -32,6 +32,8 @@ export interface ReadOptions {
   format?: string | undefined
   /** Leave out sessions that last changed before; a time in RFC 3339, in UTC. */
   since?: string | undefined
+  /** It is still being written: what its end cuts off is left for the next time, and is no fault. */
+  is_growing?: boolean
   line_bytes_max?: number
   item_bytes_max?: number
 }
@@ -116,11 +118,12 @@ async function* readPlain(
   const format = formatOf(name, head, options.format)
   const output = new Output(format.name, name, options.since)
   const names = format.asks_beside && beside ? await beside.names() : []
-  const facts = { name, head, shared, folder: name.split('/').at(-2) ?? folder, beside: names }
+  const folders = (folder ?? name.split('/').slice(0, -1).join('/')).split('/').filter((one) => one !== '')
+  const facts = { name, head, shared, folders, beside: names }
   const parser = format.open(output, facts)
   const reader = readerOf(format, head.is_lines, options)
   yield { kind: 'format', file: name, format: format.name }
-  const records = readRecords(parser, output, reader, rest)
+  const records = readRecords(parser, output, reader, rest, unfinishedOf(format, options))
   yield* format.has_pictures ? withPictures(records, name, beside) : records
 }
 
@@ -139,11 +142,21 @@ async function* withPictures(
   yield { kind: 'warning', place: { file, line: 1 }, reason }
 }
 
+/** A text may go on within its last line. What is whole JSON without its line feed does not. */
+function unfinishedOf({ shape }: Format, { is_growing }: ReadOptions): Unfinished {
+  if (!is_growing) return 'counts'
+  return shape === 'text' ? 'waits' : 'waits where it is cut off'
+}
+
+/** What becomes of the last piece of a file if nothing ends it, such as a line without a line feed. */
+type Unfinished = 'counts' | 'waits' | 'waits where it is cut off'
+
 async function* readRecords(
   parser: Parser,
   output: Output,
   reader: PieceReader,
   rest: AsyncIterable<Uint8Array>,
+  unfinished: Unfinished,
 ): AsyncGenerator<ImportRecord, void> {
   let last: Piece = { line: 1, end_offset: 0, value: undefined }
   let damage: Damaged | undefined
@@ -158,7 +171,9 @@ async function* readRecords(
     damage = error
   }
   if (damage) yield* readPiece(parser, output, { ...last, value: undefined, reason: damage.message })
-  else for (const piece of reader.end()) yield* readPiece(parser, output, piece)
+  else if (unfinished !== 'waits')
+    for (const piece of reader.end())
+      if (unfinished === 'counts' || piece.reason === undefined) yield* readPiece(parser, output, piece)
   parser.end?.()
   output.endAll()
   yield* output.take()

@@ -93,3 +93,26 @@ describe('a time', () => {
     expect(timeOf(written)).toBeUndefined()
   })
 })
+
+describe('a file that is still being written', () => {
+  const read = (text: string, is_growing: boolean) => recordsOf('s.jsonl', text, { is_growing })
+
+  it('has a last line that waits until it is whole, and counts as soon as it is, also without its line feed', async () => {
+    const half = `${TEXTS[0]}\n${TEXTS[1]!.slice(0, 60)}`
+    expect(tallyOf(await read(half, true))).toMatchObject({ read: 1, refused: 0 })
+    expect(tallyOf(await read(half, false))).toMatchObject({ read: 2, refused: 1 })
+    const whole = await read(`${TEXTS[0]}\n${TEXTS[1]}`, true)
+    expect(entriesIn(whole)).toEqual(entriesIn(await read(`${TEXTS[0]}\n${TEXTS[1]}\n`, false)))
+    expect(tallyOf(await read(`{"type":\n${TEXTS[1]}`, true))).toMatchObject({ read: 2, refused: 1 })
+  })
+
+  it('has a document that waits likewise, and a text whose last line may go on', async () => {
+    const list = `[${TEXTS[0]},${TEXTS[1]!.slice(0, 60)}`
+    expect(tallyOf(await read(list, true))).toMatchObject({ read: 1, refused: 0 })
+    expect(tallyOf(await read(list, false))).toMatchObject({ refused: 1 })
+    const text = '# aider chat started at 2026-05-01 12:00:00\n\n#### hello  \n\nI will'
+    const said = async (is_growing: boolean) =>
+      entriesIn(await recordsOf('.aider.chat.history.md', text, { is_growing })).length
+    expect([await said(true), await said(false)]).toEqual([1, 2])
+  })
+})

@@ -1,12 +1,15 @@
 import { open, readdir, readFile, stat } from 'node:fs/promises'
-import { basename, dirname, join, relative, resolve, sep } from 'node:path'
+import { dirname, join, relative, resolve, sep } from 'node:path'
 import { type ImportFile, PICTURE_BYTES_MAX } from '@annals/importers'
+
+/** Parts of a folder's path that may name a session. */
+const FOLDERS_MAX = 2
 
 /** How to read a file in any order, and the files of its folder: an export's pictures. Nothing is read until it is asked for. */
 export function filesAround(path: string, size: number): Pick<ImportFile, 'parts' | 'beside' | 'folder'> {
   const folder = dirname(path)
   return {
-    folder: basename(resolve(folder)),
+    folder: resolve(folder).split(sep).slice(-FOLDERS_MAX).join('/'),
     parts: {
       size,
       slice: async (from, to) => {

@@ -127,12 +127,12 @@ class ImportRun {
     is_single: boolean,
     counted: (bytes: number) => void,
   ): AsyncGenerator<ImportRecord> {
-    const { format, since } = this.options
+    const { format, since, watch: is_growing = false } = this.options
     for (const { name, size, open, path } of sources)
       try {
         const around = path === undefined ? {} : filesAround(path, size)
         yield* this.noted(
-          readImport({ name, bytes: counting(open(), counted), ...around }, { format, since }),
+          readImport({ name, bytes: counting(open(), counted), ...around }, { format, since, is_growing }),
         )
       } catch (error) {
         if (!(error instanceof UnknownFormat)) throw error

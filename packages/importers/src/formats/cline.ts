@@ -50,8 +50,8 @@ class ClineParser implements Parser {
     private readonly out: Output,
     file: FileFacts,
   ) {
-    const is_of_task = FILES.has(stemOf(file.name)) && file.folder !== undefined
-    this.key = is_of_task ? file.folder! : keyOfFile(file)
+    const task = FILES.has(stemOf(file.name)) ? file.folders.at(-1) : undefined
+    this.key = task ?? keyOfFile(file)
     const folder = file.name.split('/').slice(0, -1).join('/')
     this.is_alone = !file.beside.some((name) => {
       const [last, ...above] = name.split('/').reverse()
@@ -203,13 +203,15 @@ class ClineParser implements Parser {
     for (const [nth, { id, native, shown, is_failed }] of all.entries()) {
       const own = told.length === all.length ? told[nth] : undefined
       if (own === undefined && shown.length === 0) continue
-      const { format, blob } = resultOf(
-        id,
-        own ?? shown.map(shownIn).join('\n'),
-        is_failed || (own !== undefined && FAILED.test(own)),
+      const content = own ?? shown.map(shownIn).join('\n')
+      const has_failed = is_failed || (own !== undefined && FAILED.test(own))
+      const { format, blob } = resultOf(id, content, has_failed)
+      const rest = shown.map((piece) =>
+        content.includes(shownIn(piece).trim()) ? without(piece, 'text') : piece,
       )
+      const meta = rest.length > 0 ? { meta: { cline: { shown: rest } } } : {}
       const time = shown.at(-1)?.ts ?? at
-      this.out.message(this.key, format, blob, { native: `${native}/result`, at: time })
+      this.out.message(this.key, format, blob, { native: `${native}/result`, at: time, ...meta })
     }
   }
 }

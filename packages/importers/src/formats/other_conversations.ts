@@ -1,7 +1,7 @@
 import { isJsonObject } from '@annals/messages/json'
-import { agentMessageOf } from '../agent_messages.js'
+import { agentMessageOf, isOfOpenHands } from '../agent_messages.js'
 import { agentSessionOf } from '../agent_sessions.js'
-import { type FileFacts, type Format, keyOfFile, type Parser } from '../format.js'
+import { type FileFacts, type Format, keyOfFile, type Parser, stemOf } from '../format.js'
 import { digestOf } from '../ids.js'
 import { isEmpty, objectIn, objectsIn, textIn, without } from '../json.js'
 import { messagesOf, modelIn, timeIn } from '../other_messages.js'
@@ -46,7 +46,11 @@ const RATES = ['reward', 'score', 'success', 'passed', 'outcome', 'rating']
 export const CONVERSATIONS: Format = {
   name: 'conversations',
   title: 'conversations of data sets (ShareGPT, prompt and completion), frameworks, and chat programs',
-  knows: (sample) => conversationIn(sample) !== undefined || isMessage(sample) || isOfOpenCode(sample),
+  knows: (sample) =>
+    conversationIn(sample) !== undefined ||
+    isMessage(sample) ||
+    isOfOpenCode(sample) ||
+    isOfOpenHands(sample),
   open: (output, file) => new OtherConversations(output, file),
 }
 
@@ -72,6 +76,9 @@ function sessionIn(value: JsonObject): Conversation | undefined {
   return session && { ...session, about: { ...without(value, 'value'), ...session.about } }
 }
 
+/** A file of OpenHands, whose folder is a session. */
+const EVENT_FILE = /^event-(\d{5,9})-/
+
 interface Conversation {
   messages: unknown[]
   about: JsonObject
@@ -88,7 +95,11 @@ export class OtherConversations implements Parser {
     private readonly out: Output,
     file: FileFacts,
   ) {
-    this.file_key = keyOfFile(file)
+    const event = EVENT_FILE.exec(stemOf(file.name))
+    const folder = file.folders.at(file.folders.at(-1) === 'events' ? -2 : -1)
+    this.file_key = event && folder !== undefined ? folder : keyOfFile(file)
+    // The files of a folder are one session, and name their entries by their numbers.
+    if (event) this.count = Number(event[1])
   }
 
   read(value: unknown): void {
