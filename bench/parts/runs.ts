@@ -1,10 +1,14 @@
 import { BenchFailure } from '../failure.ts'
+import { type LoadRequest, runLoad } from '../load.ts'
 import type { BenchContext, Figure, Part } from '../part.ts'
 import type { BenchDatabase } from '../postgres.ts'
+import { interleave, ratios } from '../rounds.ts'
 import type { Service } from '../service.ts'
-import { callApi, openProject } from '../sessions.ts'
+import { appendsTo, callApi, createSessions, openProject } from '../sessions.ts'
 
 const CALLERS = 8
+const SESSIONS = 1_000
+const APPENDERS = 64
 /** What a caller may wait for at most, in ms. */
 const P99_MS = 20
 const PROJECT = '00000000-0000-4000-8000-000000000001'
@@ -72,6 +76,7 @@ export const runs: Part = {
       ctx.say(`${name}: p99 ${values.map((ms) => ms.toFixed(1)).join(', ')} ms`)
       figures.push({ name: `${name}: p99`, unit: 'ms', better: 'lower', values, at_least: P99_MS })
     }
+    figures.push(await fenced(ctx, service))
     figures.push(await interrupts(ctx, service, await openProject(await ctx.startService(database), PROJECT)))
     return figures
   },
@@ -83,6 +88,31 @@ async function load(database: BenchDatabase, ...counts: [timers: number, due: nu
 
 /** How many parameters a statement has. */
 const lastOf = (step: string) => Math.max(...[...step.matchAll(/\$(\d)/g)].map(([, n]) => Number(n)))
+
+/** Appends under the fences of leases, each session with one, against appends to the same number of other sessions. */
+async function fenced(ctx: BenchContext, service: Service): Promise<Figure> {
+  const plain = appendsTo(await createSessions(service, ctx.some(SESSIONS)))
+  const held = await createSessions(service, ctx.some(SESSIONS))
+  const fences = new Map<string, string>()
+  for (const session of held) {
+    const body = JSON.stringify({ owner: 'bench', ttl_ms: 600_000 })
+    const path = `/api/v1/session/${session}/lease`
+    const { fence } = await callApi<{ fence: number }>(service, { method: 'POST', path, body })
+    fences.set(session, String(fence))
+  }
+  const underFence = appendsTo(held).map((request, index) => ({
+    ...request,
+    headers: { 'annals-fence': fences.get(held[index % held.length]!)! },
+  }))
+  const load = (requests: LoadRequest[], seconds: number) => () =>
+    runLoad({ services: [service], connections: APPENDERS, seconds, requests, status: 200 })
+  await ctx.warmUp(load(underFence, Math.min(ctx.seconds, 2)))
+  const loads = { 'with a fence': load(underFence, ctx.seconds), without: load(plain, ctx.seconds) }
+  const of = await interleave(ctx.rounds, loads, ctx.say)
+  const [ours = [], theirs = []] = Object.values(of).map((runs) => runs.map(({ per_second }) => per_second))
+  const name = 'append with a fence ÷ without'
+  return { name, unit: 'ratio', better: 'higher', values: ratios(ours, theirs), at_least: 0.95 }
+}
 
 /** From a stop that is sent to one node until the tail of the session's inbox at another node hears of it. */
 async function interrupts(ctx: BenchContext, here: Service, there: Service): Promise<Figure> {

@@ -29,9 +29,9 @@ CREATE OR REPLACE FUNCTION {name}(
   p_occurred timestamptz[],
   -- Whether the project may have consumers of changes, for which sessions that get entries are marked.
   p_marks boolean,
-  -- The next thirteen are null in a flush of only events without keys of their own and conditions. In the arrays among
-  -- them, missing elements count as null. By session: If-Match, or -1 - n: nothing may have been retracted or compacted
-  -- after seq n.
+  -- The next thirteen, but for the fences, are null in a flush of only events without keys of their own and other
+  -- conditions. In the arrays among them, missing elements count as null. By session: If-Match, or -1 - n: nothing may have
+  -- been retracted or compacted after seq n.
   p_if_match bigint[],
   -- The fence of the lease under which the session is written to, if its caller sent one.
   p_fences bigint[],
@@ -133,8 +133,10 @@ BEGIN
       SET last_seq = h.last_seq + p_new_entries[width_bucket(h.session_id, p_sessions)],
         updated_at = greatest(now(), h.updated_at),
         bytes = h.bytes + p_new_bytes[width_bucket(h.session_id, p_sessions)],
-        counted = h.counted + p_new_entries[width_bucket(h.session_id, p_sessions)]
-      WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions) AND h.requires_fence IS NULL AND h.proof IS NULL
+        counted = h.counted + p_new_entries[width_bucket(h.session_id, p_sessions)],
+        fenced_at = CASE WHEN p_fences[width_bucket(h.session_id, p_sessions)] IS NULL THEN h.fenced_at ELSE begun_at END
+      WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions) AND h.proof IS NULL
+        AND coalesce(p_fences[width_bucket(h.session_id, p_sessions)] = coalesce(h.fence, 0), h.requires_fence IS NULL)
       RETURNING width_bucket(h.session_id, p_sessions), h.last_seq, h.updated_at
     LOOP
       last_seqs[place_of_head] := seq_of_head - p_new_entries[place_of_head];

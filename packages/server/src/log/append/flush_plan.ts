@@ -13,7 +13,7 @@ import {
 } from './append_request.js'
 
 /** Nulls for the parameters that most flushes leave out. */
-const NO_MORE = Array.from({ length: 13 }, () => null)
+const NO_MORE: ReadonlyArray<string | null> = Array.from({ length: 13 }, () => null)
 const NO_KEYS = Array.from({ length: 9 }, () => null)
 const NOT_ATOMIC = Array.from({ length: 3 }, () => null)
 const NO_RETRACTIONS: RetractionGroup[] = []
@@ -69,7 +69,7 @@ export function planFlush(project_id: string, open: readonly OpenAppend[], isSec
     ...plainParameters(parts, inserted),
     isDated ? plainArray(inserted.map(({ entry }) => entry.occurred_at)) : null,
     isMarking,
-    ...(isPlain ? NO_MORE : moreParameters(parts, inserted)),
+    ...(isPlain ? fenceParameters(parts) : moreParameters(parts, inserted)),
     ...(hasKeys ? keyParameters(open, placed, atomic.size > 0) : NO_KEYS),
     wanted.length === 0 ? null : plainArray(wantedPlaces),
     hasRetractions ? retractionParameter(retractions) : null,
@@ -110,10 +110,9 @@ function placeEntries(sessions: Map<string, SessionPart>, { request, known }: Op
     // Stored entries are answered whatever the head is now.
     if (part.new_entries === before) continue
     const condition = unrevised_since === undefined ? if_match : -1 - unrevised_since
-    const isFenced = fence !== undefined || apply !== undefined
-    if (condition === undefined && configs_patch === undefined && !isFenced) continue
-    part.is_plain = false
     part.fence = fence ?? part.fence
+    if (condition === undefined && configs_patch === undefined && apply === undefined) continue
+    part.is_plain = false
     part.apply = apply ?? part.apply
     part.if_match = condition ?? part.if_match
     part.configs_patch = configs_patch ?? part.configs_patch
@@ -201,6 +200,12 @@ function plainParameters(parts: SessionPart[], inserted: Place[]): string[] {
     ...[plainArray(places), plainArray(behind), plainArray(ids), plainArray(bytes)],
     ...[textArray(types), `[${data.join(',')}]`],
   ]
+}
+
+/** Of a flush of events, of which some may be written under fences. */
+function fenceParameters(parts: SessionPart[]): ReadonlyArray<string | null> {
+  if (parts.every(({ fence }) => fence === null)) return NO_MORE
+  return NO_MORE.with(1, plainArray(parts.map(({ fence }) => fence)))
 }
 
 function moreParameters(parts: SessionPart[], inserted: Place[]): Array<string | null> {
