@@ -163,7 +163,9 @@ function ofOpenCode(part: JsonObject): JsonObject[] {
 
 /** The model that a message names. */
 export function modelIn(given: JsonObject): string | undefined {
-  const about = [given, objectIn(given.message), objectIn(given.info), objectIn(given.options)]
+  const { model_response } = objectIn(given.tool_call_metadata)
+  const holders = [given.message, given.info, given.options, model_response]
+  const about = [given, ...holders.map(objectIn)]
   const names = about.flatMap(({ model, modelID, model_name, modelId }) => [
     model,
     modelID,

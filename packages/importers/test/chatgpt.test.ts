@@ -129,6 +129,17 @@ describe('pictures in an export of ChatGPT', () => {
 })
 
 describe('an export of ChatGPT', () => {
+  it('has the models that answered, and the time of the conversation where a message has none', async () => {
+    const text = (...parts: string[]) => ({ content_type: 'text', parts })
+    const untimed = exported(
+      { role: 'user', content: text('Hi') },
+      { role: 'assistant', content: text('Hello'), metadata: { model_slug: 'gpt-9' } },
+    ).replace('"create_time":1795000000,"content"', '"create_time":null,"content"')
+    const records = await recordsOf('conversations.json', untimed)
+    expect(records).toContainEqual(expect.objectContaining({ kind: 'configs', configs: { model: 'gpt-9' } }))
+    expect(entriesIn(records)[0]!.occurred_at).toBe('2026-11-18T11:06:40.000000Z')
+  })
+
   it('has custom instructions as a system message, whether in the content or beside it', async () => {
     const hidden = { is_visually_hidden_from_conversation: true }
     const beside = { about_user_message: 'I am Ada.', about_model_message: 'Be short.' }

@@ -2,6 +2,7 @@ import { MESSAGE_FORMATS } from '@annals/messages'
 import { isJsonObject, writeJson } from '@annals/messages/json'
 import type { Format, Parser } from '../format.js'
 import { isEmpty, listIn, objectIn, objectsIn, textIn, without } from '../json.js'
+import { storeModelCall, usedFor } from '../model_calls.js'
 import type { EntryFacts, Output } from '../output.js'
 import type { Piece } from '../reading/pieces.js'
 import type { JsonObject } from '../records.js'
@@ -19,6 +20,7 @@ export const ATIF: Format = {
 class AtifParser implements Parser {
   private key = 'trajectory'
   private steps = 0
+  private model: string | undefined
 
   constructor(private readonly out: Output) {}
 
@@ -32,6 +34,7 @@ class AtifParser implements Parser {
   private open(trajectory: JsonObject): void {
     this.steps = 0
     this.key = openTrajectory(this.out, trajectory)
+    this.model = textIn(objectIn(trajectory.agent).model_name)
     this.early(this.key, trajectory)
   }
 
@@ -58,10 +61,12 @@ class AtifParser implements Parser {
 
   private subagent(trajectory: JsonObject): void {
     const key = openTrajectory(this.out, trajectory, undefined, this.key)
-    const before = this.steps
+    const before = { steps: this.steps, model: this.model }
     this.steps = 0
+    this.model = textIn(objectIn(trajectory.agent).model_name)
     for (const step of objectsIn(trajectory.steps)) this.step(key, step)
-    this.steps = before
+    this.steps = before.steps
+    this.model = before.model
     const { steps: _, ...about } = trajectory
     this.out.raw(key, 'trajectory', about, { native: 'trajectory', noise: true })
     this.out.end(key)
@@ -76,15 +81,24 @@ class AtifParser implements Parser {
       for (const [index, entry] of entries.entries()) this.exact(key, `${native}/${index}`, entry)
       return
     }
+    let last_id: string | undefined
     for (const { suffix, at, ...entry } of entriesOfStep(step)) {
       const facts: EntryFacts = {
         native: `${native}${suffix}`,
         at,
         ...('meta' in entry && entry.meta && { meta: entry.meta }),
       }
-      if (entry.kind === 'message') this.out.message(key, 'openai', entry.blob, facts)
-      else this.out.event(key, entry.type, entry.data, facts)
+      if (entry.kind === 'event') this.out.event(key, entry.type, entry.data, facts)
+      else {
+        const id = this.out.message(key, 'openai', entry.blob, facts)
+        if (entry.blob.role === 'assistant') last_id = id
+      }
     }
+    const used = usedFor(step)
+    if (!used || last_id === undefined) return
+    const call = { ...used, model: textIn(step.model_name) ?? this.model }
+    const facts = { native: `usage of ${native}`, at: step.timestamp, output: 1, last_id }
+    storeModelCall(this.out, key, call, facts)
   }
 
   private exact(key: string, native: string, entry: unknown): void {

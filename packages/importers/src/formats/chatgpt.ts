@@ -40,7 +40,7 @@ class ChatGptParser implements Parser {
     const { current, others } = branchesOf(nodes, textIn(about.current_node))
     const said = new Set<string>()
     const written = new Set(current)
-    const calls = new Calls([], nodes)
+    const calls = new Calls([], nodes, about.create_time)
     for (const id of current) if (this.node(key, id, nodes, calls)) said.add(id)
     this.out.raw(key, 'conversation', about, { native: 'conversation', at: about.update_time, noise: true })
     for (const { leaf, at, nodes: own } of others) {
@@ -50,7 +50,7 @@ class ChatGptParser implements Parser {
       const facts = { configs: { ...configs, branch: leaf } }
       if (from === undefined) this.out.session(fork_key, facts)
       else this.out.fork(fork_key, key, from, facts)
-      const called = new Calls(before, nodes)
+      const called = new Calls(before, nodes, about.create_time)
       for (const id of own) {
         written.add(id)
         this.node(fork_key, id, nodes, called)
@@ -75,7 +75,10 @@ class ChatGptParser implements Parser {
     }
     const { message } = node
     const blob = blobOf(id, message, calls)
-    const facts = { native: id, at: message.create_time }
+    const facts = { native: id, at: message.create_time ?? calls.began }
+    // The default of a conversation may be `auto`.
+    const model = textIn(objectIn(message.metadata).model_slug)
+    if (model !== undefined && blob?.role === 'assistant') this.out.session(key, { configs: { model } })
     if (blob === undefined) this.out.raw(key, kindOf(message), node, { ...facts, noise: isHidden(message) })
     else {
       const meta = { chatgpt: { ...about(message), ...beside } }
@@ -160,7 +163,12 @@ function isPicture(part: unknown): part is JsonObject {
 class Calls {
   private readonly last = new Map<unknown, string>()
 
-  constructor(path: readonly string[], nodes: Nodes) {
+  /** `began`: when the conversation did, which is as much as is known of a message without a time. */
+  constructor(
+    path: readonly string[],
+    nodes: Nodes,
+    readonly began: unknown,
+  ) {
     for (const id of path) this.pass(id, nodes)
   }
 

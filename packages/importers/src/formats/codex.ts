@@ -46,6 +46,8 @@ export const CODEX: Format = {
 class CodexParser implements Parser {
   private key: string
   private model: unknown
+  /** When a rollout of 2025 began, whose items say no times. */
+  private started: unknown
   private is_titled = false
   /** The messages of each turn of the user, for those that are rolled back. */
   private turns: string[][] = [[]]
@@ -181,6 +183,7 @@ class CodexParser implements Parser {
     if (isOldHeader(line)) {
       const { id, timestamp, git } = line
       this.key = String(id)
+      this.started = timestamp
       const git_branch = isJsonObject(git) ? git.branch : undefined
       this.out.session(this.key, { configs: { agent: 'codex', git_branch } })
       this.out.raw(this.key, 'session_meta', line, { at: timestamp, noise: true })
@@ -189,8 +192,9 @@ class CodexParser implements Parser {
       this.out.session(this.key, { configs: { agent: 'codex' } })
     } else if (/^(?:thread|turn|item)\.|^error$/.test(String(line.type))) this.readStreamed(line)
     else if (line.record_type !== undefined)
-      this.out.raw(this.key, String(line.record_type), line, { noise: true })
-    else if (typeof line.type === 'string' && !LINE_TYPES.has(line.type)) this.readItem(line, {}, line)
+      this.out.raw(this.key, String(line.record_type), line, { at: this.started, noise: true })
+    else if (typeof line.type === 'string' && !LINE_TYPES.has(line.type))
+      this.readItem(line, { at: line.timestamp ?? this.started }, line)
   }
 }
 

@@ -1,6 +1,7 @@
 import { isJsonObject } from '@annals/messages/json'
 import { type FileFacts, stemOf } from '../format.js'
 import { isEmpty, listIn, objectIn, objectsIn, textIn, without } from '../json.js'
+import { storeModelCall, usageIn } from '../model_calls.js'
 import type { Output } from '../output.js'
 import type { JsonObject } from '../records.js'
 
@@ -154,6 +155,13 @@ export class GeminiCli {
             { native: `${native}/calls`, at: timestamp },
           )
         : undefined
+    const usage = is_model ? usageIn(objectIn(rest.tokens)) : undefined
+    const last_id = later ?? said
+    if (usage && last_id !== undefined) {
+      const output = later === undefined ? 1 : 2
+      const facts = { native: `usage of ${native}`, at: timestamp, output, last_id }
+      storeModelCall(this.out, this.key, { usage, model: textIn(rest.model) }, facts)
+    }
     const results = calls.map((call, at) => this.result(`${native}/${at}`, call))
     return [said, later, ...results].filter((one) => one !== undefined)
   }

@@ -4,6 +4,7 @@ import { agentSessionOf } from '../agent_sessions.js'
 import { type FileFacts, type Format, keyOfFile, type Parser, stemOf } from '../format.js'
 import { digestOf } from '../ids.js'
 import { isEmpty, objectIn, objectsIn, textIn, without } from '../json.js'
+import { storeModelCall, usedFor } from '../model_calls.js'
 import { messagesOf, modelIn, timeIn } from '../other_messages.js'
 import type { Output } from '../output.js'
 import type { JsonObject } from '../records.js'
@@ -89,6 +90,8 @@ export class OtherConversations implements Parser {
   private model: string | undefined
   /** Calls that may wait for a result without an id. */
   private called: string[] = []
+  /** The answer of a model whose use was told last: several messages may be of one. */
+  private answer: unknown
   private readonly file_key: string
 
   constructor(
@@ -115,11 +118,11 @@ export class OtherConversations implements Parser {
   private line(value: JsonObject): void {
     const { data, type } = value
     const about = { ...value, ...objectIn(data), ...objectIn(objectIn(data).context) }
-    const { cwd, working_dir, title, description, modelId, branch: git_branch } = about
+    const { cwd, working_dir, title, description, modelId, newModel, branch: git_branch } = about
     const configs = {
       cwd: cwd ?? working_dir,
       title: textIn(title) ?? textIn(description),
-      model: modelId,
+      model: modelId ?? newModel,
       git_branch,
     }
     const known = Object.fromEntries(Object.entries(configs).filter(([, text]) => typeof text === 'string'))
@@ -161,18 +164,31 @@ export class OtherConversations implements Parser {
     if (model !== undefined && model !== this.model) this.out.session(key, { configs: { model } })
     this.model = model ?? this.model
     const said = messagesOf(message, index)
+    const ids: string[] = []
     for (const [nth, { format, blob, meta, at }] of said.entries()) {
       for (const { id } of objectsIn(blob.tool_calls)) this.called.push(String(id))
       // A result without an id answers the oldest call that nothing answers.
       const answered = blob.tool_call_id === 'unknown' ? this.called.shift() : undefined
-      this.out.message(key, format, answered === undefined ? blob : { ...blob, tool_call_id: answered }, {
+      const whole = answered === undefined ? blob : { ...blob, tool_call_id: answered }
+      const id = this.out.message(key, format, whole, {
         native: nth === 0 ? index : `${index}/${nth}`,
         at: at ?? otherwise,
         ...(nth === 0 && meta && { meta: { original: meta } }),
       })
+      if (id !== undefined && blob.role === 'assistant') ids.push(id)
     }
+    if (ids.length > 0) this.used(key, objectIn(message), index, said[0]?.at ?? otherwise, ids)
     if (said.length === 0)
       this.out.raw(key, 'message', message, { native: index, at: timeIn(objectIn(message)) ?? otherwise })
+  }
+  /** Tells what the call used that made these messages. */
+  private used(key: string, message: JsonObject, index: number, at: unknown, ids: string[]): void {
+    const used = usedFor(message)
+    const { id: answer } = objectIn(objectIn(message.tool_call_metadata).model_response)
+    if (!used || (answer !== undefined && answer === this.answer)) return
+    this.answer = answer
+    const facts = { native: `usage of ${index}`, at, output: ids.length, last_id: ids.at(-1) }
+    storeModelCall(this.out, key, { ...used, model: this.model }, facts)
   }
 }
 
