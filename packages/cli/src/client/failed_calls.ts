@@ -1,11 +1,13 @@
 import type { ToolFailures } from '@annals/client'
 import type { Output } from '../terminal/output.js'
-import { linesOf } from '../terminal/text.js'
+import { cutTo, linesOf } from '../terminal/text.js'
 import { visibleLine } from '../terminal/visible.js'
 
 const RETURNED = '  returned     '
 const SAID = '  then said    '
 const CALLED = '  then called  '
+/** Less of a title tells nothing. */
+const TITLE_MIN = 12
 
 type FailedCall = ToolFailures['groups'][number]['examples'][number]
 
@@ -13,26 +15,32 @@ type FailedCall = ToolFailures['groups'][number]['examples'][number]
 export function groupLines(
   { message, failures, examples }: ToolFailures['groups'][number],
   least: string,
-  { width, paint }: Output,
+  { width, paint }: Pick<Output, 'width' | 'paint'>,
 ): string[] {
   const part = (label: string, text: string) =>
     linesOf(visibleLine(text.trim().replaceAll(/\s+/g, ' ')), width - label.length).map(
       (line, index) => (index === 0 ? paint('dim', label) : ' '.repeat(label.length)) + line,
     )
-  const [newest, ...more] = examples
+  const [newest] = examples
+  const seq_length = Math.max(...examples.map(({ seq }) => String(seq).length))
   return [
     ...part(`${least}${failures.toLocaleString('en')} × `, message ?? '(no message)'),
     ...part(RETURNED, newest?.result ?? ''),
     ...comesNext(newest).flatMap(([label, text]) => part(label, text)),
-    ...[newest, ...more].flatMap((call) =>
-      call
-        ? linesOf(
-            `  ${paint('cyan', call.session_id)}  seq ${call.seq}  ${visibleLine(call.title ?? '')}`.trimEnd(),
-            width,
-          ).slice(0, 1)
-        : [],
-    ),
+    ...examples.map((call) => placeLine(call, seq_length, { width, paint })),
   ]
+}
+
+/** Where a call is: its session and its seq in full, on however narrow a terminal, and what there is room for of the title. */
+function placeLine(
+  { session_id, seq, title }: FailedCall,
+  seq_length: number,
+  { width, paint }: Pick<Output, 'width' | 'paint'>,
+): string {
+  const place = `seq ${String(seq).padEnd(seq_length)}`
+  const room = width - `  ${session_id}  ${place}  `.length
+  const shown = title === null || room < TITLE_MIN ? '' : cutTo(visibleLine(title), room)
+  return `  ${paint('cyan', session_id)}  ${place}  ${shown}`.trimEnd()
 }
 
 /** What came after a failed call, up to what the agent said next: it may have called another tool before it said anything. */

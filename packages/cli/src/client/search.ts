@@ -2,6 +2,7 @@ import type { Annals, FoundEntry } from '@annals/client'
 import { Command, Option } from 'commander'
 import { commandLine } from '../terminal/command_name.js'
 import { tell } from '../terminal/output.js'
+import { shortIds } from '../terminal/short_ids.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf } from '../terminal/times.js'
 import { parseCount, parseMoment, parseObject, parseSession } from './arguments.js'
@@ -60,7 +61,7 @@ Examples:
       let shown: FoundEntry[] | undefined
       const columnsOf = (items: FoundEntry[]) => {
         shown ??= items
-        return COLUMNS
+        return [...placeColumns(items, output.width), BY, LINE]
       }
       await printList(output, list, columnsOf, options, {
         unit: 'entries',
@@ -106,7 +107,14 @@ Examples:
       else if (items.length > 0) {
         const { tableLines } = await import('../terminal/table.js')
         const entries = items.flatMap(({ title, entries }) => entries.map((entry) => ({ ...entry, title })))
-        output.lines(tableLines(ASKED_COLUMNS, entries, output.width, output.paint))
+        output.lines(
+          tableLines(
+            [...placeColumns(entries, output.width), TITLE, LINE],
+            entries,
+            output.width,
+            output.paint,
+          ),
+        )
         const { session_id, seq } = entries[0]!
         tell(`To read on: ${commandLine(['show', session_id, '--from-seq', String(seq)])}`)
       }
@@ -183,22 +191,29 @@ function nothingOf(indexing: { sessions_done: number; sessions: number } | null)
   return `Nothing was found yet: ${sessions_done} of ${sessions} sessions are indexed.`
 }
 
-const PLACE: Column<FoundEntry>[] = [
-  { title: 'session', text: ({ session_id }) => session_id, style: 'cyan' },
-  { title: 'seq', text: ({ seq }) => String(seq) },
-  { title: 'when', text: ({ occurred_at, created_at }) => agoOf(occurred_at ?? created_at) },
-]
+function placeColumns(found: FoundEntry[], width: number): Column<FoundEntry>[] {
+  const shortId = shortIds(
+    found.map(({ session_id }) => session_id),
+    width,
+  )
+  return [
+    { title: 'session', text: ({ session_id }) => shortId(session_id), style: 'cyan' },
+    { title: 'seq', text: ({ seq }) => String(seq) },
+    { title: 'when', text: ({ occurred_at, created_at }) => agoOf(occurred_at ?? created_at) },
+  ]
+}
+
 const LINE: Column<FoundEntry> = { title: 'line', text: ({ snippet }) => aroundHit(snippet), shrinks: true }
-const COLUMNS: Column<FoundEntry>[] = [
-  ...PLACE,
-  { title: 'by', text: ({ type, role }) => type ?? role ?? '', shrinks: true },
-  LINE,
-]
-const ASKED_COLUMNS: Column<FoundEntry & { title: string | null }>[] = [
-  ...PLACE,
-  { title: 'title', text: ({ title }) => title ?? '', shrinks: true },
-  LINE,
-]
+const BY: Column<FoundEntry> = {
+  title: 'by',
+  text: ({ type, role }) => type ?? role ?? '',
+  shrinks: true,
+}
+const TITLE: Column<FoundEntry & { title: string | null }> = {
+  title: 'title',
+  text: ({ title }) => title ?? '',
+  shrinks: true,
+}
 
 /** Characters before the first hit: what follows it matters more where a line is cut off. */
 const BEFORE_HIT = 30

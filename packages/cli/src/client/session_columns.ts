@@ -1,16 +1,12 @@
 import { type Annals, AnnalsError, type Session } from '@annals/client'
 import { type OutcomeWords, SessionReader, sessionTitle, shownOutcome } from '@annals/messages/session'
 import { pairsOf, tellingKeys } from '../terminal/pairs.js'
+import { shortIds, WIDE } from '../terminal/short_ids.js'
 import type { Column } from '../terminal/table.js'
 import { agoOf, clockOf, dayOf } from '../terminal/times.js'
 
 /** Sessions whose figures are read at the same time. */
 const READ_AT_ONCE = 8
-/** The shortest beginning of an id that a narrow terminal shows: the time to the millisecond. */
-const ID_LENGTH_MIN = 13
-/** From this width on, ids are whole. */
-const WIDE = 130
-
 /** Entries in which a title is looked for: events and a system prompt may stand before what a user said. */
 const TITLE_WITHIN = 10
 
@@ -47,9 +43,12 @@ export async function sessionColumns(
   const outcome = ({ configs }: Session) => outcomeText(configs, words)
   const began = figures ? 'began' : 'created'
   const beganAt = ({ id, created_at }: Session) => figures?.get(id)?.began_at ?? created_at
-  const id_length = width < WIDE ? distinctLength(sessions.map(({ id }) => id)) : undefined
+  const shortId = shortIds(
+    sessions.map(({ id }) => id),
+    width,
+  )
   return [
-    { title: 'session', text: ({ id }) => id.slice(0, id_length), style: 'cyan' },
+    { title: 'session', text: ({ id }) => shortId(id), style: 'cyan' },
     { title: 'user', text: ({ user_id }) => nameOf(user_id), shrinks: true },
     { title: began, text: (session) => agoOf(beganAt(session)) },
     {
@@ -145,11 +144,4 @@ export async function readBounds(
     began_at: began.sort()[0] ?? null,
     ended_at: last?.occurred_at ?? last?.created_at ?? null,
   }
-}
-
-/** How many characters tell these ids apart. */
-function distinctLength(ids: string[]): number {
-  let length = ID_LENGTH_MIN
-  while (new Set(ids.map((id) => id.slice(0, length))).size < ids.length) length += 1
-  return length
 }
