@@ -8,6 +8,11 @@ const LENGTH_MIN = 16
 /** Characters by which a text is told from bytes. */
 const BEGINNING_LENGTH = 400
 const ONLY_BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/
+/** Characters that no text has. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are looked for
+const CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f]/
+const BEYOND_ASCII = /[\x80-\xff]/
+const DECODER = new TextDecoder('utf-8', { fatal: true })
 /** As mails have it, in lines. */
 const LINES_OF_BASE64 = /^[A-Za-z0-9+/_\r\n=-]+$/
 const DATA_URL = /^data:[\w.+/;=-]{0,200};base64,/
@@ -43,15 +48,16 @@ export function isBytes(text: string): boolean {
 
 function decoded(base64: string): string | undefined {
   try {
-    const binary = atob(base64.replaceAll('-', '+').replaceAll('_', '/'))
+    const binary = atob(/[-_]/.test(base64) ? base64.replaceAll('-', '+').replaceAll('_', '/') : base64)
     // Nearly every id is told from text here, at no cost to speak of.
-    if (hasControls(binary.slice(0, (BEGINNING_LENGTH * 3) / 4))) return undefined
+    if (CONTROLS.test(binary.slice(0, (BEGINNING_LENGTH * 3) / 4))) return undefined
+    if (!BEYOND_ASCII.test(binary)) return binary
     const bytes = new Uint8Array(binary.length)
     for (let at = 0; at < bytes.length; at++) bytes[at] = binary.charCodeAt(at)
     // A character may be cut at the end of a beginning.
     const length = lengthOfText(bytes)
     if (length < bytes.length - 3) return undefined
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, length))
+    return DECODER.decode(bytes.subarray(0, length))
   } catch {
     return undefined
   }
@@ -69,13 +75,4 @@ function lengthOfText(bytes: Uint8Array): number {
     at += more + 1
   }
   return at
-}
-
-/** Whether there are characters that no text has. */
-function hasControls(text: string): boolean {
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code < 0x20 && code !== 0x09 && code !== 0x0a && code !== 0x0d) return true
-  }
-  return false
 }

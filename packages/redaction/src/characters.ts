@@ -25,6 +25,16 @@ export function kindAt(text: string, at: number): number {
   return code < 128 ? KINDS[code]! : OTHER
 }
 
+/** Where letters, digits and joints end that begin here. */
+export function wordEnd(text: string, from: number): number {
+  let at = from
+  for (let code = text.charCodeAt(at); code < 128; code = text.charCodeAt(++at)) {
+    const kind = KINDS[code]!
+    if (kind < LETTER || kind > JOINT) break
+  }
+  return at
+}
+
 /** Also false before the beginning and after the end. */
 export function isDigit(text: string, at: number): boolean {
   const code = text.charCodeAt(at)
@@ -35,6 +45,12 @@ export function isDigit(text: string, at: number): boolean {
 export function isAlphanumeric(text: string, at: number): boolean {
   const kind = kindAt(text, at)
   return kind === LETTER || kind === DIGIT
+}
+
+/** The letter of an escape, such as a line break, which belongs to no word. */
+export function isEscape(text: string, at: number): boolean {
+  const code = text.charCodeAt(at)
+  return (code === 0x6e || code === 0x72 || code === 0x74) && text.charCodeAt(at - 1) === 0x5c
 }
 
 export function isSpace(text: string, at: number): boolean {

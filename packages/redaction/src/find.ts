@@ -1,4 +1,4 @@
-import { AT, DIGIT, JOINT, KINDS, kindAt, LETTER, PERCENT, PLUS } from './characters.js'
+import { AT, DIGIT, KINDS, kindAt, LETTER, PERCENT, PLUS, wordEnd } from './characters.js'
 import { DETECTORS, type Detector, type Finding, type Group } from './detectors.js'
 import { fold } from './fold.js'
 import { cardsFrom, emailAround, ibanAt, phoneAt } from './personal.js'
@@ -34,12 +34,15 @@ export function wantedOf(detectors: Iterable<Detector>): Wanted {
  */
 export function find(text: string, wanted: Wanted): Finding[] {
   const folded = fold(text)
-  const search = new Search(folded?.text ?? text, wanted)
+  // Reading beyond the ends of a text, or in a part of a longer one, takes longer.
+  const search = new Search(`\0${folded?.text ?? text}\0\0\0\0`, wanted)
   search.run()
   const found = search.inOrder()
-  if (!folded) return found
-  const { places } = folded
-  return found.map(({ from, to, detector }) => ({ from: places[from]!, to: places[to - 1]! + 1, detector }))
+  for (const finding of found) {
+    finding.from = folded ? folded.places[finding.from - 1]! : finding.from - 1
+    finding.to = folded ? folded.places[finding.to - 2]! + 1 : finding.to - 1
+  }
+  return found
 }
 
 class Search {
@@ -96,11 +99,24 @@ class Search {
 
   /** The same as it is written in JSON and in HTML. */
   private spelled(at: number): number {
-    AT_OR_PLUS.lastIndex = at
-    const [spelling] = AT_OR_PLUS.exec(this.text) ?? []
-    if (spelling === undefined) return at + 1
+    const { text } = this
+    let from = at
+    let next = at + 1
+    if (text.charCodeAt(at) === 0x5c) {
+      while (text.charCodeAt(next) === 0x5c) next++
+      if ((text.charCodeAt(next) | 0x20) !== 0x75) return next
+      // Four at most belong to it.
+      from = Math.max(at, next - 4)
+    } else {
+      const letter = text.charCodeAt(next) & 0x1f
+      // Those of #, c and p.
+      if (letter !== 0x03 && letter !== 0x10) return next
+    }
+    AT_OR_PLUS.lastIndex = from
+    const [spelling] = AT_OR_PLUS.exec(text) ?? []
+    if (spelling === undefined) return next
     const isPlus = /2b;?$|43;$|plus;$/i.test(spelling)
-    return isPlus ? this.phone(at, at + spelling.length) : this.address(at, at + spelling.length)
+    return isPlus ? this.phone(from, from + spelling.length) : this.address(from, from + spelling.length)
   }
 
   /** What begins with a letter or a digit; returns where to go on. */
@@ -109,11 +125,7 @@ class Search {
     const from = afterEscape(text, first)
     const begins = kindAt(text, from)
     if (begins !== LETTER && begins !== DIGIT) return Math.max(from, first + 1)
-    let to = from + 1
-    for (let code = text.charCodeAt(to); code < 128; code = text.charCodeAt(++to)) {
-      const kind = KINDS[code]!
-      if (kind < LETTER || kind > JOINT) break
-    }
+    const to = wordEnd(text, from + 1)
     // Digits in front of letters are the beginning of a word.
     if (begins === DIGIT)
       return wanted.personal ? Math.max(cardsFrom(text, from, this.found, wanted), to) : to
@@ -134,7 +146,8 @@ class Search {
     }
     const next = text.charCodeAt(to)
     if (next !== 0x2e) return undefined
-    if (text.startsWith('eyJ', from)) return this.take(jwtAt(text, from))
+    const token = this.take(jwtAt(text, from, to))
+    if (token) return token
     if (to - from === 2 && text.startsWith('SG.', from)) return this.take(keyAt(text, from))
     return to - from === 5 ? this.take(slackHookAt(text, from)) : undefined
   }

@@ -1,4 +1,4 @@
-import { isAlphanumeric, isDigit, isSpace } from './characters.js'
+import { isAlphanumeric, isDigit, isEscape, isSpace } from './characters.js'
 import { COUNTRY_CODES, IBAN_LENGTHS } from './countries.js'
 import type { Detector, Finding } from './detectors.js'
 
@@ -11,6 +11,8 @@ const FILES: ReadonlySet<string> = new Set(
     ' ',
   ),
 )
+
+const FILES_LENGTH_MAX = 4
 
 /** A letter beyond ASCII, as in the addresses of Europe, or a mark on one. */
 function isLatin(code: number): boolean {
@@ -26,43 +28,51 @@ function isLetter(code: number): boolean {
   return code < 0x2000 || (code >= 0x2c00 && code < 0xd800 && !(code >= 0x2e00 && code < 0x3040))
 }
 
-/** Where the part before `@` begins. */
-function localFrom(text: string, at: number, isBeyond: (code: number) => boolean): number {
+/** What characters are in addresses, a bit each. */
+const PLAIN = 1
+const LATIN = 2
+const FOREIGN = 4
+/** . _ + - ' = & # are allowed before the `@`; the last three, and others, nobody has. */
+const MARK = 8
+const CLASSES = Uint8Array.from({ length: 0x10000 }, (_, code) => {
+  const character = String.fromCharCode(code)
+  if (code < 128) return isAlphanumeric(character, 0) ? PLAIN : "._+-'".includes(character) ? MARK : 0
+  return (isLatin(code) ? LATIN : 0) | (isLetter(code) ? FOREIGN : 0)
+})
+
+function classAt(text: string, at: number): number {
+  // Beyond the ends, it is that of U+0000.
+  return CLASSES[text.charCodeAt(at) | 0]!
+}
+
+/** Where the part before `@` begins, of plain characters and these. */
+function localFrom(text: string, at: number, beyond: number): number {
   let from = at
-  while (from > 0 && at - from < LOCAL_LENGTH_MAX) {
-    const code = text.charCodeAt(from - 1)
-    // . _ + - ' = & # are taken; others are allowed, but nobody has them.
-    const isMark = code === 0x2e || code === 0x5f || code === 0x2b || code === 0x2d || code === 0x27
-    if (!isAlphanumeric(text, from - 1) && !isMark && !isBeyond(code)) break
-    from--
-  }
-  while (from < at && !isAlphanumeric(text, from) && !isBeyond(text.charCodeAt(from))) {
-    if (text.charCodeAt(from) === 0x5f) break
-    from++
-  }
+  while (at - from < LOCAL_LENGTH_MAX && classAt(text, from - 1) & (PLAIN | MARK | beyond)) from--
+  while (from < at && !(classAt(text, from) & (PLAIN | beyond)) && text.charCodeAt(from) !== 0x5f) from++
   // What stands after a backslash belongs to an escape.
-  if (text.charCodeAt(from - 1) === 0x5c && at - from > 1 && 'nrt'.includes(text[from]!)) from++
-  return from
+  return at - from > 1 && isEscape(text, from) ? from + 1 : from
 }
 
 /** Where a domain ends that begins here; where none is, the place that was reached, below zero. */
-function domainTo(text: string, begin: number, isBeyond: (code: number) => boolean): number {
+function domainTo(text: string, begin: number, beyond: number): number {
   let to = 0
   let label = begin
   let isLetters = true
   let at = begin
   for (; at - begin <= DOMAIN_LENGTH_MAX; at++) {
-    const code = text.charCodeAt(at)
-    const isAscii = (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a && code < 128
-    if (isAscii || isBeyond(code)) continue
-    const isPart = isDigit(text, at) || code === 0x2d
-    if (isPart) {
+    const code = text.charCodeAt(at) | 0
+    if (CLASSES[code]! & (PLAIN | beyond)) {
+      if (code <= 0x39) isLetters = false
+      continue
+    }
+    if (code === 0x2d) {
       isLetters = false
       continue
     }
     const length = at - label
     if (length === 0 || length > LABEL_LENGTH_MAX || text.charCodeAt(label) === 0x2d) break
-    if (label > begin && isTopLevel(text.slice(label, at), isLetters)) to = at
+    if (label > begin && isTopLevel(text, label, at, isLetters)) to = at
     if (code !== 0x2e) break
     label = at + 1
     isLetters = true
@@ -70,20 +80,22 @@ function domainTo(text: string, begin: number, isBeyond: (code: number) => boole
   return to || -at
 }
 
-function isTopLevel(label: string, isLetters: boolean): boolean {
-  if (!isLetters) return label.toLowerCase().startsWith('xn--')
-  return label.length >= 2 && label.length <= 24 && !FILES.has(label.toLowerCase())
+function isTopLevel(text: string, from: number, to: number, isLetters: boolean): boolean {
+  const length = to - from
+  if (!isLetters) return text.charCodeAt(from + 2) === 0x2d && /^xn--/i.test(text.slice(from, to))
+  if (length > FILES_LENGTH_MAX) return length <= 24
+  return length >= 2 && !FILES.has(text.slice(from, to).toLowerCase())
 }
 
 /** The address around an `@`, which is written from `at` to `after`. */
 export function emailAround(text: string, at: number, after: number): Finding | undefined {
   // Most of what is no address is told by this one character.
-  if (!isAlphanumeric(text, after) && !isLetter(text.charCodeAt(after))) return undefined
-  let from = localFrom(text, at, isLatin)
-  if (from === at) from = localFrom(text, at, isLetter)
+  if (!(classAt(text, after) & (PLAIN | FOREIGN))) return undefined
+  let from = localFrom(text, at, LATIN)
+  if (from === at) from = localFrom(text, at, FOREIGN)
   if (from === at) return undefined
-  let to = domainTo(text, after, isLatin)
-  if (to < 0 && isLetter(text.charCodeAt(-to))) to = domainTo(text, after, isLetter)
+  let to = domainTo(text, after, LATIN)
+  if (to < 0 && classAt(text, -to) & FOREIGN) to = domainTo(text, after, FOREIGN)
   if (to < 0) return undefined
   // git@host:path names no person.
   if (at - from === 3 && text.startsWith('git', from)) return undefined
@@ -93,57 +105,63 @@ export function emailAround(text: string, at: number, after: number): Finding | 
 /** Digits of a number with its country's code, and after the code. */
 const E164_DIGITS_MAX = 15
 const NATIONAL_DIGITS_MIN = 6
-const NORTH_AMERICA = /^1[2-9]\d{2}[2-9]\d{6}$/
+const HEAD_LENGTH = 5
+/** Of codes of countries, by three digits that begin with one. */
+const CODE_LENGTHS = new Uint8Array(1_000)
+for (const code of COUNTRY_CODES)
+  for (let rest = 0; rest < 10 ** (3 - code.length); rest++)
+    CODE_LENGTHS[Number(code) * 10 ** (3 - code.length) + rest] = code.length
 
 /** A number as E.164 has it, with or without marks between its digits. `from` is at the plus, `begin` after it. */
 export function phoneAt(text: string, from: number, begin: number): Finding | undefined {
   const before = text.charCodeAt(from - 1)
-  // The letter of an escape, such as a line break, belongs to no word.
-  const isEscape = text.charCodeAt(from - 2) === 0x5c && 'nrt'.includes(text[from - 1]!)
-  if (!isEscape && (isAlphanumeric(text, from - 1) || before === 0x2b || before === 0x5f)) return undefined
-  let digits = ''
+  const isWord = isAlphanumeric(text, from - 1) && !isEscape(text, from - 1)
+  if (isWord || before === 0x2b || before === 0x5f) return undefined
+  let count = 0
+  let head = 0
   let dots = 0
   let marks = 0
-  let found: Finding | undefined
-  let at = begin
-  for (; digits.length <= E164_DIGITS_MAX; ) {
+  let to = 0
+  for (let at = begin; count <= E164_DIGITS_MAX; ) {
     if (isDigit(text, at)) {
-      digits += text[at++]
-      if (!isDigit(text, at) && isPhone(digits, dots === 1 && marks === 1) && isPhoneEnd(text, at))
-        found = { from, to: at, detector: 'phone' }
+      if (count++ < HEAD_LENGTH) head = 10 * head + text.charCodeAt(at) - 0x30
+      at++
+      if (!isDigit(text, at) && isPhone(head, count, dots === 1 && marks === 1) && isPhoneEnd(text, at))
+        to = at
       continue
     }
     const next = afterMark(text, at)
     if (next === at || !isDigit(text, next)) break
-    if (text[at] === '.') dots++
+    if (text.charCodeAt(at) === 0x2e) dots++
     marks++
     at = next
   }
-  return found
+  return to > 0 ? { from, to, detector: 'phone' } : undefined
 }
 
-function isPhone(digits: string, isDecimal: boolean): boolean {
-  if (digits.length > E164_DIGITS_MAX || digits[0] === '0') return false
-  if (digits[0] === '1') return NORTH_AMERICA.test(digits)
-  const code = [1, 2, 3].map((length) => digits.slice(0, length)).find((code) => COUNTRY_CODES.has(code))
-  const rest = code === undefined ? 0 : digits.length - code.length
-  return rest >= (isDecimal ? NATIONAL_DIGITS_MIN + 3 : NATIONAL_DIGITS_MIN)
+/** Of so many digits, which begin with these five. */
+function isPhone(head: number, count: number, isDecimal: boolean): boolean {
+  if (count < HEAD_LENGTH || count > E164_DIGITS_MAX || head < 10_000) return false
+  // In North America, the code of the area and the number after it begin with 2 to 9.
+  if (head < 20_000) return count === 11 && head >= 12_000 && head % 10 >= 2
+  const length = CODE_LENGTHS[Math.trunc(head / 100)]!
+  return length > 0 && count - length >= (isDecimal ? NATIONAL_DIGITS_MIN + 3 : NATIONAL_DIGITS_MIN)
 }
 
 /** After one mark between digits: a space, a dash, a dot, a slash, or a bracket with a space. */
 function afterMark(text: string, at: number): number {
-  const mark = text[at]
-  if (mark === '-' || mark === '.' || mark === '/') return at + 1
-  let to = at
-  if (isSpace(text, to)) to++
-  if (text[to] === '(' || text[to] === ')') to++
-  if (to > at && text[to - 1] === ')' && text[to] === '(') to++
-  if (to > at && !isSpace(text, to - 1) && (isSpace(text, to) || text[to] === '-')) to++
-  return to
+  const mark = text.charCodeAt(at)
+  if (mark >= 0x2d && mark <= 0x2f) return at + 1
+  let to = mark === 0x20 ? at + 1 : at
+  const bracket = text.charCodeAt(to)
+  if (bracket !== 0x28 && bracket !== 0x29) return to
+  to++
+  if (bracket === 0x29 && text.charCodeAt(to) === 0x28) to++
+  return isSpace(text, to) || text.charCodeAt(to) === 0x2d ? to + 1 : to
 }
 
 function isPhoneEnd(text: string, at: number): boolean {
-  return !isAlphanumeric(text, at) || text[at] === 'x'
+  return !isAlphanumeric(text, at) || text.charCodeAt(at) === 0x78
 }
 
 /** How the numbers of cards begin, by their lengths. */
@@ -155,20 +173,16 @@ const CARDS: Readonly<Record<number, RegExp>> = {
   18: /^(?:62|5018|5020|5038|6304|6759|676[1-3])/,
   19: /^(?:4|6011|64[4-9]|65|62|5018|5020|5038|6304|6759|676[1-3])/,
 }
-/** How they are written in groups. */
+/** How they are written in groups: the lengths of these, a hexadecimal digit each, and of all, marks included. */
 const GROUPINGS = [
-  [4, 4, 4, 4],
-  [4, 6, 5],
-  [4, 6, 4],
-  [4, 4, 4, 4, 3],
+  { form: 0x4444, bits: 0xffff, length: 19, digits: 16 },
+  { form: 0x465, bits: 0xfff, length: 17, digits: 15 },
+  { form: 0x464, bits: 0xfff, length: 16, digits: 14 },
+  { form: 0x44443, bits: 0xfffff, length: 23, digits: 19 },
 ]
 
 export function isCard(digits: string): boolean {
-  return luhn(digits, 0, digits.length) && isKnown(digits)
-}
-
-function isKnown(digits: string): boolean {
-  return CARDS[digits.length]?.test(digits) === true && digits !== digits[0]!.repeat(digits.length)
+  return cardBetween(digits, 0, digits.length, digits.length) === 0
 }
 
 /** Of the digits in a part of a text. */
@@ -192,51 +206,56 @@ export function cardsFrom(
   found: Finding[],
   wanted: { detectors: ReadonlySet<Detector> },
 ): number {
+  const isWanted = wanted.detectors.has('card')
   let at = begin
   let cleared = begin
-  for (;;) {
+  let lengths = 0
+  let end = 0
+  for (let last_mark = 0; ; ) {
     const from = at
     while (isDigit(text, at)) at++
-    if (from >= cleared && wanted.detectors.has('card')) {
-      const to = cardTo(text, from, at, from === begin)
-      if (to !== undefined) {
-        found.push({ from, to, detector: 'card' })
-        cleared = to
+    lengths = ((lengths << 4) | Math.min(at - from, 15)) & 0xfffff
+    const card = at - from >= 14 ? cardBetween(text, from, at, at - from) : groupsBefore(text, at, lengths)
+    if (card >= cleared && isWanted) {
+      // A letter before the first digit is that of an escape.
+      const before = text.charCodeAt(card - 1)
+      if (before !== 0x2e && before !== 0x5f && (card === begin || !isAlphanumeric(text, card - 1))) {
+        found.push({ from: card, to: at, detector: 'card' })
+        cleared = at
       }
     }
-    if (!(isSpace(text, at) || text.charCodeAt(at) === 0x2d) || !isDigit(text, at + 1)) return at
+    const mark = text.charCodeAt(at)
+    if (!isDigit(text, at + 1)) return end || at
+    // All groups of a card have the same mark between them.
+    if (mark !== last_mark) {
+      if (end > 0) return end
+      lengths &= 0xf
+      last_mark = mark
+    }
+    // Other marks end the digits, but may be those of one card.
+    if (mark !== 0x20 && mark !== 0x2d) {
+      if (end === 0) end = at
+      if ((lengths & 0xf) === lengths ? lengths !== 4 : lengths > 0xffff) return end
+    }
     at++
   }
 }
 
-/** Where the card ends that begins with a group of digits; undefined: it is none. */
-function cardTo(text: string, from: number, to: number, isFirst: boolean): number | undefined {
-  const length = to - from
-  if (length !== 4 && length < 14) return undefined
-  const before = text.charCodeAt(from - 1)
-  // At the beginning, a letter before it is that of an escape.
-  if (before === 0x2e || before === 0x5f || (!isFirst && isAlphanumeric(text, from - 1))) return undefined
-  if (length !== 4) return length <= 19 && !isCut(text, to) && isCard(text.slice(from, to)) ? to : undefined
-  const mark = text.charCodeAt(to)
-  if (text.charCodeAt(from) < 0x32) return undefined
-  for (const lengths of GROUPINGS) {
-    const end = groupsTo(text, to, mark, lengths)
-    if (end === undefined || !luhn(text, from, end) || isCut(text, end)) continue
-    if (isKnown(text.slice(from, end).replaceAll(text[to]!, ''))) return end
-  }
-  return undefined
+/** Where the card begins whose last group ends here, by the lengths of the groups; -1: there is none. */
+function groupsBefore(text: string, to: number, lengths: number): number {
+  if (lengths < 0x464) return -1
+  for (const { form, bits, length, digits } of GROUPINGS)
+    if ((lengths & bits) === form && text.charCodeAt(to - length) >= 0x32)
+      return cardBetween(text, to - length, to, digits)
+  return -1
 }
 
-/** Where groups of these lengths end, the first of which ends here. */
-function groupsTo(text: string, to: number, mark: number, lengths: readonly number[]): number | undefined {
-  let at = to
-  for (let index = 1; index < lengths.length; index++) {
-    if (text.charCodeAt(at) !== mark) return undefined
-    at++
-    for (let count = 0; count < lengths[index]!; count++) if (!isDigit(text, at++)) return undefined
-    if (isDigit(text, at)) return undefined
-  }
-  return at
+/** Where the card of so many digits begins that stands here; -1: it is none. */
+function cardBetween(text: string, from: number, to: number, digits: number): number {
+  const begins = CARDS[digits]
+  if (!begins || !luhn(text, from, to) || isCut(text, to)) return -1
+  const isKnown = begins.test(text.slice(from, from + 4)) && !/^(\d)(?:\D?\1)*$/.test(text.slice(from, to))
+  return isKnown ? from : -1
 }
 
 function isCut(text: string, to: number): boolean {
@@ -247,26 +266,35 @@ function isCut(text: string, to: number): boolean {
 /** A number of an account that begins here, at the beginning of a word, whole or in groups of four. */
 export function ibanAt(text: string, from: number): Finding | undefined {
   if (!isDigit(text, from + 2) || !isDigit(text, from + 3)) return undefined
-  const length = IBAN_LENGTHS.get(text.slice(from, from + 2).toUpperCase())
-  if (length === undefined) return undefined
+  const length = ibanLength(text.charCodeAt(from), text.charCodeAt(from + 1))
+  if (length === 0) return undefined
   const isGrouped = isSpace(text, from + 4)
-  let cases = 0
+  const to = from + length + (isGrouped ? Math.ceil(length / 4) - 1 : 0)
+  const after = text.charCodeAt(to)
+  if (isAlphanumeric(text, to) || after === 0x5f || !isAlphanumeric(text, to - 1)) return undefined
   let rest = 0
-  let at = from
-  for (let count = 0; count < length; count++) {
-    if (isGrouped && count > 0 && count % 4 === 0) {
-      if (!isSpace(text, at)) return undefined
-      at++
+  for (let at = from + 4; at < to; at++) {
+    if (isGrouped && (at - from) % 5 === 4) {
+      if (!isSpace(text, at++)) return undefined
     }
     if (!isAlphanumeric(text, at)) return undefined
-    const code = text.charCodeAt(at++)
-    if (code > 0x39) cases |= code & 0x20 ? 1 : 2
-    if (count >= 4) rest = rest97(rest, code)
+    const code = text.charCodeAt(at)
+    rest = rest97(rest, code)
   }
-  if (isAlphanumeric(text, at) || text[at] === '_' || cases === 3) return undefined
   // Its first four characters count last.
-  for (let index = from; index < from + 4; index++) rest = rest97(rest, text.charCodeAt(index))
-  return rest === 1 ? { from, to: at, detector: 'iban' } : undefined
+  for (let at = from; at < from + 4; at++) rest = rest97(rest, text.charCodeAt(at))
+  if (rest !== 1) return undefined
+  return /^(?:[^a-z]+|[^A-Z]+)$/.test(text.slice(from, to)) ? { from, to, detector: 'iban' } : undefined
+}
+
+/** By the letters of a country, 5 bits each. */
+const LENGTHS = new Uint8Array(0x400)
+for (const [country, length] of IBAN_LENGTHS)
+  LENGTHS[((country.charCodeAt(0) & 31) << 5) | (country.charCodeAt(1) & 31)] = length
+
+/** 0: these are letters of no country. */
+function ibanLength(first: number, second: number): number {
+  return second > 0x40 ? LENGTHS[((first & 31) << 5) | (second & 31)]! : 0
 }
 
 /** The rest by 97 of a number to which a digit is added, or the two of a letter. */

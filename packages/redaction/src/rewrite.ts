@@ -126,12 +126,14 @@ export function joined({ pieces, marks }: Rewritten, named: (mark: Mark, index: 
 }
 
 class Walk {
-  private readonly out: Array<string | Mark> = []
+  private readonly pieces = ['']
+  private readonly marks: Mark[] = []
   private last = 0
   private readonly path: Array<string | number> = []
   /** Of the message that is walked through: how often what was found. */
   private counts: Map<string, number> | undefined
-  private meta_slot = -1
+  /** Where its meta ends. */
+  private meta_end: { piece: number; at: number } | undefined
   private isMetaEmpty = false
   private isReplacing = false
 
@@ -168,16 +170,11 @@ class Walk {
 
   /** Undefined: nothing was found. */
   rewritten(): Rewritten | undefined {
-    const pieces: string[] = ['']
-    const marks: Mark[] = []
-    for (const part of [...this.out, this.text.slice(this.last)]) {
-      if (typeof part === 'string') pieces[pieces.length - 1] += part
-      else {
-        marks.push(part)
-        pieces.push('')
-      }
-    }
-    return marks.length > 0 ? { pieces, marks } : undefined
+    const { pieces, marks, text, last } = this
+    if (marks.length === 0) return undefined
+    this.add(text.slice(last))
+    this.last = text.length
+    return { pieces, marks }
   }
 
   private contextOf(
@@ -238,7 +235,7 @@ class Walk {
     const counting = isEntry && context.entry!.kind === 'message' && this.options.counts
     if (counting) {
       this.counts = new Map()
-      this.meta_slot = -1
+      this.meta_end = undefined
     }
     let at = this.skip(start + 1)
     while (this.text[at] !== '}') {
@@ -252,7 +249,7 @@ class Walk {
       at = this.value(from, members?.[name], inner, depth + 1)
       if (isMeta) {
         this.isMetaEmpty = this.text[this.skip(from + 1)] === '}'
-        this.meta_slot = this.slot(at - 1)
+        this.meta_end = this.placeAt(at - 1)
       }
       at = this.skip(at)
       this.path.pop()
@@ -283,21 +280,22 @@ class Walk {
     return FREE.has(name) ? this.contextOf(entry, true, -1, session_id) : context
   }
 
-  /** Remembers a place to which something may be added. */
-  private slot(at: number): number {
-    this.out.push(this.text.slice(this.last, at), '')
+  /** Takes the text over up to here; returns the place, to which something may be added. */
+  private placeAt(at: number): { piece: number; at: number } {
+    this.add(this.text.slice(this.last, at))
     this.last = at
-    return this.out.length - 1
+    return { piece: this.pieces.length - 1, at: this.pieces.at(-1)!.length }
   }
 
   /** Adds the counts of a message to its meta; of members with the same name, the last one counts. */
   private fillIn(end: number): void {
-    const { counts, meta_slot } = this
+    const { counts, meta_end, pieces } = this
     this.counts = undefined
     if (!counts || counts.size === 0) return
     const redacted = `"redacted":${JSON.stringify(Object.fromEntries(counts))}`
-    if (meta_slot !== -1) this.out[meta_slot] = `${this.isMetaEmpty ? '' : ','}${redacted}`
-    else this.out[this.slot(end)] = `,"meta":{${redacted}}`
+    const { piece, at } = meta_end ?? this.placeAt(end)
+    const added = !meta_end ? `,"meta":{${redacted}}` : this.isMetaEmpty ? redacted : `,${redacted}`
+    pieces[piece] = pieces[piece]!.slice(0, at) + added + pieces[piece]!.slice(at)
   }
 
   private scalar(at: number, context: Context): number {
@@ -337,7 +335,7 @@ class Walk {
     let from = 0
     for (const hit of hits) {
       const before = value.slice(from, hit.from)
-      this.out.push(isPlain ? before : written(before))
+      this.add(isPlain ? before : written(before))
       this.mark(hit, value.slice(hit.from, hit.to), context)
       from = hit.to
     }
@@ -362,10 +360,10 @@ class Walk {
     if (!found) return false
     this.put(at + 1, '')
     for (const [index, piece] of found.pieces.entries()) {
-      this.out.push(written(piece))
+      this.add(written(piece))
       const mark = found.marks[index]
       if (mark) {
-        this.out.push(mark)
+        this.addMark(mark)
         this.count(mark.name)
       }
     }
@@ -382,7 +380,7 @@ class Walk {
       this.mark(hit, value.slice(inside.from), context)
     } else if (!inside && this.options.hidesBytes && !this.isOpaque() && isBytes(value)) {
       this.put(at + 1, '')
-      this.out.push({ action: 'mask', name: 'ATTACHMENT', value: '', session_id: undefined })
+      this.addMark({ action: 'mask', name: 'ATTACHMENT', value: '', session_id: undefined })
     } else return
     this.put(end - 1, '')
   }
@@ -416,7 +414,7 @@ class Walk {
 
   private mark({ action, name }: Hit, value: string, { session_id }: Context): void {
     if (action === 'refuse') throw new Refusal({ pointer: pointerTo(this.path), name })
-    this.out.push({ action, name, value, session_id })
+    this.addMark({ action, name, value, session_id })
     this.count(name)
   }
 
@@ -426,10 +424,19 @@ class Walk {
     this.counts.set(counted, (this.counts.get(counted) ?? 0) + 1)
   }
 
+  private add(text: string): void {
+    if (text !== '') this.pieces[this.pieces.length - 1] += text
+  }
+
+  private addMark(mark: Mark): void {
+    this.marks.push(mark)
+    this.pieces.push('')
+  }
+
   /** Takes the text over up to here, or goes on after what was replaced, and adds another. */
   private put(at: number, text: string): void {
-    if (this.isReplacing) this.out.push(text)
-    else this.out.push(this.text.slice(this.last, at), text)
+    if (!this.isReplacing) this.add(this.text.slice(this.last, at))
+    this.add(text)
     this.isReplacing = !this.isReplacing
     this.last = at
   }

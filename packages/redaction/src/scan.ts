@@ -18,14 +18,16 @@ export interface Scanner {
   rules: readonly ReadyRule[]
   wanted: Wanted | undefined
   /** Which rule decides on what a detector finds. */
-  first: ReadonlyMap<Detector, number>
+  first: ReadonlyMap<Detector, Pick<Hit, 'action' | 'name' | 'rank'>>
   hasPatterns: boolean
 }
 
 export function scannerOf(rules: readonly ReadyRule[]): Scanner {
-  const first = new Map<Detector, number>()
-  for (const [rank, { detectors }] of rules.entries())
-    for (const detector of detectors) if (!first.has(detector)) first.set(detector, rank)
+  const first = new Map<Detector, Pick<Hit, 'action' | 'name' | 'rank'>>()
+  for (const [rank, rule] of rules.entries())
+    for (const detector of rule.detectors)
+      if (!first.has(detector))
+        first.set(detector, { action: rule.rule.do, name: maskName(rule, detector), rank })
   const wanted = first.size > 0 ? wantedOf(first.keys()) : undefined
   return { rules, wanted, first, hasPatterns: rules.some(({ pattern }) => pattern) }
 }
@@ -33,14 +35,22 @@ export function scannerOf(rules: readonly ReadyRule[]): Scanner {
 /** Characters of the shortest thing that a detector finds: a@b.cd. */
 const FOUND_LENGTH_MIN = 6
 
+/** Characters of the shortest one without such a mark: a card. */
+const UNMARKED_LENGTH_MIN = 14
+const MARKS = /[@+%&\\\uff05\uff06\uff0b\uff20\uff3c]/
+
+function mayHold(text: string): boolean {
+  if (text.length >= UNMARKED_LENGTH_MIN) return true
+  return text.length >= FOUND_LENGTH_MIN && MARKS.test(text)
+}
+
 /** What rules find in a text, in order and without overlaps. Where two find the same, the earlier rule decides. */
 export function scan(text: string, { rules, wanted, first, hasPatterns }: Scanner): Hit[] {
   const hits: Hit[] = []
-  if (wanted && text.length >= FOUND_LENGTH_MIN)
+  if (wanted && mayHold(text))
     for (const { from, to, detector } of find(text, wanted)) {
-      const rank = first.get(detector)!
-      const rule = rules[rank]!
-      hits.push({ from, to, action: rule.rule.do, name: maskName(rule, detector), rank })
+      const { action, name, rank } = first.get(detector)!
+      hits.push({ from, to, action, name, rank })
     }
   if (!hasPatterns) return hits
   for (const [rank, rule] of rules.entries()) {

@@ -1,3 +1,4 @@
+import { wordEnd } from './characters.js'
 import type { Detector, Finding } from './detectors.js'
 
 /** How keys begin, and their whole form from there, by vendor. Each has one class of characters and bounded counts. */
@@ -109,21 +110,16 @@ export function slackHookAt(text: string, from: number): Finding | undefined {
   return HOOK.test(text) ? { from, to: HOOK.lastIndex, detector: 'slack' } : undefined
 }
 
-const BASE64URL = /[\w-]*/y
+/** {"alg" in base64. */
+const JWT_HEADER_MIN = 8
 
 /** Three parts in base64url, of which the first is JSON that names an algorithm. */
-export function jwtAt(text: string, from: number): Finding | undefined {
+export function jwtAt(text: string, from: number, header_end: number): Finding | undefined {
+  if (header_end - from < JWT_HEADER_MIN || header_end - from > 2_000) return undefined
   if (!text.startsWith('eyJ', from)) return undefined
-  const part = (at: number) => {
-    BASE64URL.lastIndex = at
-    BASE64URL.test(text)
-    return BASE64URL.lastIndex
-  }
-  const header_end = part(from)
-  if (text.charCodeAt(header_end) !== 0x2e || header_end - from > 2_000) return undefined
-  const payload_end = part(header_end + 1)
+  const payload_end = wordEnd(text, header_end + 1)
   if (text.charCodeAt(payload_end) !== 0x2e || payload_end - header_end < 3) return undefined
-  const to = part(payload_end + 1)
+  const to = wordEnd(text, payload_end + 1)
   if (to - payload_end < 20 && !text.startsWith('eyJhbGciOiJub25lI', from)) return undefined
   const header = decoded(text.slice(from, header_end))
   return header?.includes('"alg"') ? { from, to, detector: 'jwt' } : undefined
