@@ -25,6 +25,7 @@ import {
   type ToolResultMeta,
 } from './parts.js'
 import { argumentsAsText } from './tool_arguments.js'
+import { textOfMcpPart } from './tool_blocks.js'
 
 /**
  * Reads a message of the Messages API: one that goes into a request (`MessageParam`) or a response (`Message`).
@@ -194,8 +195,9 @@ function readText(content: unknown, at: string, ids: CallIds): { text: string; m
   const texts: string[] = []
   const media: Part[] = []
   for (const piece of readContent(content, at, ids)) {
-    if (piece.type === 'text') texts.push(piece.text)
-    else media.push(piece)
+    const text = piece.type === 'text' ? piece.text : textOfMcpPart(piece)
+    if (text === undefined) media.push(piece)
+    else texts.push(text)
   }
   return { text: texts.join('\n'), media }
 }

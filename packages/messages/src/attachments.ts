@@ -243,7 +243,7 @@ const MEDIA: ReadonlySet<unknown> = new Set([
 
 /** The places of a block of another format, and bytes at the address of a file. */
 function misplaced(format: MessageFormat, block: JsonObject): BytePlace[] {
-  if (format === 'anthropic' && block.type === 'tool_result')
+  if ((format === 'anthropic' || format === 'openai') && block.type === 'tool_result')
     return objectsIn(block.content).flatMap((one) => misplaced(format, one))
   if (format === 'gemini')
     for (const file of [block.fileData, block.file_data])

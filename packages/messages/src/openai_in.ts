@@ -25,6 +25,7 @@ import {
   part,
 } from './parts.js'
 import { writeMarkedJson } from './text_bytes.js'
+import { callIn, idsOfCalls, type ResultBlock, resultIn, textOfMcp } from './tool_blocks.js'
 
 /**
  * Reads a Chat Completions message: one that goes into a request (`ChatCompletionMessageParam`) or one that
@@ -38,6 +39,7 @@ import { writeMarkedJson } from './text_bytes.js'
  * | `audio` of a reply | `audio`; its text is the transcript |
  * | `tool_calls`, `function_call` | `tool-call`; a custom tool's free text is `{"input": …}` |
  * | a `tool` or `function` message | one `tool-result`; text blocks are joined by line feeds |
+ * | a call or a result in a block of another format | `tool-call`, unless `tool_calls` has it; `tool-result` |
  * | any other block | `data` |
  */
 export function readOpenAi(value: unknown, ids: CallIds): NeutralMessage {
@@ -51,14 +53,19 @@ export function readOpenAi(value: unknown, ids: CallIds): NeutralMessage {
     case 'function':
       return { role: 'user', provider_role: role, name: null, parts: readResult(blob, role, ids) }
     default: {
-      const parts = readContent(blob, 'required')
+      const parts = readContent(blob, 'required', (block, at) => readGiven(block, at, ids))
       return { role: 'user', provider_role: role === 'user' ? null : role, name, parts }
     }
   }
 }
 
 function readReply(blob: JsonObject, ids: CallIds): Part[] {
-  const parts = readContent(blob, 'optional')
+  const known = idsOfCalls(blob)
+  const parts = readContent(blob, 'optional', (block, at) => {
+    const call = callIn(block, known)
+    if (!call) return readGiven(block, at, ids)
+    return [part('tool-call', null, { ...call, id: ids.ofCall(call.id, call.name), type: 'function' })]
+  })
   const refusal = optionalTextAt(blob, 'refusal', '')
   if (refusal !== undefined) parts.push(part('text', refusal, { is_refusal: true }))
   // OpenRouter has the pictures that a model drew beside its text.
@@ -136,24 +143,65 @@ function readResult(blob: JsonObject, role: 'tool' | 'function', ids: CallIds): 
   const name = isFunction ? textAt(blob, 'name', '') : optionalTextAt(blob, 'name', '')
   const id = isFunction ? undefined : textAt(blob, 'tool_call_id', '')
   // A tool that returned nothing.
-  const content = readContent(blob, isFunction || blob.content === null ? 'optional' : 'required')
+  const content = readContent(blob, isFunction || blob.content === null ? 'optional' : 'required', readTold)
+  return resultParts(ids.ofResult(id, name), content)
+}
+
+/** A result: its texts as one, and what in it is no text, which names the call. */
+function resultParts(
+  call: ReturnType<CallIds['ofResult']>,
+  content: readonly Part[],
+  is_error = false,
+): Part[] {
   const texts: string[] = []
   const rest: Part[] = []
   for (const piece of content) {
     if (piece.type === 'text') texts.push(piece.text)
     else rest.push(piece)
   }
-  const call = ids.ofResult(id, name)
   for (const piece of rest)
     if (piece.type === 'image' || piece.type === 'file') piece.meta.tool_call_id = call.id
-  const meta = { tool_call_id: call.id, ...(call.name !== undefined && { name: call.name }) }
+  const meta = {
+    tool_call_id: call.id,
+    ...(call.name !== undefined && { name: call.name }),
+    ...(is_error && { is_error }),
+  }
   return [part('tool-result', texts.join('\n'), meta), ...rest]
 }
 
-function readContent(blob: JsonObject, presence: 'required' | 'optional'): Part[] {
+/** A block of what somebody says: a result, where a program left it as one. */
+function readGiven(block: unknown, at: string, ids: CallIds): Part[] {
+  const result = resultIn(block)
+  if (!result) return [readBlock(block, at)]
+  return resultParts(ids.ofResult(result.id, undefined), contentIn(result, at), result.is_error)
+}
+
+/** A block of a result: what it says, where it is a result itself or of an MCP server. */
+function readTold(block: unknown, at: string): Part[] {
+  const result = resultIn(block)
+  if (result) return contentIn(result, at)
+  const text = isObject(block) ? textOfMcp(block) : undefined
+  return [text === undefined ? readBlock(block, at) : part('text', text, null)]
+}
+
+function contentIn({ content }: ResultBlock, at: string): Part[] {
+  const isList =
+    Array.isArray(content) && content.every((block) => isObject(block) && typeof block.type === 'string')
+  if (typeof content !== 'string' && !isList) return [part('text', writeMarkedJson(content), null)]
+  return readContent({ content }, 'required', readTold, at)
+}
+
+type ReadBlock = (block: unknown, at: string) => Part[]
+
+function readContent(
+  blob: JsonObject,
+  presence: 'required' | 'optional',
+  read: ReadBlock,
+  outer = '',
+): Part[] {
   const content = blob.content
   if (typeof content === 'string') return [part('text', content, null)]
-  if (Array.isArray(content)) return content.map((block, i) => readBlock(block, `/content/${i}`))
+  if (Array.isArray(content)) return content.flatMap((block, i) => read(block, `${outer}/content/${i}`))
   if (presence === 'optional' && content == null) return []
   const missing = content === undefined ? 'is required and ' : ''
   throw new InvalidMessage('/content', `${missing}must be a string or an array of content parts`)

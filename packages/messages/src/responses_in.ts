@@ -24,6 +24,7 @@ import {
 } from './parts.js'
 import { itemRole } from './response_items.js'
 import { writeMarkedJson } from './text_bytes.js'
+import { textOfMcpPart } from './tool_blocks.js'
 
 const ROLES = ['user', 'assistant', 'system', 'developer'] as const
 /** Roles of messages in Conversations, which always have a type. What they say is nobody's reply. */
@@ -151,7 +152,8 @@ function readResult(item: JsonObject, at: string, ids: CallIds): Part[] {
   const texts: string[] = []
   const media: Part[] = []
   for (const piece of readContent(item, 'output', at)) {
-    if (piece.type === 'text') texts.push(piece.text)
+    const text = piece.type === 'text' ? piece.text : textOfMcpPart(piece)
+    if (text !== undefined) texts.push(text)
     else {
       if (piece.type === 'image' || piece.type === 'file') piece.meta.tool_call_id = call.id
       media.push(piece)

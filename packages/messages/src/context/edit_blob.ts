@@ -1,6 +1,7 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
 import type { MessageFormat } from '../formats.js'
 import { itemKind } from '../response_items.js'
+import { callIn, idsOfCalls, resultIn } from '../tool_blocks.js'
 
 /** Parts that a message is shown without. Both lists are in the order of its results and calls. */
 export interface MessageEdit {
@@ -31,7 +32,17 @@ function editOpenAi(blob: JsonObject, { results, inputs }: MessageEdit): JsonObj
     const [text = null] = results
     return text === null ? blob : { ...blob, content: text }
   }
+  const known = idsOfCalls(blob)
   let nth = 0
+  let result = 0
+  const content = withEdited(blob, 'content', (block) => {
+    if (resultIn(block)) {
+      const text = results[result++] ?? null
+      return text === null ? block : { ...withoutTyped(block), content: text }
+    }
+    const isCall = blob.role === 'assistant' && callIn(block, known) !== undefined
+    return isCall && inputs[nth++] ? { ...withoutTyped(block), input: {} } : block
+  })
   const calls = Array.isArray(blob.tool_calls) ? blob.tool_calls : []
   const edited = calls.map((call) => {
     if (!isObject(call)) return call
@@ -43,10 +54,20 @@ function editOpenAi(blob: JsonObject, { results, inputs }: MessageEdit): JsonObj
   const called = blob.function_call
   const isCleared = isObject(called) && inputs[nth]
   return {
-    ...blob,
+    ...content,
     ...(calls.length > 0 && { tool_calls: edited }),
     ...(isCleared && { function_call: { ...called, arguments: '{}' } }),
   }
+}
+
+/** A block without what a call or a result has in forms of other programs. */
+function withoutTyped({
+  output: _output,
+  args: _args,
+  arguments: _arguments,
+  ...block
+}: JsonObject): JsonObject {
+  return block
 }
 
 function editAnthropic(blob: JsonObject, { results, inputs }: MessageEdit): JsonObject {

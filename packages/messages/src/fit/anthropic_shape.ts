@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
 import { argumentsAsObject, argumentsAsText } from '../tool_arguments.js'
+import { textOfMcp } from '../tool_blocks.js'
 import { NO_CONTENT } from '../turns.js'
 import {
   blockOfOthers,
@@ -326,16 +327,15 @@ function withOwnCaller(block: JsonObject): JsonObject {
 /** What tools of MCP servers return, and the API refuses in a result. */
 const OF_MCP = new Set(['resource', 'resource_link', 'audio'])
 
-/** What a block of MCP's says as a text; undefined for bytes. */
-function textOfMcp({ type, uri, name, resource }: JsonObject): JsonObject | undefined {
-  const linked = [name, uri].filter((one) => !isBlank(one)).join(': ')
-  const text = type === 'resource_link' ? linked : isObject(resource) ? resource.text : undefined
+/** A block of MCP's as a text; undefined for bytes. */
+function mcpText(block: JsonObject): JsonObject | undefined {
+  const text = textOfMcp(block)
   return isBlank(text) ? undefined : { type: 'text', text }
 }
 
 /** A block of a result; none where the API would refuse it, of which `omit` hears if it says something. */
 function cleanedInside(block: unknown, omit: OmitBlock): JsonObject[] {
-  const kept = isObject(block) && OF_MCP.has(String(block.type)) ? textOfMcp(block) : cleaned(block, omit)
+  const kept = isObject(block) && OF_MCP.has(String(block.type)) ? mcpText(block) : cleaned(block, omit)
   if (kept) return [kept]
   if (isObject(block) && OF_MCP.has(String(block.type))) omit(String(block.type), block)
   if (isObject(block) && /^(image|document)$/.test(String(block.type))) omit(String(block.type), block)

@@ -7,6 +7,7 @@ import { parseJson } from '../json/exact_json.js'
 import { withoutEscapes } from '../json/visible.js'
 import { MessageReader, writeItems } from '../message_format.js'
 import type { NeutralMessage, Part } from '../parts.js'
+import { hasToolBlocks } from '../tool_blocks.js'
 import type { Omit } from '../turns.js'
 import { ACONTEXT_SHAPE } from './acontext_shape.js'
 import { ANTHROPIC_SHAPE } from './anthropic_shape.js'
@@ -229,6 +230,7 @@ interface Left {
 /** Whether a request may have a message in the form in which it was stored in its own format. */
 function isRequestable(format: MessageFormat, blob: JsonObject): boolean {
   if (format === 'gemini') return !hasMixedParts(blob)
+  if (format === 'openai') return !hasToolBlocks(blob)
   return format !== 'responses' || !isOfConversations(blob)
 }
 

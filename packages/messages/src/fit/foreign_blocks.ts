@@ -1,6 +1,7 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
 import { dataUrl, parseDataUrl } from '../media.js'
 import { type Part, part } from '../parts.js'
+import { textOfMcp } from '../tool_blocks.js'
 import { isBlank } from './pieces.js'
 
 /** Blocks of some format, which programs leave in lists of another one. */
@@ -29,6 +30,8 @@ const TYPES = new Set([
   'reasoning_content',
   'redacted_thinking',
   'refusal',
+  'resource',
+  'resource_link',
   'search_result',
   'server_tool_use',
   'summary_text',
@@ -36,6 +39,8 @@ const TYPES = new Set([
   'text-plain',
   'thinking',
   'thought',
+  'tool-call',
+  'tool-result',
   'tool_call',
   'tool_reference',
   'tool_result',
@@ -54,6 +59,8 @@ export function isForeign({ type }: JsonObject, own: ReadonlySet<string>): boole
 /** What such a block says: a text, or where a picture or a file is. undefined for anything else. */
 export function saidByForeign(block: JsonObject): { text: string } | { url: string } | undefined {
   const { type, text, image_url, source, file } = block
+  const told = textOfMcp(block)
+  if (told !== undefined) return isBlank(told) ? undefined : { text: told }
   if (['text', 'input_text', 'output_text', 'text-plain'].includes(String(type)))
     return isBlank(text) ? undefined : { text: String(text) }
   const inside = isObject(source) ? source : isObject(file) ? file : block

@@ -95,7 +95,16 @@ export const RESPONSES_SHAPE: Shape = {
   }),
 }
 
-function runOf(given: JsonObject, ids: PieceIds, omit: OmitBlock): Run[] {
+/** Items that Codex writes into its transcripts, and the API does not know: names that compactions had before, and its own. */
+const COMPACTIONS = new Set(['context_compaction', 'compaction_summary'])
+const OF_CODEX = new Set(['ghost_snapshot', 'other'])
+
+function runOf(said: JsonObject, ids: PieceIds, omit: OmitBlock): Run[] {
+  const given = COMPACTIONS.has(String(said.type)) ? { ...said, type: 'compaction' } : said
+  if (OF_CODEX.has(String(given.type)) || (given !== said && typeof given.encrypted_content !== 'string')) {
+    omit(String(said.type), said)
+    return []
+  }
   const type = typeof given.type === 'string' ? given.type : given.role != null ? 'message' : 'item_reference'
   const known = RESPONSES_FIELDS[type]
   const item = completed(known ? withOnly(given, known) : withoutAuthor(given))
