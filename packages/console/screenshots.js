@@ -9,9 +9,13 @@ import { chromium } from 'playwright-core'
 /** Draws the pictures in docs/images from the demo, on a service of its own: `npm run screenshots`. */
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const ANNALS = join(ROOT, 'packages/server/bin/annals.js')
-const BROWSER = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/google-chrome'].find(
-  (path) => path && existsSync(path),
-)
+const BROWSER = [
+  process.env.CHROMIUM,
+  '/usr/bin/chromium-headless-shell',
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+].find((path) => path && existsSync(path))
 const directory = mkdtempSync(join(tmpdir(), 'annals-screenshots-'))
 const env = { ...process.env, ANNALS_DATA_DIR: join(directory, 'data'), PORT: '0', NO_COLOR: '1' }
 
@@ -40,9 +44,10 @@ async function linkOf(output) {
   throw new Error('The service printed no link to its console.')
 }
 
+// Before the service, which would outlive a script that finds no browser.
+const browser = await chromium.launch({ executablePath: BROWSER, args: ['--no-sandbox'] })
 const service = spawn(process.execPath, [ANNALS, 'serve'], { env, stdio: ['ignore', 'pipe', 'ignore'] })
 const ended = new Promise((resolve) => service.once('exit', resolve))
-const browser = await chromium.launch({ executablePath: BROWSER, args: ['--no-sandbox'] })
 try {
   const link = await linkOf(service.stdout)
   service.stdout.resume()
