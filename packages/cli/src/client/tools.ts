@@ -63,7 +63,7 @@ Examples:
       const { items, has_more, complete } = page
       if (output.json) {
         for (const one of items) output.value({ ...one, complete })
-        return
+        if (items.length > 0 || !process.stderr.isTTY) return
       }
       const { tableLines } = await import('../terminal/table.js')
       if (items.length === 0)
@@ -93,7 +93,7 @@ async function showFailures(found: ToolFailures, output: Output): Promise<void> 
   const { name, calls, failures, sessions, groups, has_more, complete } = found
   if (output.json) {
     for (const group of groups) output.value({ ...group, complete })
-    return
+    if (failures > 0 || !process.stderr.isTTY) return
   }
   tellWhatIsLeft(found)
   const least = complete ? '' : '≥ '
