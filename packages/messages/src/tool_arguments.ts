@@ -35,8 +35,8 @@ export function sentArguments(given: unknown): string | undefined {
 
 /** Arguments as text. */
 export function argumentsAsText(value: unknown): string {
-  // Streams are collected as text: that is not encoded again.
-  if (typeof value === 'string' && (value === '' || parseObject(value))) return value || '{}'
+  // Streams are collected as text, which may be cut off: that is not encoded again.
+  if (typeof value === 'string') return value || '{}'
   return value === null ? '{}' : (unparsed(value) ?? writeMarkedJson(value))
 }
 

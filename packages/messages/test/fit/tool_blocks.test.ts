@@ -120,6 +120,17 @@ describe('calls and results in blocks of a message of OpenAI’s format', () => 
   })
 })
 
+describe('the input of a call that is still the text of a stream', () => {
+  const list = (input: string) => [asked, { role: 'assistant', content: [{ ...BLOCKS[0]![1], input }] }]
+  const sent = (input: string) => fitted('anthropic', 'anthropic', list(input)).items[1].content[0].input
+
+  it('is an object, or that text, which is not encoded again, if it was cut off', () => {
+    expect(sent('{"q":1}')).toEqual({ q: 1 })
+    expect(sent('{"q":')).toEqual({ unparsed_arguments: '{"q":' })
+    expect(sent('')).toEqual({})
+  })
+})
+
 describe('what servers of MCP return', () => {
   const resource = { type: 'resource', resource: { uri: 'file:///a', text: 'read', mimeType: 'text/plain' } }
   const link = { type: 'resource_link', uri: 'https://x.test/a', name: 'page' }
