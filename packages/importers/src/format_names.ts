@@ -5,6 +5,7 @@ export const FORMAT_NAMES = [
   'cline',
   'vscode-chat',
   'aider',
+  'chat-markdown',
   'agent-sessions',
   'openai-chat',
   'openai-responses',

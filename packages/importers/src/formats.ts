@@ -2,6 +2,7 @@ import type { Format } from './format.js'
 import { AIDER } from './formats/aider.js'
 import { ANTHROPIC } from './formats/anthropic.js'
 import { ATIF } from './formats/atif.js'
+import { CHAT_MARKDOWN } from './formats/chat_markdown.js'
 import { CHATGPT } from './formats/chatgpt.js'
 import { CLAUDE_AI } from './formats/claude_ai.js'
 import { CLAUDE_CODE } from './formats/claude_code.js'
@@ -31,6 +32,7 @@ export const FORMATS: readonly Format[] = [
   CLINE,
   VSCODE_CHAT,
   AIDER,
+  CHAT_MARKDOWN,
   AGENT_SESSIONS,
   CHATGPT,
   CLAUDE_AI,
