@@ -13,7 +13,8 @@ import {
 } from './secrets.js'
 
 const IBAN_LENGTH_MIN = 15
-const AT_OR_PLUS = /\\{1,4}u00(?:40|2b)|&(?:#64|#x40|commat|#43|#x2b|plus);/iy
+const AT_OR_PLUS =
+  /\\{1,4}(?:u00|x|u\{0{0,4})(?:40|2b)\}?|&(?:#0{0,5}(?:64|43)|#x0{0,4}(?:40|2b)|commat|plus);/iy
 
 /** What is looked for. */
 export interface Wanted {
@@ -92,8 +93,10 @@ class Search {
   /** An `@` or a plus as it is written in URLs. */
   private escaped(at: number): number {
     const { text } = this
-    if (text.startsWith('40', at + 1)) return this.address(at, at + 3)
-    if (text.startsWith('2B', at + 1) || text.startsWith('2b', at + 1)) return this.phone(at, at + 3)
+    // In a URL in a URL, it is written twice.
+    const code = text.startsWith('25', at + 1) ? at + 3 : at + 1
+    if (text.startsWith('40', code)) return this.address(at, code + 2)
+    if (text.startsWith('2B', code) || text.startsWith('2b', code)) return this.phone(at, code + 2)
     return at + 1
   }
 
@@ -104,7 +107,8 @@ class Search {
     let next = at + 1
     if (text.charCodeAt(at) === 0x5c) {
       while (text.charCodeAt(next) === 0x5c) next++
-      if ((text.charCodeAt(next) | 0x20) !== 0x75) return next
+      const letter = text.charCodeAt(next) | 0x20
+      if (letter !== 0x75 && letter !== 0x78) return next
       // Four at most belong to it.
       from = Math.max(at, next - 4)
     } else {
@@ -115,7 +119,7 @@ class Search {
     AT_OR_PLUS.lastIndex = from
     const [spelling] = AT_OR_PLUS.exec(text) ?? []
     if (spelling === undefined) return next
-    const isPlus = /2b;?$|43;$|plus;$/i.test(spelling)
+    const isPlus = /2b[;}]?$|43;$|plus;$/i.test(spelling)
     return isPlus ? this.phone(from, from + spelling.length) : this.address(from, from + spelling.length)
   }
 
@@ -141,14 +145,16 @@ class Search {
     const { text } = this
     const isLong = to - from >= KEY_LENGTH_MIN
     if (isLong) {
-      const end = this.take(keyAt(text, from)) || this.take(awsSecretAfter(text, from, to))
+      const end = this.take(keyAt(text, from))
       if (end) return end
     }
+    const secret = this.take(awsSecretAfter(text, from, to))
+    if (secret) return secret
     const next = text.charCodeAt(to)
     if (next !== 0x2e) return undefined
     const token = this.take(jwtAt(text, from, to))
     if (token) return token
-    if (to - from === 2 && text.startsWith('SG.', from)) return this.take(keyAt(text, from))
+    if (text.startsWith('SG.', from) || text.startsWith('ya29.', from)) return this.take(keyAt(text, from))
     return to - from === 5 ? this.take(slackHookAt(text, from)) : undefined
   }
 

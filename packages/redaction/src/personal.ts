@@ -225,7 +225,8 @@ export function cardsFrom(
       }
     }
     const mark = text.charCodeAt(at)
-    if (!isDigit(text, at + 1)) return end || at
+    // Groups with colons are times and addresses of networks.
+    if (!isDigit(text, at + 1) || mark === 0x3a || isAlphanumeric(text, at)) return end || at
     // All groups of a card have the same mark between them.
     if (mark !== last_mark) {
       if (end > 0) return end
@@ -263,19 +264,20 @@ function isCut(text: string, to: number): boolean {
   return isAlphanumeric(text, to) || code === 0x5f || (code === 0x2e && isDigit(text, to + 1))
 }
 
-/** A number of an account that begins here, at the beginning of a word, whole or in groups of four. */
+/** A number of an account that begins here, at the beginning of a word, whole or in groups of four with the same mark between them. */
 export function ibanAt(text: string, from: number): Finding | undefined {
   if (!isDigit(text, from + 2) || !isDigit(text, from + 3)) return undefined
   const length = ibanLength(text.charCodeAt(from), text.charCodeAt(from + 1))
   if (length === 0) return undefined
-  const isGrouped = isSpace(text, from + 4)
+  const mark = text.charCodeAt(from + 4)
+  const isGrouped = mark === 0x20 || mark === 0x2d || mark === 0x2e
   const to = from + length + (isGrouped ? Math.ceil(length / 4) - 1 : 0)
   const after = text.charCodeAt(to)
   if (isAlphanumeric(text, to) || after === 0x5f || !isAlphanumeric(text, to - 1)) return undefined
   let rest = 0
   for (let at = from + 4; at < to; at++) {
     if (isGrouped && (at - from) % 5 === 4) {
-      if (!isSpace(text, at++)) return undefined
+      if (text.charCodeAt(at++) !== mark) return undefined
     }
     if (!isAlphanumeric(text, at)) return undefined
     const code = text.charCodeAt(at)

@@ -20,6 +20,7 @@ const FORMS: ReadonlyArray<readonly [Detector, string, RegExp]> = [
   ),
   ['google', 'AIza', /AIza[\w-]{35}/y],
   ['google', 'GOCSPX-', /GOCSPX-[\w-]{28}/y],
+  ['google', 'ya29', /ya29\.[\w-]{40,400}/y],
   ['huggingface', 'hf_', /hf_[A-Za-z0-9]{34,40}/y],
   ['npm', 'npm_', /npm_[A-Za-z0-9]{36}/y],
   ['openai', 'sk-proj-', /sk-proj-[\w-]{40,200}/y],
@@ -53,6 +54,9 @@ const DISTINCT_MIN = 8
 /** What people write where a key will be. */
 const PLACEHOLDER = /EXAMPLE|example|xxxx|XXXX|YOUR|your_|your-|placeholder|0000000000|123456789012/
 
+/** The name of a branch or of a class. */
+const WORDS = /^[a-z]{2,15}(?:[-_][a-z\d]{1,15}){3,}$/
+
 /** A key that begins here, at the beginning of a word. */
 export function keyAt(text: string, from: number): Finding | undefined {
   for (const [detector, prefix, form] of BY_FIRST.get(text.charCodeAt(from)) ?? []) {
@@ -72,7 +76,7 @@ function isWordEnd(text: string, at: number): boolean {
 }
 
 function isRandom(body: string): boolean {
-  return hasDistinct(body, DISTINCT_MIN) && !PLACEHOLDER.test(body)
+  return hasDistinct(body, DISTINCT_MIN) && !PLACEHOLDER.test(body) && !WORDS.test(body)
 }
 
 /** Whether there are so many different characters, all of them ASCII. */
@@ -89,11 +93,12 @@ function hasDistinct(body: string, least: number): boolean {
   return false
 }
 
-const SECRET_OF_AWS = /[\s=:"'\\]{1,6}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])/y
+const NAME_OF_AWS = /^(?:aws_?)?secret_?access_?key$/i
+const SECRET_OF_AWS = /[\s=:>"'\\]{1,6}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])/y
 
 /** The secret key of AWS has no form of its own, so it is known by the name that stands before it. */
 export function awsSecretAfter(text: string, from: number, to: number): Finding | undefined {
-  if (to - from !== 21 || text.slice(from, to).toLowerCase() !== 'aws_secret_access_key') return undefined
+  if (to - from < 15 || to - from > 21 || !NAME_OF_AWS.test(text.slice(from, to))) return undefined
   SECRET_OF_AWS.lastIndex = to
   const found = SECRET_OF_AWS.exec(text)
   if (!found || !isRandom(found[1]!)) return undefined
@@ -101,7 +106,8 @@ export function awsSecretAfter(text: string, from: number, to: number): Finding 
   return { from: end - 40, to: end, detector: 'aws' }
 }
 
-const HOOK = /hooks\.slack\.com\/services\/T[A-Z0-9]{8,12}\/B[A-Z0-9]{8,12}\/[A-Za-z0-9]{24}/y
+const HOOK =
+  /hooks\.slack\.com\/(?:services|workflows)\/T[A-Z0-9]{8,12}\/[AB][A-Z0-9]{8,12}\/(?:\d{17,20}\/)?[A-Za-z0-9]{24}/y
 
 /** The address to which anybody may post. */
 export function slackHookAt(text: string, from: number): Finding | undefined {

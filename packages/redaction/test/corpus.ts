@@ -210,6 +210,8 @@ const NOTHING = [
   'ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx',
   'sk-learn and sk-image are packages; task-manager-of-the-project-with-a-long-name-for-a-branch',
   'the class sk-fading-circle of SpinKit, desk-reservation-service-production-deployment-6d4cf56db6',
+  'sk-proj-add-login-page-to-the-application-shell-and-fix-tests-v2, glpat-name-of-a-longer-branch',
+  '4111:1111:1111:1111::1 4111a1111a1111a1111 are no numbers of cards',
   '-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ\n-----END CERTIFICATE-----',
   '-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA\n-----END PUBLIC KEY-----',
   'eyJhbGciOi is how a token begins; eyJ.eyJ.eyJ is none, and neither is eyJmb28iOiJiYXIifQ.e30.c2lnbmF0dXJlc2lnbmF0dXJlc2ln',

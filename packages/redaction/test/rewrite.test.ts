@@ -12,6 +12,8 @@ import {
 const CARD = '4111111111111111'
 const PERSONAL: Rule = { what: { detector: 'personal' }, do: 'mask', when: 'write' }
 
+const SECRETS: Rule[] = [{ what: { detector: 'secrets' }, do: 'mask', when: 'write' }]
+
 function rewritten(value: unknown, rules: Rule[] = [PERSONAL], options: Partial<RewriteOptions> = {}) {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   const outcome = rewriteJson(text, { rules: readyRules(rules), ...options })
@@ -66,10 +68,17 @@ test('characters that look like others, or are not seen, hide nothing', () => {
       '+49\u201130\u20115550199',
       '+49\u200930\u20095550199',
       '+4930\u2060 5550199',
+      '&#043;49305550199',
     ],
-    ['IBAN', wide(iban), `DE89\ufeff${iban.slice(4)}`],
+    [
+      'IBAN',
+      wide(iban),
+      `DE89\ufeff${iban.slice(4)}`,
+      ...['-', '.'].map((mark) => iban.replace(/(.{4})(?=.)/g, `$1${mark}`)),
+    ],
     [
       'EMAIL',
+      ...['omar%2540example.com', 'omar\\x40example.com', 'omar\\u{40}example.com', 'omar&#064;example.com'],
       ...['omar\\u0040example.com', 'omar&#64;example.com', 'omar&commat;example.com'],
       ...['omar\u200b@example.com', 'om\u00adar@exam\u00adple.com', wide('omar.q@example.com')],
       ...['rene\u0301.q@example.com', 'иван.петров@example.com', '用户@example.com', 'omar@пример.рф'],
@@ -79,6 +88,20 @@ test('characters that look like others, or are not seen, hide nothing', () => {
   expect(rewritten(['请联系omar@example.com谢谢，１２３'])).toEqual(['请联系<EMAIL_1>谢谢，１２３'])
   const lines = btoa('Please write to omar@example.com, not later than tomorrow. '.repeat(3))
   expect(rewritten([lines.replace(/.{76}/g, '$&\r\n')])).toEqual(['<EMAIL_1>'])
+})
+
+test('secrets are known by all names and addresses that their vendors use', () => {
+  const secret = 'kJ4mQ8sT2vX6zB1nC5dF7gH9jK3lP0wEkJ4mQ8sT'
+  for (const before of [
+    '"SecretAccessKey": "',
+    "aws_secret_access_key => '",
+    'secret_access_key=',
+    'AWSSecretAccessKey=',
+  ])
+    expect(rewritten([before + secret], SECRETS), before).toEqual([`${before}<AWS_KEY_1>`])
+  expect(rewritten([`(ya29.${secret}_a)`], SECRETS)).toEqual(['(<GOOGLE_KEY_1>)'])
+  const hook = `hooks.slack.com/workflows/T01ABCDEFGH/A01ABCDEFGH/123456789012345678/${secret.slice(0, 24)}`
+  expect(rewritten([`https://${hook}`], SECRETS)).toEqual(['https://<SLACK_TOKEN_1>'])
 })
 
 test('the same value has the same mask; hash and drop do as they say, and refuse names the place', () => {
