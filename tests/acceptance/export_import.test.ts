@@ -187,7 +187,7 @@ describe('an export of a part', () => {
       const result = await annals.run('export', '--project', other.name, '--output', path, ...args)
       expect(result.code).toBe(3)
       expect(result.stderr).toMatch(
-        /^annals: (There is no such (session|user) in this project|No session has an id that begins with ffffffff)\.$/,
+        /^annals: (There is no such (session|user) in this project\.|No session of the project has an id that begins with ffffffff\. .+)$/,
       )
     }
     const both = await annals.run('export', '--project', source.name, '--user', 'adam', '--session', id)

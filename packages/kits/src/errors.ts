@@ -72,10 +72,11 @@ const SENTENCES = {
   unauthorized: 'A valid API key is required: send it as "Authorization: Bearer <API_KEY>".',
   session_not_found: 'There is no such session in this project.',
   learning_space_not_found: 'There is no such learning space in this project.',
-  space_session_not_found: 'The learning space does not learn from this session.',
+  space_session_not_found:
+    'The learning space does not learn from this session. To begin, send POST /learning_spaces/{learning_space_id}/learn.',
   statement_not_found: 'There is no such statement in this project.',
   skill_not_found: 'There is no such skill in this project.',
-  skill_file_not_found: 'The skill has no such file.',
+  skill_file_not_found: 'The skill has no such file. Its file_index lists those that it has.',
   message_not_found: 'There is no such message in this session.',
   blob_not_found: 'There is no such blob in this project.',
   user_not_found: 'There is no such user in this project.',

@@ -85,8 +85,14 @@ export async function completeSessionId(
   const range = first !== undefined && last !== undefined ? [project_id, first, last] : undefined
   const [found, other] = range ? await database.query(SESSIONS_BETWEEN, range) : []
   if (!found)
-    throw new AnnalsError('session_not_found', `No session has an id that begins with ${beginning}.`)
-  if (other) throw invalidRequest(`Several sessions begin with ${beginning}: ${found.id}, ${other.id}, …`)
+    throw new AnnalsError(
+      'session_not_found',
+      `No session of the project has an id that begins with ${beginning}. Check the id, or name another project with --project.`,
+    )
+  if (other)
+    throw invalidRequest(
+      `Several sessions begin with ${beginning}: ${found.id}, ${other.id}, … Give more of the id.`,
+    )
   return found.id!
 }
 

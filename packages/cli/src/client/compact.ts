@@ -37,7 +37,8 @@ export function compactCommand(): Command {
     )
     .action(async (session: string, options: CompactOptions) => {
       const content = (await readSource(options.summary)).trim()
-      if (content === '') throw new UsageError('--summary is empty.')
+      if (content === '')
+        throw new UsageError('--summary is empty. Write a text, or name a file that has one.')
       const { to, from, except, by, model } = options
       const compaction: NewCompaction = {
         to_seq: to,

@@ -87,7 +87,10 @@ async function* sessionsOf(annals: Annals, options: ExportSessionsOptions): Asyn
     yield session
   }
   if (!found && options.user !== undefined)
-    throw new AnnalsError('user_not_found', `No session has the user ${JSON.stringify(options.user)}.`)
+    throw new AnnalsError(
+      'user_not_found',
+      `No session has the user ${JSON.stringify(options.user)}: see \`annals users list\`.`,
+    )
 }
 
 /** Kinds that the format cannot express; in ATIF, `extra.annals` keeps most of them. */

@@ -49,7 +49,8 @@ Examples:
       const isByBrowser =
         options.browser ?? (!options.key && process.stdin.isTTY === true && (await hasIssuer(url)))
       const token = isByBrowser ? await signInByBrowser(url) : await askSecret(`API key for ${url}: `)
-      if (token === '') throw new UsageError('No API key was given.')
+      if (token === '')
+        throw new UsageError('No API key was given. Type one, or pass it on stdin: annals login < key.txt')
       await openClient(url, token, 'It was not stored.', 1).annals.ping()
       saveProfile(options.profile, { url, token })
       tell(`Stored the profile "${options.profile}" for ${url} in ${profilesPath()}.`)
@@ -79,7 +80,10 @@ async function signInByBrowser(url: string): Promise<string> {
   tell(`Sign in at ${link}`)
   if (process.stdin.isTTY) await showInBrowser(link)
   const code = await askSecret('Code: ')
-  if (!/^[\w-]{43}$/.test(code)) throw new UsageError('This is not a code of that page.')
+  if (!/^[\w-]{43}$/.test(code))
+    throw new UsageError(
+      'This is not a code of that page. Run `annals login` again, and paste the whole code.',
+    )
   const name = `annals login on ${hostname()}`.slice(0, 100)
   const response = await fetch(addressOf(url, '/console/oidc/login'), {
     method: 'POST',

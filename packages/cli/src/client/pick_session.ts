@@ -104,7 +104,11 @@ export async function findSession(annals: Annals, given: string): Promise<string
   if (id !== undefined) return id
   const { items } = await annals.sessions.list({ id_prefix: given, limit: CANDIDATES_MAX + 1 }).page()
   const [session] = items
-  if (!session) throw new AnnalsError('session_not_found', `No session has an id that begins with ${given}.`)
+  if (!session)
+    throw new AnnalsError(
+      'session_not_found',
+      `No session has an id that begins with ${given}: see \`annals sessions list\`.`,
+    )
   if (items.length === 1) return session.id
   const candidates = items.slice(0, CANDIDATES_MAX).map(({ id }) => `\n  ${id}`)
   const more = items.length > CANDIDATES_MAX ? '\n  and more' : ''

@@ -119,7 +119,7 @@ export function sendCommand(): Command {
   return withService(command)
     .addHelpText('after', '\nExample:\n  annals send 01931b0e --type stop --mode interrupt')
     .action(async (session: string, text: string | undefined, { mode, type, ...options }: SendOptions) => {
-      if ((text === undefined) === (type === undefined)) throw new UsageError('Send either a text or --type.')
+      if ((text === undefined) === (type === undefined)) throw new UsageError('Give either a text or --type.')
       const { annals, output } = await connect(options)
       const id = await findSession(annals, session)
       const sent = await annals.runs.send(

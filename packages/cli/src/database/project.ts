@@ -231,12 +231,12 @@ function parseOutcomes(text: string): Outcomes | 'none' {
   if (text === 'none') return text
   const words = parseObject(text)
   if (Object.keys(words).length > OUTCOME_WORDS_MAX)
-    throw new InvalidArgumentError(`At most ${OUTCOME_WORDS_MAX} words are taken.`)
+    throw new InvalidArgumentError(`It has more than ${OUTCOME_WORDS_MAX} words. Name fewer.`)
   for (const [word, verdict] of Object.entries(words)) {
     if (!OUTCOME_WORD.test(word))
-      throw new InvalidArgumentError(`${JSON.stringify(word)} is not such a word.`)
+      throw new InvalidArgumentError(`${JSON.stringify(word)} must have 1 to 40 characters.`)
     if (verdict !== 'failed' && verdict !== 'passed')
-      throw new InvalidArgumentError(`Of ${word}, say that it means passed or failed: ${word}=passed.`)
+      throw new InvalidArgumentError(`${word} must be passed or failed, as in ${word}=passed.`)
   }
   return words as Outcomes
 }

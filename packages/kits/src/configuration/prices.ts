@@ -21,8 +21,8 @@ export async function readPrices(value: string | undefined): Promise<unknown> {
   } catch (error) {
     throw new StartError(
       error instanceof InvalidPrices
-        ? `${place}${error.at && ` at ${error.at}`} ${error.reason}.`
-        : `${place} cannot be read: ${(error as Error).message}.`,
+        ? `${place}${error.at && ` at ${error.at}`} ${error.reason}. Correct it.`
+        : `${place} cannot be read: ${(error as Error).message}. Correct it.`,
       { cause: error },
     )
   }

@@ -107,7 +107,8 @@ export async function refuseSession(
   }
   // A session that has the id already would be found out.
   if (use_uuid) refuse('Leave out use_uuid: a token cannot choose the ids of sessions.')
-  if ('session_id' in reach) refuse('This token is for one session and cannot create another.')
+  if ('session_id' in reach)
+    refuse('This token is for one session and cannot create another. Use a token of a user, or an API key.')
   if ('user' in reach && user !== reach.user)
     refuse("Pass the token's user: it cannot create sessions of another user.")
   if ('parent' in reach && user) refuse('Leave out user: this token creates sub-sessions without a user.')

@@ -81,13 +81,16 @@ export class SessionTokens implements NarrowTokens {
     const allowed = this.originOf(token)
     if (allowed !== undefined) {
       if (origin !== undefined && origin !== allowed)
-        return new AnnalsError('insufficient_scope', 'This token is for pages of another origin.')
+        return new AnnalsError(
+          'insufficient_scope',
+          'This token is for pages of another origin. Make one with the origin of this page.',
+        )
       reply.headers({ 'access-control-allow-origin': allowed, vary: 'Origin', ...SHARED_HEADERS })
     }
     const { reach, absent } = request.routeOptions.config
     // Before a body is read, which may be large.
     return grant && reach === undefined && absent === undefined
-      ? new AnnalsError('insufficient_scope', 'This token reaches only sessions.')
+      ? new AnnalsError('insufficient_scope', 'This token reaches only sessions. Use an API key.')
       : undefined
   }
 

@@ -239,7 +239,7 @@ export async function* chunksOf(source: Source): AsyncGenerator<Buffer> {
 }
 
 export function blobTooLarge(bytes_max: number): AnnalsError {
-  return new AnnalsError('payload_too_large', `A blob may have ${bytes_max} bytes. Send a smaller one.`)
+  return new AnnalsError('payload_too_large', `A blob has at most ${bytes_max} bytes. Send a smaller one.`)
 }
 
 function wrongHash(given: string, found: string): AnnalsError {

@@ -61,7 +61,7 @@ export async function readForm(content_type: string, body: Buffer) {
   const files = new Map<string, UploadedFile>()
   for (const [name, value] of form) {
     if (Object.hasOwn(texts, name) || files.has(name))
-      return invalidRequest(`The form has the field ${placeOf('body', name)} twice.`)
+      return invalidRequest(`The form has the field ${placeOf('body', name)} twice. Send it once.`)
     // Also where it is called __proto__.
     if (typeof value === 'string') Object.defineProperty(texts, name, { value, enumerable: true })
     else files.set(name, await uploaded(value))
@@ -76,7 +76,7 @@ function wrongParts(boundary: string, body: Buffer): AnnalsError | undefined {
   for (let at = body.indexOf(delimiter); at >= 0; at = body.indexOf(delimiter, at + 1)) {
     parts += 1
     if (parts > FILES_MAX + 1)
-      return invalidRequest(`The form has too many fields: it takes ${FILES_MAX} files.`)
+      return invalidRequest(`The form has too many fields: it takes ${FILES_MAX} files. Send fewer.`)
     const head = body.subarray(at, at + HEAD_BYTES_MAX)
     if (head.length === HEAD_BYTES_MAX && !head.includes('\r\n\r\n'))
       return invalidRequest(`A part of the form has more than ${HEAD_BYTES_MAX} bytes of headers.`)

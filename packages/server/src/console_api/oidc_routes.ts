@@ -40,9 +40,11 @@ export function oidcRoutes(app: AppServer, { issuer, adminSessions, config, ...k
   app.get('/console/oidc/start', { schema: { hide: true } }, async (request, reply) => {
     const login = new URL(request.raw.url!, 'http://annals').searchParams.get('login') ?? undefined
     if (login !== undefined && !CHALLENGE.test(login))
-      throw new AnnalsError('invalid_request', 'login must be the challenge of `annals login`.')
+      throw new AnnalsError('invalid_request', 'login is no challenge of `annals login`: run it again.')
     const begun = await issuer.begin(login).catch((cause: unknown) => {
-      throw new AnnalsError('unavailable', 'The issuer at which people sign in does not answer.', { cause })
+      throw new AnnalsError('unavailable', 'The issuer of accounts does not answer. Try again shortly.', {
+        cause,
+      })
     })
     return reply.headers(headers).header('set-cookie', kept(begun.kept, KEPT_S)).redirect(begun.url, 303)
   })

@@ -56,7 +56,7 @@ const RESERVED_TYPES: ReadonlyMap<string, string> = new Map([
 export function refuseReservedType(type: string, place: string): void {
   const operation = RESERVED_TYPES.get(type)
   if (operation)
-    throw invalidRequest(`${place}/type must not be ${type}: ${operation} and appends this event.`)
+    throw invalidRequest(`${place}/type must not be ${type}, which only the service appends: ${operation}.`)
 }
 
 export function takeEvent(body: AddEventBody, text: string, bytes: number): AppendedEntry {
@@ -217,7 +217,7 @@ function applied({ entries, apply }: Pick<AppendEntriesBody, 'entries' | 'apply'
     )
   const ids = apply?.map((id) => id.toLowerCase())
   const twice = ids?.find((id, index) => ids.indexOf(id) < index)
-  if (twice !== undefined) throw invalidRequest(`${place}/apply names ${twice} twice.`)
+  if (twice !== undefined) throw invalidRequest(`${place}/apply names ${twice} twice. Name it once.`)
   const same = entries?.findIndex(({ id }) => id !== undefined && ids?.includes(id.toLowerCase())) ?? -1
   if (same !== -1) throw invalidRequest(`${place}/entries/${same}/id is that of an input in apply.`)
   return ids
@@ -247,7 +247,7 @@ export function takeAppends(
     const apply = applied(append, place)
     const session_id = append.session_id.toLowerCase()
     if (seen.has(session_id))
-      throw invalidRequest(`${place}/session_id is already that of an earlier element.`)
+      throw invalidRequest(`${place}/session_id is already that of an earlier element. Join the two.`)
     seen.add(session_id)
     checkObjectBytes(`${place}/configs_patch`, configs_patch)
     const { from } = slices[index]!
@@ -288,7 +288,7 @@ function entriesAt(
     const place = `${outer}/entries/${index}`
     const given = entry.id?.toLowerCase()
     if (given !== undefined && seen.has(given)) {
-      throw invalidRequest(`${place}/id is already the id of an earlier entry in the batch.`)
+      throw invalidRequest(`${place}/id is already the id of an earlier entry in the batch. Use a new id.`)
     }
     if (given !== undefined) seen.add(given)
     const object = objects[index]!

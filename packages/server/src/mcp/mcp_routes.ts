@@ -32,7 +32,7 @@ export function mcpRoutes(app: AppServer, cors_origins: string | undefined): voi
       const { headers, body, grant, project_id } = request
       // Hundreds of calls would have the place of one. The protocol has no batches since its version 2025-06-18.
       if (Array.isArray(body))
-        throw invalidRequest('A request of the Model Context Protocol is one message, not an array.')
+        throw invalidRequest('Send one message of the Model Context Protocol at a time, not an array.')
       const asked = {
         headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
         body,

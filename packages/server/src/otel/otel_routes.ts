@@ -130,7 +130,7 @@ async function received(request: FastifyRequest): Promise<Uint8Array> {
     }
   } catch (error) {
     if (error instanceof AnnalsError) throw error
-    throw invalidRequest('The body ended before it was complete.', { cause: error })
+    throw invalidRequest('The body ended before it was complete. Send it again.', { cause: error })
   } finally {
     payload?.resume()
   }

@@ -166,8 +166,9 @@ export async function findNamedProject(
       ? await database.query(FIND_ONLY_PROJECT, [])
       : await database.query(FIND_PROJECT, [name_or_id])
   if (!row) {
-    const which = name_or_id === undefined ? 'project yet' : `project ${JSON.stringify(name_or_id)}`
-    throw new AnnalsError('project_not_found', `There is no ${which}.`)
+    const named = `There is no project ${JSON.stringify(name_or_id)}: see \`annals project list\`.`
+    const sentence = name_or_id === undefined ? 'There is no project yet: start the service.' : named
+    throw new AnnalsError('project_not_found', sentence)
   }
   if (other)
     throw invalidRequest(

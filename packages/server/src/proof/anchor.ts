@@ -157,7 +157,7 @@ export async function readAnchors(
       if (reason) wrong.push({ nth: anchor.nth, reason })
       anchors.push(anchor)
     } catch {
-      throw new StartError(`Line ${index + 1} of ${path} is not an anchor.`)
+      throw new StartError(`Line ${index + 1} of ${path} is not an anchor. Restore it from a copy.`)
     }
   }
   return { anchors, wrong }

@@ -74,7 +74,8 @@ async function lastLine(path: string): Promise<{ before: Before; length: number 
     const line = tail.toString('utf8', tail.lastIndexOf(0x0a, end - 1) + 1, end)
     return { before: after(JSON.parse(line) as Anchor), length }
   } catch (error) {
-    if (error instanceof SyntaxError) throw new StartError(`The last line of ${path} is not an anchor.`)
+    if (error instanceof SyntaxError)
+      throw new StartError(`The last line of ${path} is not an anchor. Restore it from a copy.`)
     throw error
   } finally {
     await file.close()

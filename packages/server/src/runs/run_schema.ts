@@ -356,7 +356,7 @@ const takeRequest: TakeBody<OpenRequestBody, { json: string; bytes: number }> = 
   refuseLong(bytes, 'A request')
   const members = memberTexts(text)
   if (body.kind === 'question' && body.call)
-    throw invalidRequest('/call belongs to an approval, not to a question.')
+    throw invalidRequest('/call belongs to an approval, not to a question. Leave it out.')
   const json = JSON.stringify({
     id: body.id?.toLowerCase() ?? newId(),
     event_id: newId(),
@@ -388,11 +388,11 @@ function takeEach(
     for (const [name, value] of Object.entries({ request_id, id })) {
       if (value === undefined) continue
       if (seen.has(`${name} ${value}`))
-        throw invalidRequest(`${place}/${name} is already that of an earlier element.`)
+        throw invalidRequest(`${place}/${name} is already that of an earlier element. Send each once.`)
       seen.add(`${name} ${value}`)
     }
     if ((decision === 'answer') !== (answer !== undefined))
-      throw invalidRequest(`${place}/answer is only for the decision "answer".`)
+      throw invalidRequest(`${place}/answer is only for the decision "answer". Leave it out.`)
     const own = membersOf(members[index]!, 'decision', 'answer', 'by', 'call_sha256')
     return { id: request_id, members: [`"event_id":"${id ?? newId()}"`, ...own].join(',') }
   })

@@ -74,12 +74,12 @@ async function findAgreeing(
   if (!row || row.agrees === 't') return row?.json ?? undefined
   throw new AnnalsError(
     'session_exists',
-    'A session with that use_uuid already exists, and it is not this copy: it has another original, up_to_seq, user or configs.',
+    'A session with that use_uuid already exists, and it is not this copy: it has another original, up_to_seq, user or configs. Choose another id.',
   )
 }
 
 function beyond(up_to_seq: number, last_seq: number): AnnalsError {
-  return new AnnalsError('seq_ahead', `/up_to_seq ${up_to_seq} is beyond the session's last seq ${last_seq}.`)
+  return new AnnalsError('seq_ahead', `/up_to_seq must be at most ${last_seq}, the session's last seq.`)
 }
 
 interface CopyRequest {

@@ -49,7 +49,8 @@ export async function createSession(
       const session = [use_uuid ?? newId(), user ?? null, newId(), body]
       const { key = null, request_hash = null } = idempotency ?? {}
       const answer = await call(database, CREATE_SESSION, project_id, ...session, key, request_hash)
-      if (answer === '') throw new AnnalsError('session_not_found', '/parent is no session of this project.')
+      if (answer === '')
+        throw new AnnalsError('session_not_found', '/parent is not a session of this project.')
       if (answer !== null) room.made?.({ sessions: 1 })
       return answer ?? undefined
     })
@@ -67,7 +68,7 @@ async function findAgreeing(
   if (row && row.agrees !== 't') {
     throw new AnnalsError(
       'session_exists',
-      'A session with that use_uuid already exists, with another user, parent, expires_in_s, configs or disable_task_tracking.',
+      'A session with that use_uuid already exists, with another user, parent, expires_in_s, configs or disable_task_tracking. Send its values, or choose another id.',
     )
   }
   return row?.json ?? undefined

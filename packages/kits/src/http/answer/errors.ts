@@ -66,7 +66,7 @@ function toAnnalsError(error: FastifyError | AnnalsError): AnnalsError {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new AnnalsError('unsupported_media_type')
     case 'FST_ERR_BAD_URL':
-      return invalidRequest('The path is not a valid URL path.')
+      return invalidRequest('The path is not a valid URL path. Percent-encode it as UTF-8.')
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return invalidRequest('The path has a part of more than 1,024 characters. Shorten it.')
   }

@@ -255,7 +255,7 @@ function receiveBody(
       payload.resume()
     }, end)
   }
-  const fail = () => end(invalidRequest('The body ended before it was complete.'))
+  const fail = () => end(invalidRequest('The body ended before it was complete. Send it again.'))
 
   const encoding = request.headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity')
@@ -415,7 +415,7 @@ async function* pieces(body: IncomingMessage | undefined): AsyncGenerator<Buffer
   try {
     yield* body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
   } catch (error) {
-    throw invalidRequest('The body ended before it was complete.', { cause: error })
+    throw invalidRequest('The body ended before it was complete. Send it again.', { cause: error })
   } finally {
     body.resume()
   }

@@ -94,7 +94,7 @@ async function plan(
   const except_seqs = await seqsOf(log, except, range)
   const missing = await checkCalls(log, range, read_from, new Set(except_seqs))
   if (missing !== undefined)
-    throw invalidRequest(`/except/${except_seqs.indexOf(missing)} is a message that was retracted.`)
+    throw invalidRequest(`/except/${except_seqs.indexOf(missing)} was retracted. Leave it out.`)
   const covered = await digestOf(log, range)
   if (covered.messages === 0)
     throw invalidRequest(
@@ -131,7 +131,7 @@ async function seqsOf(log: CompactedLog, except: string[], { from_seq, to_seq }:
     if (entry.type !== null) throw invalidRequest(`/except/${index} is an event; only messages can be kept.`)
     if (entry.seq < from_seq || entry.seq > to_seq)
       throw invalidRequest(
-        `/except/${index} is the message at seq ${entry.seq}, which is not among those compacted.`,
+        `/except/${index} is the message at seq ${entry.seq}, which is not among those compacted. Leave it out.`,
       )
     return entry.seq
   })
@@ -173,7 +173,7 @@ async function checkCalls(
   const parted = spans.partedFrom(excepted)
   if (parted)
     throw invalidRequest(
-      `/except has the message at seq ${parted.seq}, but not the one at seq ${parted.other}, which has the other half of a tool call: a call and its result stay together.`,
+      `/except has the message at seq ${parted.seq}, but not the one at seq ${parted.other}, which has the other half of a tool call: a call and its result stay together. Add it, too.`,
     )
   return [...missing][0]
 }
