@@ -94,7 +94,7 @@ describe.runIf(hasCurl)('the commands of', () => {
   })
 
   it.each([...FIRST_PAGES, REFERENCE, ...OTHER_PAGES])(
-    '%s run, one behind the other',
+    '%s run, one after the other',
     async (page) => {
       expect(commandsOf(page)).not.toEqual([])
       const script = `${PRELUDE}${variables}\n${commandsOf(page).join('\n')}`

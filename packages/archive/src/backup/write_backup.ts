@@ -99,7 +99,7 @@ async function writeCatalogue(
       signal.throwIfAborted()
       const page = await database.query(statement, [only_id ?? null, after])
       if (table.name === 'projects') for (const { key } of page) project_ids.add(key!)
-      // The project of a new key may have come behind what was read of projects.
+      // The project of a new key may have come after projects were read.
       const rows = page.filter(({ project }) => project === null || project_ids.has(project!))
       const bytes = Buffer.from(rows.map(({ line }) => `${line}\n`).join(''))
       hash.update(bytes)

@@ -17,7 +17,7 @@ import { LineSplitter } from './line_splitter.js'
  * Reads an export and checks all that can be checked without a database: the form of each line, what the followers of
  * the tables look for (that each session's log is whole), the count of lines and the checksum.
  *
- *   header ──▶ lines, each behind what it refers to ──▶ end ──▶ nothing more
+ *   header ──▶ lines, each after what it refers to ──▶ end ──▶ nothing more
  *
  * Lines are returned as they are read, so each returned line is valid, but the export as a whole only once its end
  * was reached without an error.

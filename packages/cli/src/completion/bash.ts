@@ -1,7 +1,7 @@
 import type { TreeCommand } from './command_tree.js'
 
 /**
- * The completion for bash, also behind `npx` unless something else completes that. If it has nothing to offer, bash
+ * The completion for bash, also after `npx` unless something else completes that. If it has nothing to offer, bash
  * offers files.
  */
 export function bashCompletion(tree: TreeCommand[]): string {

@@ -1,6 +1,6 @@
 import type { TreeCommand } from './command_tree.js'
 
-/** The completion for fish, also behind `npx`. */
+/** The completion for fish, also after `npx`. */
 export function fishCompletion(tree: TreeCommand[]): string {
   return `# fish completion of annals. In ~/.config/fish/config.fish: annals completion fish | source
 function __annals_at

@@ -1,6 +1,6 @@
 import type { TreeCommand } from './command_tree.js'
 
-/** The completion for zsh, also behind `npx` unless something else completes that: to be evaluated, or as a file _annals in a directory of fpath. */
+/** The completion for zsh, also after `npx` unless something else completes that: to be evaluated, or as a file _annals in a directory of fpath. */
 export function zshCompletion(tree: TreeCommand[]): string {
   return `#compdef annals
 # zsh completion of annals. In ~/.zshrc, after compinit: eval "$(annals completion zsh)"

@@ -28,7 +28,7 @@ const ASK_SIGNATURE = { text: SIGNATURE, query_timeout: CONNECT_MS_MAX }
 
 /** The URL of a worker, which takes the same user, password, database and encryption as the coordinator. */
 export function urlOfWorker(coordinator: string, host: string, port: string): string {
-  // With a socket of the machine, there is no host behind the password, as the driver accepts it.
+  // With a socket of the machine, there is no host after the password, as the driver accepts it.
   const url = new URL(URL.canParse(coordinator) ? coordinator : coordinator.replace('@/', '@coordinator/'))
   for (const overriding of ['host', 'port']) url.searchParams.delete(overriding)
   return Object.assign(url, { hostname: host.includes(':') ? `[${host}]` : host, port }).href
