@@ -38,10 +38,11 @@ export class Conversations {
       this.out.message(key, this.format, message, { native: index, at: said_at ?? at })
     }
     const unmapped = without(rest, ...CONFIGS, ...RATES)
-    if (!isEmpty(unmapped)) this.out.raw(key, 'run', unmapped, { native: 'run', noise: true })
+    if (!isEmpty(unmapped)) this.out.raw(key, 'run', unmapped, { native: 'run', at, noise: true })
     const all: JsonObject = { ...objectIn(configs), ...rest }
     const rated = RATES.filter((name) => all[name] != null)
-    if (rated.length > 0) this.out.outcome(key, Object.fromEntries(rated.map((name) => [name, all[name]])))
+    if (rated.length > 0)
+      this.out.outcome(key, Object.fromEntries(rated.map((name) => [name, all[name]])), { at })
     this.out.end(key)
   }
 

@@ -116,3 +116,14 @@ describe('a file that is still being written', () => {
     expect([await said(true), await said(false)]).toEqual([1, 2])
   })
 })
+
+it('a logged call happened when it says, also what is known besides its messages', async () => {
+  const call = {
+    messages: [{ role: 'user', content: 'Hi' }],
+    timestamp: 1_795_000_000.5,
+    latency: 2,
+    reward: 1,
+  }
+  const entries = entriesIn(await recordsOf('call.json', JSON.stringify(call)))
+  expect(entries.map(({ occurred_at }) => occurred_at)).toEqual(Array(3).fill('2026-11-18T11:06:40.500000Z'))
+})
