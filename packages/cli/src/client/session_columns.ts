@@ -38,7 +38,7 @@ export async function sessionColumns(
   const figures = counted ? await readFigures(annals, sessions) : undefined
   const figure = (name: 'entries' | 'tokens') => ({
     title: name,
-    text: ({ id }: Session) => String(figures!.get(id)?.[name] ?? '-'),
+    text: ({ id }: Session) => figures!.get(id)?.[name].toLocaleString('en') ?? '-',
   })
   const outcome = ({ configs }: Session) => outcomeText(configs, words)
   const began = figures ? 'began' : 'created'
