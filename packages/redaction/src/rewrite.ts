@@ -1,7 +1,7 @@
 import { isBytes, textInBase64 } from './base64.js'
 import { isCard } from './personal.js'
 import type { Action, ReadyRule } from './rules.js'
-import { type Hit, type Scanner, scan, scannerOf } from './scan.js'
+import { type Hit, mayHold, type Scanner, scan, scannerOf } from './scan.js'
 
 /** What stands in place of a part that was found, once it is known how. */
 export interface Mark {
@@ -322,7 +322,7 @@ class Walk {
     if (end - at < STRING_LENGTH_MIN) return end
     const raw = text.slice(at + 1, end - 1)
     const scanner = this.scannerFor(context, raw, isName)
-    if (scanner.rules.length === 0) return end
+    if (scanner.rules.length === 0 || !(scanner.hasPatterns || mayHold(raw))) return end
     const isPlain = !raw.includes('\\')
     const value = isPlain ? raw : (JSON.parse(text.slice(at, end)) as string)
     if (!isPlain && this.nested(at, end, value, context, scanner)) return end

@@ -39,7 +39,8 @@ const FOUND_LENGTH_MIN = 6
 const UNMARKED_LENGTH_MIN = 14
 const MARKS = /[@+%&\\\uff05\uff06\uff0b\uff20\uff3c]/
 
-function mayHold(text: string): boolean {
+/** Whether detectors may find something, or a text in base64. */
+export function mayHold(text: string): boolean {
   if (text.length >= UNMARKED_LENGTH_MIN) return true
   return text.length >= FOUND_LENGTH_MIN && MARKS.test(text)
 }
