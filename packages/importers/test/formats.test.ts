@@ -133,7 +133,7 @@ describe('openai-chat', () => {
         "s3 source.openai-chat.run (noise)",
         "s4 {"model":"gpt-4o"}",
         "s4 openai assistant at 11:06:40",
-        "s4 source.openai-chat.run (noise)",
+        "s4 source.openai-chat.run (noise) at 11:06:40",
       ]
     `)
   })
