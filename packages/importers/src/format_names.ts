@@ -29,4 +29,5 @@ export const FORMAT_NAMES = [
   'jaeger',
   'zipkin',
   'conversations',
+  'annals-jsonl',
 ] as const

@@ -1,5 +1,6 @@
 import type { Format } from './format.js'
 import { AIDER } from './formats/aider.js'
+import { ANNALS } from './formats/annals.js'
 import { ANTHROPIC } from './formats/anthropic.js'
 import { ATIF } from './formats/atif.js'
 import { CHAT_MARKDOWN } from './formats/chat_markdown.js'
@@ -26,6 +27,7 @@ import type { Head } from './reading/head.js'
 
 /** All formats. Those that are easier to mistake for another one stand further down. */
 export const FORMATS: readonly Format[] = [
+  ANNALS,
   ATIF,
   CLAUDE_CODE,
   CODEX,

@@ -170,12 +170,17 @@ async function* readRecords(
     if (!(error instanceof Damaged)) throw error
     damage = error
   }
+  let is_cut = damage !== undefined
   if (damage) yield* readPiece(parser, output, { ...last, value: undefined, reason: damage.message })
   else if (unfinished !== 'waits')
-    for (const piece of reader.end())
-      if (unfinished === 'counts' || piece.reason === undefined) yield* readPiece(parser, output, piece)
+    for (const piece of reader.end()) {
+      if (unfinished !== 'counts' && piece.reason !== undefined) continue
+      is_cut ||= piece.reason !== undefined
+      yield* readPiece(parser, output, piece)
+    }
   parser.end?.()
-  output.endAll()
+  // Nobody knows what else there was of the sessions that a cut file had begun.
+  if (!is_cut) output.endAll()
   yield* output.take()
 }
 

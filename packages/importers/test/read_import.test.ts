@@ -67,6 +67,17 @@ describe('reading', () => {
     expect(tallyOf(cut)).toEqual({ read: 4, mapped: 3, kept_raw: 0, refused: 1 })
   })
 
+  it('says of no session that a cut file had begun that all of it is there', async () => {
+    const ends = async (name: string, text: string) =>
+      (await recordsOf(name, text)).filter(({ kind }) => kind === 'end').length
+    const lines = fixture('claude_code.jsonl').toString()
+    expect(await ends('t.jsonl', lines)).toBe(2)
+    expect(await ends('t.jsonl', lines.trimEnd().slice(0, -10))).toBe(0)
+    const trajectory = fixture('atif.json').toString().trimEnd()
+    expect(await ends('t.json', trajectory)).toBeGreaterThan(0)
+    expect(await ends('t.json', trajectory.slice(0, -30))).toBe(0)
+  })
+
   it('reads the transcripts in an archive, and names what it leaves out', async () => {
     const archive = zipSync({
       'a/codex.jsonl': fixture('codex.jsonl'),

@@ -1,4 +1,3 @@
-import { MESSAGE_FORMATS } from '@annals/messages'
 import { isJsonObject, writeJson } from '@annals/messages/json'
 import type { Format, Parser } from '../format.js'
 import { isEmpty, listIn, objectIn, objectsIn, textIn, without } from '../json.js'
@@ -6,6 +5,7 @@ import { storeModelCall, usedFor } from '../model_calls.js'
 import type { EntryFacts, Output } from '../output.js'
 import type { Piece } from '../reading/pieces.js'
 import type { JsonObject } from '../records.js'
+import { storeExactly } from './annals.js'
 
 /** The Agent Trajectory Interchange Format, versions 1.0 to 1.7. */
 export const ATIF: Format = {
@@ -41,7 +41,7 @@ class AtifParser implements Parser {
   /** What an export of Annals has of a session before its first step. */
   private early(key: string, { extra }: JsonObject): void {
     for (const [index, entry] of listIn(objectIn(objectIn(extra).annals).entries).entries())
-      this.exact(key, `0/${index}`, entry)
+      storeExactly(this.out, key, `0/${index}`, entry)
   }
 
   /** What else the trajectory has, which may stand after its steps. */
@@ -78,7 +78,7 @@ class AtifParser implements Parser {
     // Written by an export of Annals: the step's entries as they were.
     const entries = objectIn(objectIn(step.extra).annals).entries
     if (Array.isArray(entries)) {
-      for (const [index, entry] of entries.entries()) this.exact(key, `${native}/${index}`, entry)
+      for (const [index, entry] of entries.entries()) storeExactly(this.out, key, `${native}/${index}`, entry)
       return
     }
     let last_id: string | undefined
@@ -99,17 +99,6 @@ class AtifParser implements Parser {
     const call = { ...used, model: textIn(step.model_name) ?? this.model }
     const facts = { native: `usage of ${native}`, at: step.timestamp, output: 1, last_id }
     storeModelCall(this.out, key, call, facts)
-  }
-
-  private exact(key: string, native: string, entry: unknown): void {
-    const { kind, type, data, format, blob, meta, occurred_at: at, key: about } = objectIn(entry)
-    const named = typeof about === 'string' ? { key: about } : {}
-    const facts: EntryFacts = { native, at, ...named, ...(isJsonObject(meta) && { meta }) }
-    const found = MESSAGE_FORMATS.find((one) => one === format)
-    if (kind === 'message' && found) this.out.message(key, found, blob, facts)
-    else if (kind === 'event' && typeof type === 'string' && isJsonObject(data))
-      this.out.event(key, type, data, facts)
-    else this.out.raw(key, 'entry', entry, facts)
   }
 }
 
