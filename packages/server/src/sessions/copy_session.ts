@@ -79,10 +79,7 @@ async function findAgreeing(
 }
 
 function beyond(up_to_seq: number, last_seq: number): AnnalsError {
-  return new AnnalsError(
-    'seq_ahead',
-    `/up_to_seq ${up_to_seq} must be at most ${last_seq}, the session's last seq.`,
-  )
+  return new AnnalsError('seq_ahead', `/up_to_seq ${up_to_seq} is beyond the session's last seq ${last_seq}.`)
 }
 
 interface CopyRequest {
