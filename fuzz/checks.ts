@@ -8,7 +8,7 @@ import type { Answer } from './send.ts'
 const PLACES: Record<string, RegExp> = {
   invalid_json: /^The body is not JSON: \S/,
   invalid_request:
-    /^(\/|Query parameter \S|Path parameter \S|Header \S|The body (must be|is not the|cannot be stored: at \/|is shorter|is not (JSON of )?OTLP: \S)|The SHA-256 of the body |The path )/,
+    /^(\/|Query parameter \S|Path parameter \S|Header \S|The body (must be|is not the|cannot be stored: at \/|is shorter|is not gzip|is not (JSON of )?OTLP: \S)|The SHA-256 of the body |The path )/,
   invalid_cursor: /^Query parameter (?:cursor|pin) /,
   unauthorized: /Authorization/,
   insufficient_scope: /scope "\w+"|no person/,
@@ -42,7 +42,7 @@ const PLACES: Record<string, RegExp> = {
   request_not_found: / request /,
   input_not_found: / input /,
   leased: / lease/,
-  fenced: / fence /,
+  fenced: /[ -][Ff]ence/,
   not_pending: /^(\/\S+ |Input )/,
   resolved: / request/,
   quota_exceeded: / has |most/,
