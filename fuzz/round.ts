@@ -59,7 +59,9 @@ async function attempt(
 }
 
 /** Keeps the ids that an answer has, for later requests to name. */
-function remember(known: Known, { operation, body, path }: Request, { text }: Answer): void {
+function remember(known: Known, { operation, body, path }: Request, { text, headers }: Answer): void {
+  // A file is of no further use.
+  if (!/^application\/json\b/.test(headers['content-type'] ?? '')) return
   const [, outer = ''] = /\/(?:session|projects)\/([^/?]+)/.exec(path) ?? []
   const { data } = JSON.parse(text) as { data: Record<string, unknown> }
   const add = (name: string, id: unknown) => {
