@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
@@ -286,5 +287,21 @@ describe('long base64 in a text', () => {
     const meta = { texts: texts.map((annals_text) => ({ annals_text })) }
     expectOk(await log.add(asks, { meta }), 201)
     expect(expectOk(await log.timeline()).items[0]!.meta).toEqual(meta)
+  })
+
+  it('may be sent as it is stored, if its size is one that a text can have', async () => {
+    const log = await newSessionLog(api)
+    const bytes = newBytes(MEGABYTE)
+    expectOk(await log.add({ role: 'user', content: `Look ${bytes.toString('base64')}` }), 201)
+    const annals_blob = createHash('sha256').update(bytes).digest('hex')
+    const stored = (size: number) => {
+      const reference = { media_type: 'a/b', annals_blob, annals_inline: '', bytes: size }
+      return { role: 'user', content: { annals_text: ['Look ', reference] } }
+    }
+    for (const size of [-5, 0, 25 * MEGABYTE + 1, 3e9, Number.MAX_SAFE_INTEGER])
+      expectError(await log.add(stored(size)), 400, 'invalid_request', '/blob/content ')
+    expectOk(await log.add(stored(bytes.length)), 201)
+    const [sent, again] = expectOk(await log.list()).items
+    expect(isDeepStrictEqual(again, sent)).toBe(true)
   })
 })

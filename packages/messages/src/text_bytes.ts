@@ -23,6 +23,8 @@ interface SizedReference {
  */
 const MARK = '\0x'
 const MARKS = /\0x(\d+)x[uv]?([0-9a-f]{64})/g
+/** A body has no more than that, and so no text in it. */
+const BYTES_MAX = 25 * 1024 * 1024
 /** Base64 has so many tokens of o200k_base for each character, measured on random bytes. */
 const TOKENS_A_CHARACTER = 0.69
 
@@ -48,12 +50,11 @@ function isTextWithBytes(value: unknown): value is TextWithBytes {
 }
 
 function isSized(piece: unknown): boolean {
-  return (
-    isObject(piece) &&
-    typeof piece.annals_blob === 'string' &&
-    typeof piece.annals_inline === 'string' &&
-    Number.isSafeInteger(piece.bytes)
-  )
+  if (!isObject(piece) || typeof piece.annals_blob !== 'string' || typeof piece.annals_inline !== 'string')
+    return false
+  const { bytes } = piece
+  // Callers may send such a text themselves, as an import does, and say any size.
+  return typeof bytes === 'number' && Number.isSafeInteger(bytes) && bytes > 0 && bytes <= BYTES_MAX
 }
 
 function marked({ annals_text }: TextWithBytes): string {
