@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 
 /** More of a body: it is too long, and arguments are short enough for OpenAI. */
-const filler = 'a word '.repeat(150)
+const filler = 'a word '.repeat(8_700)
 const base64Of = (length: number) => newBytes(length).toString('base64')
 const urlSafe = (data: string) => data.replaceAll('+', '-').replaceAll('/', '_')
 
@@ -167,15 +167,30 @@ const contextOf = async (log: SessionLog, format: string) =>
 
 /** What is shown, with short base64 in place of long, and without what differs between two sessions. */
 function shownAs(items: unknown, long: string, short: string): unknown {
-  const text = JSON.stringify(items).replaceAll(long, short).replaceAll(urlSafe(long), urlSafe(short))
+  let text = JSON.stringify(items)
+  // In JSON, in JSON in JSON, and so on: each escapes the breaks of lines once more.
+  let [was, is] = [long, short]
+  for (let level = 0; level < 4; level++) {
+    ;[was, is] = [JSON.stringify(was).slice(1, -1), JSON.stringify(is).slice(1, -1)]
+    text = text.replaceAll(was, is).replaceAll(urlSafe(was), urlSafe(is))
+  }
   return JSON.parse(text, (key, value) => (/_at$|^id$|session_id|parent_id/.test(key) ? undefined : value))
 }
 
-describe('long base64 in a text', () => {
+const inLines = (data: string, width: number, line_break: string) =>
+  data.match(new RegExp(`.{1,${width}}`, 'g'))!.join(line_break)
+/** `bytes`: with its breaks, it is too long for a body and short enough for arguments of OpenAI's. */
+const WRITTEN: Array<[string, bytes: number, (data: string) => string]> = [
+  ['in one line', 786_290, (data) => data],
+  ['in lines of MIME', 722_000, (data) => `${inLines(data, 76, '\r\n')}\r\n`],
+  ['in lines of PEM', 722_000, (data) => inLines(data, 64, '\n')],
+]
+
+describe.each(WRITTEN)('long base64 in a text, %s,', (_, bytes, written) => {
   it.each(PLACES)(
     'of %s, %s, is no reason to refuse it, and comes back to the character',
     async (format, _, say) => {
-      const [short, long] = [base64Of(3_000), base64Of(786_290)]
+      const [short, long] = [written(base64Of(3_000)), written(base64Of(bytes))]
       const [sent, log] = [say(long), await logOf(format, say(long))]
       const rows = await queryRows(
         service.databaseUrl,
@@ -201,9 +216,44 @@ describe('long base64 in a text', () => {
     },
   )
 
+  it('is cleared with its result, which says how long it was', async () => {
+    const data = written(base64Of(MEGABYTE))
+    const log = await logOf('openai', [asks, calls('shoot', '{}'), tells(data), asks])
+    const context = await api.request<{ items: Array<{ content: string }> }>(
+      'GET',
+      `/api/v1/session/${log.id}/context`,
+      { query: { keep_tool_results: 0, max_tokens: 2_000_000 } },
+    )
+    expect(expectOk(context).items[2]!.content).toBe(`[result cleared: seq 3, ${data.length} characters]`)
+  })
+})
+
+describe('long base64 in a text', () => {
+  it('in a place for bytes goes to the next model without its lines', async () => {
+    const bytes = Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0]), newBytes(MEGABYTE)])
+    const plain = bytes.toString('base64')
+    const data = `${inLines(plain, 76, '\n')}\n`
+    const source = { type: 'base64', media_type: 'image/png', data }
+    const image = { role: 'user', content: [{ type: 'image', source }] }
+    const inlineData = { mimeType: 'image/png', data }
+    for (const [format, blob] of [
+      ['anthropic', image],
+      ['gemini', { role: 'user', parts: [{ inlineData }] }],
+    ] as const) {
+      const log = await logOf(format, [blob])
+      expectSame(expectOk(await log.list({ format })).items, [blob])
+      for (const other of FORMATS) {
+        const text = JSON.stringify((await contextOf(log, other)).items)
+        expect(text.includes(plain)).toBe(true)
+        if (other !== 'acontext') expect(text).toContain('image/jpeg')
+      }
+    }
+  })
+
   it('may have 18 MiB of bytes, in a batch and sent again, too', { timeout: 60_000 }, async () => {
     const log = await newSessionLog(api)
-    const blob = tells(`{"page": 1, "image": "${base64Of(18 * MEGABYTE)}"}`)
+    const image = inLines(base64Of(18 * MEGABYTE), 76, '\n')
+    const blob = tells(JSON.stringify({ page: 1, image }))
     const entries = [{ kind: 'message', blob, id: '01890000-0000-7000-8000-000000000002' }]
     const stored = expectOk(await log.batch(entries), 201)
     expectSame(expectOk(await log.batch(entries), 201), stored)
@@ -234,17 +284,6 @@ describe('long base64 in a text', () => {
         .total_tokens
     const [one, two] = [await tokens(alone), await tokens(twice)]
     expect(Math.abs(two - 2 * one) / one).toBeLessThan(0.05)
-  })
-
-  it('is cleared with its result, which says how long it was', async () => {
-    const data = base64Of(MEGABYTE)
-    const log = await logOf('openai', [asks, calls('shoot', '{}'), tells(data), asks])
-    const context = await api.request<{ items: Array<{ content: string }> }>(
-      'GET',
-      `/api/v1/session/${log.id}/context`,
-      { query: { keep_tool_results: 0, max_tokens: 2_000_000 } },
-    )
-    expect(expectOk(context).items[2]!.content).toBe(`[result cleared: seq 3, ${data.length} characters]`)
   })
 
   it('stays in the text of a body that is short enough, and in meta and events', async () => {
@@ -294,12 +333,22 @@ describe('long base64 in a text', () => {
     const bytes = newBytes(MEGABYTE)
     expectOk(await log.add({ role: 'user', content: `Look ${bytes.toString('base64')}` }), 201)
     const annals_blob = createHash('sha256').update(bytes).digest('hex')
-    const stored = (size: number) => {
-      const reference = { media_type: 'a/b', annals_blob, annals_inline: '', bytes: size }
+    const stored = (size: number, lines?: object) => {
+      const reference = { media_type: 'a/b', annals_blob, annals_inline: '', bytes: size, ...lines }
       return { role: 'user', content: { annals_text: ['Look ', reference] } }
     }
     for (const size of [-5, 0, 25 * MEGABYTE + 1, 3e9, Number.MAX_SAFE_INTEGER])
       expectError(await log.add(stored(size)), 400, 'invalid_request', '/blob/content ')
+    for (const lines of [
+      { width: 76 },
+      { break: '\n' },
+      { break: '\\', width: 76 },
+      { break: ', ', width: 76 },
+      { break: '\n', width: 0 },
+      { break: '\n', width: 1e300 },
+      { break: ['\n'], width: '76' },
+    ])
+      expectError(await log.add(stored(bytes.length, lines)), 400, 'invalid_request', '/blob/content ')
     expectOk(await log.add(stored(bytes.length)), 201)
     const [sent, again] = expectOk(await log.list()).items
     expect(isDeepStrictEqual(again, sent)).toBe(true)

@@ -1,7 +1,7 @@
 import { InvalidMessage, isObject, type JsonObject } from './blob_reading.js'
 import type { MessageFormat } from './formats.js'
 import type { Part } from './parts.js'
-import { markTexts } from './text_bytes.js'
+import { markTexts, plainMark } from './text_bytes.js'
 
 /**
  * A blob in place of its bytes. `encoding`: the place holds bare base64, where it might hold a `data:` URL instead.
@@ -120,9 +120,10 @@ export function markedHash(text: string): string | undefined {
 
 /**
  * Base64, by itself or in a `data:` URL, as every provider reads it: in the standard alphabet, with its padding. What is
- * not base64 at all stays as it is. A mark of bytes becomes one of these bytes in the standard alphabet.
+ * not base64 at all stays as it is. A mark of bytes becomes one of these bytes in the standard alphabet, without lines.
  */
-export function standardBase64(text: string): string {
+export function standardBase64(given: string): string {
+  const text = plainMark(given)
   const sha256 = markedHash(text)
   if (sha256 !== undefined) return text.replace(/\0[uv]?[0-9a-f]{64}$/, MARK + sha256)
   const from = text.slice(0, 5).toLowerCase() === 'data:' ? text.indexOf(',') + 1 : 0

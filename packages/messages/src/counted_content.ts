@@ -5,7 +5,7 @@ import { ExactNumber } from './json/exact_json.js'
 import { mediaTypeOf, parseDataUrl } from './media.js'
 import { type FactsOf, factsOfBase64, type MediaFacts, type Medium, mediaTokens } from './media_facts.js'
 import type { FileMeta, MediaMeta, NeutralMessage, Part } from './parts.js'
-import { withoutBase64 } from './text_bytes.js'
+import { plainMark, withoutBase64 } from './text_bytes.js'
 
 /** The content that token counting counts: a text, and the tokens of everything else. */
 export interface CountedContent {
@@ -119,7 +119,7 @@ class Counted {
   /** What is known of bytes: in base64, in a `data:` URL, or in the blob that a mark stands for. */
   private factsIn(given: string | undefined): MediaFacts | undefined {
     if (given === undefined) return undefined
-    const sha256 = markedHash(given)
+    const sha256 = markedHash(plainMark(given))
     if (sha256 !== undefined) return this.factsOf?.(sha256)
     const data =
       parseDataUrl(given)?.data ?? (/^[a-z][a-z\d+.-]*:/i.test(given.slice(0, 32)) ? undefined : given)

@@ -7,6 +7,14 @@ export {
   mayReferToBlobs,
   showReferences,
 } from './attachments.js'
+export {
+  type Base64Lines,
+  breakOf,
+  JSON_BREAKS,
+  jsonBreak,
+  LINE_WIDTH_MIN,
+  linesOf,
+} from './base64_lines.js'
 export type { MessagePlace } from './blob_reading.js'
 export { InvalidMessage } from './blob_reading.js'
 export { type CountedContent, countedContent } from './counted_content.js'

@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '../blob_reading.js'
 import type { MessageFormat } from '../formats.js'
 import { imageType, isAddress, mediaTypeOf } from '../media.js'
 import { typeOfBase64 } from '../media_facts.js'
+import { referenceIn } from '../text_bytes.js'
 
 const TYPE_FIELDS = ['media_type', 'mimeType', 'mime_type'] as const
 const DATA_URL = /^data:([^;,]*)/i
@@ -16,8 +17,9 @@ const IMAGE = /^image\//i
 export function writeTrueBytes(format: MessageFormat, blob: unknown): void {
   for (const place of bytePlaces(format, blob)) {
     if (place.is_opaque || place.holder.type === 'image_generation_call' || isAddressAt(place)) continue
-    writePlainBytes(place)
     const { holder, key } = place
+    holder[key] = referenceIn(holder[key]) ?? holder[key]
+    writePlainBytes(place)
     const is = typeIn(holder[key])
     const said = saidType(holder, holder[key])
     if (is === undefined) continue

@@ -3,7 +3,7 @@ import { notFound } from '@annals/kits/errors.js'
 import { logReadBytes, sendChunks } from '@annals/kits/http/answer/answer.js'
 import { encoded } from '@annals/kits/http/request/find_base64.js'
 import type { Tenant } from '@annals/kits/postgres/database.js'
-import { lacksBytes } from '@annals/messages'
+import { type Base64Lines, jsonBreak, lacksBytes, linesOf } from '@annals/messages'
 import { endOfString } from '@annals/messages/json'
 import type { FastifyReply } from 'fastify'
 import { findBlobs, readBlob } from './blob_store.js'
@@ -15,10 +15,10 @@ import type { PublicUrls } from './public_urls.js'
  * no part of a string, whose quotes are escaped. Or the beginning of a text with such references.
  */
 const BYTES =
-  /"\\u0000n(?<sized>[0-9a-f]{64})"|(?<!\\)\\u0000(?:x\d+x)?(?<as>[tuv]?)(?<marked>[0-9a-f]{64})|\{(?:"encoding": "(?<encoding>base64url(?:-unpadded)?)", )?"media_type": "(?:[^"\\]|\\.)*", "annals_blob": "(?<sha256>[0-9a-f]{64})", "annals_inline": "(?<prefix>[^"\\]*)"\}|(?<text>\{"annals_text": \[)/g
+  /"\\u0000n(?<sized>[0-9a-f]{64})"|(?<!\\)\\u0000(?:x\d+x)?(?<as>[tuv]?)(?:(?<broken>\d+)w(?<width>\d+)w)?(?<marked>[0-9a-f]{64})|\{(?:"encoding": "(?<encoding>base64url(?:-unpadded)?)", )?"media_type": "(?:[^"\\]|\\.)*", "annals_blob": "(?<sha256>[0-9a-f]{64})", "annals_inline": "(?<prefix>[^"\\]*)"\}|(?<text>\{"annals_text": \[)/g
 /** A reference in a text. */
 const IN_TEXT =
-  /\{"bytes": \d+, (?:"encoding": "(base64url(?:-unpadded)?)", )?"media_type": "(?:[^"\\]|\\.)*", "annals_blob": "([0-9a-f]{64})", "annals_inline": "([^"\\]*)"\}/y
+  /\{(?:"break": "(\\+[rn](?:\\+n)?)", )?"bytes": \d+, (?:"width": (\d+), )?(?:"encoding": "(base64url(?:-unpadded)?)", )?"media_type": "(?:[^"\\]|\\.)*", "annals_blob": "([0-9a-f]{64})", "annals_inline": "([^"\\]*)"\}/y
 
 type Encoding = Parameters<typeof encoded>[1]
 const ENCODINGS: Readonly<Record<string, Encoding>> = { u: 'base64url', v: 'base64url-unpadded' }
@@ -61,7 +61,7 @@ export async function* withBlobBytes(
     onBytes?.()
     let at = 0
     for (const { 0: found, index, groups } of text.matchAll(BYTES)) {
-      const { sized, as, marked, sha256 = marked ?? sized!, prefix, encoding } = groups!
+      const { sized, as, marked, sha256 = marked ?? sized!, prefix, encoding, broken, width } = groups!
       if (index < at) continue
       yield text.slice(at, index)
       at = index + found.length
@@ -82,7 +82,10 @@ export async function* withBlobBytes(
         yield* base64Of(readBlob(tenant, blob), encoding as Encoding)
         yield '"'
       } else if (as === 't') yield* textOf(readBlob(tenant, blob))
-      else yield* base64Of(readBlob(tenant, blob), ENCODINGS[as ?? ''])
+      else {
+        const lines = broken === undefined ? undefined : { break: Number(broken), width: Number(width) }
+        yield* base64Of(readBlob(tenant, blob), ENCODINGS[as ?? ''], lines)
+      }
     }
     yield text.slice(at)
   }
@@ -107,21 +110,30 @@ async function textWithBytes(tenant: Tenant, json: string, at: number) {
 }
 
 async function withBase64(tenant: Tenant, pieces: ReadonlyArray<string | RegExpExecArray>, end: number) {
-  const hashes = pieces.flatMap((piece) => (typeof piece === 'string' ? [] : piece[2]!))
+  const known = pieces.map((piece) => (typeof piece === 'string' ? piece : referenceOf(piece)))
+  const hashes = known.flatMap((piece) => (typeof piece === 'object' ? piece.sha256 : []))
   const blobs = await findBlobs(tenant, hashes)
-  if (!hashes.every((sha256) => blobs.has(sha256))) return undefined
+  if (known.includes(undefined) || !hashes.every((sha256) => blobs.has(sha256))) return undefined
   async function* write(): AsyncGenerator<string> {
     yield '"'
-    for (const piece of pieces) {
-      if (typeof piece === 'string') yield piece
+    for (const piece of known) {
+      if (typeof piece !== 'object') yield piece!
       else {
-        yield piece[3]!
-        yield* base64Of(readBlob(tenant, blobs.get(piece[2]!)!), piece[1] as Encoding)
+        yield piece.prefix
+        yield* base64Of(readBlob(tenant, blobs.get(piece.sha256)!), piece.encoding, piece.lines)
       }
     }
     yield '"'
   }
   return { pieces: write(), end }
+}
+
+/** What a reference in a text says; undefined if its lines cannot be. */
+function referenceOf([, broken, width, encoding, sha256, prefix]: RegExpExecArray) {
+  const isLong = broken === undefined && width === undefined
+  const lines = isLong ? undefined : linesOf(broken && JSON.parse(`"${broken}"`), Number(width))
+  if (!isLong && !lines) return undefined
+  return { encoding: encoding as Encoding, sha256: sha256!, prefix: prefix!, lines }
 }
 
 const SIZE = /"\\u0000n([0-9a-f]{64})"/g
@@ -135,16 +147,34 @@ export async function withBlobSizes(tenant: Tenant, text: string): Promise<strin
   return text.replaceAll(SIZE, (_, sha256) => String(blobs?.get(sha256)?.bytes ?? null))
 }
 
-/** Bytes in base64. A piece of it ends with a group of three bytes, but for the last. */
-async function* base64Of(chunks: AsyncIterable<Buffer>, encoding: Encoding): AsyncGenerator<string> {
+/** Bytes in base64, between the quotes of a JSON string. A piece of it ends with a group of three bytes, but for the last. */
+async function* base64Of(
+  chunks: AsyncIterable<Buffer>,
+  encoding: Encoding,
+  lines?: Base64Lines,
+): AsyncGenerator<string> {
   let rest = Buffer.alloc(0)
+  let column = 0
+  const broken = (text: string) => {
+    if (!lines) return text
+    const pieces: string[] = []
+    for (let at = 0; at < text.length; ) {
+      if (column === lines.width) pieces.push(jsonBreak(lines))
+      if (column === lines.width) column = 0
+      const piece = text.slice(at, at + lines.width - column)
+      pieces.push(piece)
+      at += piece.length
+      column += piece.length
+    }
+    return pieces.join('')
+  }
   for await (const chunk of chunks) {
     const bytes = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk
     const whole = bytes.length - (bytes.length % 3)
-    yield encoded(bytes.subarray(0, whole), encoding)
+    yield broken(encoded(bytes.subarray(0, whole), encoding))
     rest = Buffer.from(bytes.subarray(whole))
   }
-  yield encoded(rest, encoding)
+  yield broken(encoded(rest, encoding))
 }
 
 /** UTF-8 as what stands between the quotes of a JSON string. */

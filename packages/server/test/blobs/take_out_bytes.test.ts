@@ -18,6 +18,11 @@ const base64 = fc
       (text: string) => text,
       (text: string) => text,
       (text: string) => text.replace(/.{76}/g, '$&\n'),
+      (text: string) => text.replace(/.{64}(?=.)/g, '$&\r\n'),
+      (text: string) => text.replace(/=+$/, '').replace(/.{75}/g, '$&\n'),
+      (text: string) => JSON.stringify(text.replace(/.{76}/g, '$&\r\n')),
+      (text: string) => `-----BEGIN\n${text.replace(/.{64}/g, '$&\n')}\n-----END`,
+      (text: string) => text.replace(/.{60}/g, '$&\n').replace(/\n(?=.{600}$)/s, '\n\n'),
       (text: string) => text.replaceAll('+', '-').replaceAll('/', '_'),
       (text: string) => text.replace(/=+$/, ''),
       (text: string) => `${text}==`,
@@ -123,6 +128,7 @@ const texts = fc.tuple(between, between, fc.boolean()).map(([one, other, isEscap
 
 it('What is taken out of texts can be put back to the character, and only if the rest of the body is too long', () => {
   let times = 0
+  let times_in_lines = 0
   fc.assert(
     fc.property(texts, (json) => {
       const body = Buffer.from(json)
@@ -135,8 +141,13 @@ it('What is taken out of texts can be put back to the character, and only if the
         }
         times++
         const bytes = new Map(taken.map((one) => [one.sha256, Buffer.from(one.bytes)]))
-        const whole = (piece: Record<string, string>) =>
-          piece.annals_inline + encoded(bytes.get(piece.annals_blob!)!, piece.encoding as undefined)
+        const inLines = (text: string, { break: between, width }: Record<string, string>) =>
+          width ? text.match(new RegExp(`.{1,${width}}`, 'g'))!.join(between) : text
+        const whole = (piece: Record<string, string>) => {
+          if (piece.width) times_in_lines++
+          const text = encoded(bytes.get(piece.annals_blob!)!, piece.encoding as undefined)
+          return piece.annals_inline + inLines(text, piece)
+        }
         const restored = JSON.parse(
           rest.toString(),
           (_key, value) =>
@@ -150,6 +161,7 @@ it('What is taken out of texts can be put back to the character, and only if the
     { numRuns: 25 },
   )
   expect(times).toBeGreaterThan(5)
+  expect(times_in_lines).toBeGreaterThan(5)
 })
 
 it('A body that would be too long without them, and bytes that are more than a blob may have, are left alone', () => {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { type Base64Lines, JSON_BREAKS, LINE_WIDTH_MIN } from '@annals/messages'
 
 /** Shorter base64 stays where it is. */
 const BASE64_LENGTH_MAX = 32 * 1024
@@ -26,6 +27,7 @@ export interface Base64Run extends TakenBytes {
   media_type: string
   /** Of base64 in the URL-safe alphabet. */
   encoding: Alphabet
+  lines: Base64Lines | undefined
   /** It has as many different letters as bytes have, and is no ruler of dashes or digits. */
   is_varied: boolean
 }
@@ -52,7 +54,8 @@ export function findBase64(body: Buffer, bytes_max: number): FoundString[] {
     const isLong = from >= 0 && at - from > BASE64_LENGTH_MAX && body[from - 1] !== BACKSLASH
     if (!isLong) continue
     const [prefix = ''] = DATA_URL.exec(body.toString('latin1', from + 1, from + 1 + PREFIX_LENGTH_MAX)) ?? []
-    const run = readRun(body, { from: from + 1 + prefix.length, to: at }, from + 1, bytes_max)
+    const start = from + 1 + prefix.length
+    const run = readRun(body, { from: start, to: at, letters: at - start }, from + 1, bytes_max)
     if (run) found.push({ from, to: at + 1, runs: [run] })
   }
   return found
@@ -67,7 +70,7 @@ export function findInTexts(body: Buffer, bytes_max: number): FoundString[] {
     const runs = spans.flatMap((span) => {
       const ends = endsOf(body, span)
       for (const to of ends) {
-        const run = readRun(body, { from: span.from, to }, at, bytes_max)
+        const run = readRun(body, { ...span, to }, at, bytes_max)
         if (!run) continue
         at = run.to
         return run
@@ -83,6 +86,8 @@ export function findInTexts(body: Buffer, bytes_max: number): FoundString[] {
 interface Span {
   from: number
   to: number
+  letters: number
+  lines?: Base64Lines
 }
 
 const OTHER = 0
@@ -97,54 +102,108 @@ for (const letter of '-_') KINDS[letter.charCodeAt(0)] = URL_SAFE
 
 /** Where the string ends whose first quote is at `from`, and what in it is long and has letters of one alphabet alone. */
 function readString(body: Buffer, from: number): { to: number; spans: Span[] } {
-  const spans: Span[] = []
-  let start = from + 1
+  const long = new LongBase64()
+  let at = from + 1
+  let start = at
+  let letters = 0
   let alphabet = OTHER
-  let at = start
-  const end = () => {
-    if (at - start > BASE64_LENGTH_MAX) spans.push({ from: start, to: at })
+  const end = (gap: number) => {
+    if (letters > 0) long.add({ from: start, to: at, letters }, alphabet, gap)
     alphabet = OTHER
+    letters = 0
   }
   for (; at < body.length; ) {
     const code = body[at]!
     const isSlash = code === BACKSLASH && body[at + 1] === SLASH
     const kind = isSlash ? STANDARD : KINDS[code]!
     if (kind === OTHER) {
-      end()
+      const gap = letters >= LINE_WIDTH_MIN && code === BACKSLASH ? breakAt(body, at) : 0
+      end(gap)
       if (code === QUOTE) break
       // Four digits come after a `u`.
-      at += code === BACKSLASH ? (body[at + 1] === 0x75 ? 6 : 2) : 1
+      at += gap > 0 ? gap : code === BACKSLASH ? (body[at + 1] === 0x75 ? 6 : 2) : 1
       start = at
       continue
     }
     if (kind !== LETTER && alphabet !== OTHER && alphabet !== kind) {
-      end()
+      end(0)
       start = at
     }
     if (kind !== LETTER) alphabet = kind
+    letters++
     at += isSlash ? 2 : 1
   }
-  return { to: at + 1, spans }
+  long.close()
+  return { to: at + 1, spans: long.spans }
+}
+
+/** How long the break of a line is that begins there; 0: there is none. */
+function breakAt(body: Buffer, from: number): number {
+  let at = from
+  while (body[at] === BACKSLASH) at++
+  const isFeed = body[at] === 0x6e
+  const length = isFeed ? at + 1 - from : 2 * (at + 1 - from)
+  const lines = JSON_BREAKS[breakOfLength(length)]
+  return lines !== undefined && body.toString('latin1', from, from + length) === lines ? length : 0
+}
+
+/** No two of them are equally long. */
+function breakOfLength(length: number): number {
+  return JSON_BREAKS.findIndex((one) => one.length === length)
+}
+
+/** Joins lines that are equally long, but for the last one, and have the same breaks. */
+class LongBase64 {
+  readonly spans: Span[] = []
+  private open: (Span & { width: number; gap: number; alphabet: number }) | undefined
+
+  /** `gap`: how long the break after it is. */
+  add(line: Span, alphabet: number, gap: number): void {
+    const { open } = this
+    const isNext = open && open.to + open.gap === line.from && line.letters <= open.width
+    if (isNext && (alphabet === OTHER || open.alphabet === OTHER || alphabet === open.alphabet)) {
+      open.to = line.to
+      open.letters += line.letters
+      if (alphabet !== OTHER) open.alphabet = alphabet
+      if (line.letters < open.width || gap !== open.gap) this.close()
+      return
+    }
+    this.close()
+    if (line.to - line.from > BASE64_LENGTH_MAX) this.spans.push(line)
+    else if (gap > 0) this.open = { ...line, width: line.letters, gap, alphabet }
+  }
+
+  close(): void {
+    if (!this.open) return
+    const { from, to, letters, width, gap } = this.open
+    this.open = undefined
+    if (letters <= BASE64_LENGTH_MAX) return
+    this.spans.push({ from, to, letters, lines: { width, break: breakOfLength(gap) } })
+  }
 }
 
 /** Where base64 may end that begins there: after its padding, or with the last whole group of four letters. */
-function endsOf(body: Buffer, { from, to }: Span): number[] {
-  const text = body.subarray(from, to)
-  let letters = text.length
-  for (let at = text.indexOf(BACKSLASH); at >= 0; at = text.indexOf(BACKSLASH, at + 1)) letters--
+function endsOf(body: Buffer, { to, letters, lines }: Span): number[] {
   const odd = letters % 4
   if (odd === 0) return [to]
   const padding = odd === 2 ? '==' : odd === 3 ? '=' : ''
   const isPadded = padding !== '' && body.toString('latin1', to, to + padding.length) === padding
   let whole = to
-  for (let left = odd; left > 0; left--)
+  for (let left = letters; left > letters - odd; left--) {
     whole -= body[whole - 1] === SLASH && body[whole - 2] === BACKSLASH ? 2 : 1
+    if (lines && (left - 1) % lines.width === 0) whole -= JSON_BREAKS[lines.break]!.length
+  }
   return [isPadded ? to + padding.length : to, whole]
 }
 
 /** Reads base64; undefined if it could not be written again. `first`: where the text before it begins. */
-function readRun(body: Buffer, { from, to }: Span, first: number, bytes_max: number): Base64Run | undefined {
-  const text = body.subarray(from, to)
+function readRun(
+  body: Buffer,
+  { from, to, lines }: Span,
+  first: number,
+  bytes_max: number,
+): Base64Run | undefined {
+  const text = withoutEscapes(body.subarray(from, to), lines)
   const decoded = decode(text)
   if (!decoded || decoded.bytes.length > bytes_max) return undefined
   const sha256 = createHash('sha256').update(decoded.bytes).digest('hex')
@@ -155,7 +214,7 @@ function readRun(body: Buffer, { from, to }: Span, first: number, bytes_max: num
   const url = isAhead
     ? { prefix: said, media_type: type.replaceAll('\\/', '/') }
     : { prefix: '', media_type: '' }
-  return { sha256, ...decoded, ...url, from: from - url.prefix.length, to, is_varied: isVaried(text) }
+  return { sha256, ...decoded, ...url, from: from - url.prefix.length, to, lines, is_varied: isVaried(text) }
 }
 
 /** Hexadecimal digits in both cases are 22. */
@@ -171,11 +230,16 @@ function isVaried(text: Buffer): boolean {
   return count >= LETTERS_MIN
 }
 
-/** The bytes; undefined unless they are written like this. Some clients escape slashes. */
-function decode(text: Buffer): Pick<Base64Run, 'bytes' | 'encoding'> | undefined {
-  const base64 = text.includes(BACKSLASH)
-    ? Buffer.from(text.toString('latin1').replaceAll('\\/', '/'), 'latin1')
-    : text
+/** The letters alone. Some clients escape slashes. */
+function withoutEscapes(text: Buffer, lines: Base64Lines | undefined): Buffer {
+  if (!text.includes(BACKSLASH)) return text
+  const written = text.toString('latin1')
+  const joined = lines ? written.replaceAll(JSON_BREAKS[lines.break]!, '') : written
+  return Buffer.from(joined.replaceAll('\\/', '/'), 'latin1')
+}
+
+/** The bytes; undefined unless they are written like this. */
+function decode(base64: Buffer): Pick<Base64Run, 'bytes' | 'encoding'> | undefined {
   if (base64.length <= BASE64_LENGTH_MAX) return undefined
   const encoding = encodingOf(base64)
   const bytes = Buffer.allocUnsafeSlow(Math.ceil(base64.length / 4) * 3)

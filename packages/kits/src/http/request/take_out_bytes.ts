@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { bytePlaces, MESSAGE_FORMATS, type MessageFormat, typeOfBytes } from '@annals/messages'
+import { breakOf, bytePlaces, MESSAGE_FORMATS, type MessageFormat, typeOfBytes } from '@annals/messages'
 import { isJsonObject, isRefusal, readStorable } from '@annals/messages/json'
 import { type Base64Run, type FoundString, findBase64, findInTexts, type TakenBytes } from './find_base64.js'
 
 /**
  * Takes long base64 out of the messages in a JSON text, wherever their formats have binary content, and leaves references
  * to the bytes. If the rest is still too long, it is taken out of all their texts, too. What could not be put back to the
- * character, such as base64 with line breaks, stays. The text is parsed without long strings: whatever its length, that
+ * character, such as base64 with odd bits at its end, stays. The text is parsed without long strings: whatever its length, that
  * takes as long as parsing the rest.
  */
 export function takeOutBytes(
@@ -40,10 +40,12 @@ function takeOut(
   if (isRefusal(json)) return { body: rest, taken: [] }
   const byName = new Map(found.map((one, index) => [name + index, one]))
   const references = new Map<FoundString, string>()
+  const types = new Map<FoundString, string>()
   const messages = messagesIn(json.value)
   for (const { holder, key, holds, media_type } of messages.flatMap(placesIn)) {
     const one = byName.get(holder[key] as string)
     const run = one && wholeRun(one)
+    if (one && media_type !== undefined) types.set(one, media_type)
     if (run && holds !== (run.prefix === '' ? 'url' : 'data'))
       references.set(one, referenceTo(run, media_type))
   }
@@ -51,7 +53,7 @@ function takeOut(
     for (const text of stringsIn(messages.map(({ blob }) => blob))) {
       const one = byName.get(text)
       if (one?.runs.every(({ is_varied }) => is_varied) && !references.has(one))
-        references.set(one, textWithBytes(body, one))
+        references.set(one, textWithBytes(body, one, types.get(one)))
     }
   return {
     body: withInstead(body, found, (one) => references.get(one) ?? body.subarray(one.from, one.to)),
@@ -62,25 +64,29 @@ function takeOut(
 /** The base64 that is the whole of a string, but for the beginning of a `data:` URL. */
 function wholeRun({ from, to, runs }: FoundString): Base64Run | undefined {
   const [run] = runs
-  return run && run.from === from + 1 && run.to === to - 1 ? run : undefined
+  return run && !run.lines && run.from === from + 1 && run.to === to - 1 ? run : undefined
 }
 
 /** As PostgreSQL writes it: blob_bytes.ts looks for this text. */
-function referenceTo(run: Base64Run, media_type?: string, bytes = ''): string {
+function referenceTo(run: Base64Run, media_type?: string, size = ''): string {
   const type = JSON.stringify(typeOf(run, media_type))
   const encoding = run.encoding === undefined ? '' : `"encoding": "${run.encoding}", `
   const fields = `"media_type": ${type}, "annals_blob": "${run.sha256}", "annals_inline": "${run.prefix}"`
-  return `{${bytes}${encoding}${fields}}`
+  return `{${size}${encoding}${fields}}`
 }
 
 /** A text with references where it has base64. They say how many bytes that is, as the text is no shorter without them. */
-function textWithBytes(body: Buffer, { from, to, runs }: FoundString): string {
+function textWithBytes(body: Buffer, { from, to, runs }: FoundString, media_type?: string): string {
   let at = from + 1
   const textTo = (end: number) => (end > at ? [`"${body.toString('utf8', at, end)}"`] : [])
   const pieces = runs.flatMap((run) => {
     const before = textTo(run.from)
     at = run.to
-    return [...before, referenceTo(run, undefined, `"bytes": ${run.bytes.length}, `)]
+    const { lines } = run
+    const [line_break, width] = lines
+      ? [`"break": ${JSON.stringify(breakOf(lines))}, `, `"width": ${lines.width}, `]
+      : ['', '']
+    return [...before, referenceTo(run, media_type, `${line_break}"bytes": ${run.bytes.length}, ${width}`)]
   })
   return `{"annals_text": [${[...pieces, ...textTo(to - 1)].join(', ')}]}`
 }
