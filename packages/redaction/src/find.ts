@@ -3,13 +3,19 @@ import { DETECTORS, type Detector, type Finding, type Group } from './detectors.
 import { fold } from './fold.js'
 import { cardsFrom, emailAround, ibanAt, phoneAt } from './personal.js'
 import {
+  assignedAfter,
   awsSecretAfter,
+  azureAt,
+  dottedAt,
   endsOfKeys,
   jwtAt,
   KEY_LENGTH_MIN,
   keyAt,
+  mailchimpAt,
+  passwordAt,
   privateKeyAt,
   slackHookAt,
+  telegramAt,
 } from './secrets.js'
 
 const IBAN_LENGTH_MIN = 15
@@ -130,32 +136,53 @@ class Search {
     const begins = kindAt(text, from)
     if (begins !== LETTER && begins !== DIGIT) return Math.max(from, first + 1)
     const to = wordEnd(text, from + 1)
-    // Digits in front of letters are the beginning of a word.
-    if (begins === DIGIT)
-      return wanted.personal ? Math.max(cardsFrom(text, from, this.found, wanted), to) : to
     if (wanted.secrets) {
       const end = this.secret(from, to)
       if (end) return end
     }
+    // Digits in front of letters are the beginning of a word.
+    if (begins === DIGIT)
+      return wanted.personal ? Math.max(cardsFrom(text, from, this.found, wanted), to) : to
     const isLong = to - from >= IBAN_LENGTH_MIN || to - from === 4
     return (wanted.personal && isLong && this.take(ibanAt(text, from))) || to
   }
 
   private secret(from: number, to: number): number | undefined {
+    const found = this.formed(from, to) ?? this.take(awsSecretAfter(this.text, from, to))
+    if (found) return found
+    const value = assignedAfter(this.text, from, to)
+    // What has a form of its own is called by it.
+    return value && (this.formed(value.from, wordEnd(this.text, value.from)) ?? this.take(value))
+  }
+
+  /** What has a form of its own; the word is its beginning. */
+  private formed(from: number, to: number): number | undefined {
     const { text } = this
+    const next = text.charCodeAt(to)
+    if (next === 0x3a) return this.beforeColon(from, to)
+    if (next === 0x7e) return this.take(azureAt(text, from, to))
     const isLong = to - from >= KEY_LENGTH_MIN
-    if (isLong) {
-      const end = this.take(keyAt(text, from))
+    if (isLong || next === 0x2e || next === 0x2f || next === 0x2b) {
+      const end = this.take(keyAt(text, from, isLong))
       if (end) return end
     }
-    const secret = this.take(awsSecretAfter(text, from, to))
-    if (secret) return secret
-    const next = text.charCodeAt(to)
+    if (isLong) {
+      const end = this.take(mailchimpAt(text, from, to))
+      if (end) return end
+    }
     if (next !== 0x2e) return undefined
-    const token = this.take(jwtAt(text, from, to))
+    const token = this.take(jwtAt(text, from, to)) ?? this.take(dottedAt(text, from, to))
     if (token) return token
-    if (text.startsWith('SG.', from) || text.startsWith('ya29.', from)) return this.take(keyAt(text, from))
     return to - from === 5 ? this.take(slackHookAt(text, from)) : undefined
+  }
+
+  private beforeColon(from: number, colon: number): number | undefined {
+    const { text } = this
+    const next = text.charCodeAt(colon + 1)
+    if (next === 0x41) return this.take(telegramAt(text, from, colon))
+    const end = next === 0x2f ? this.take(passwordAt(text, colon)) : undefined
+    // What stands around the @ is no address of a person.
+    return end && end + 1
   }
 
   /** Of findings that overlap, the first stays. */

@@ -1,51 +1,28 @@
-import { wordEnd } from './characters.js'
+import { isDigit, wordEnd } from './characters.js'
 import type { Detector, Finding } from './detectors.js'
+import { KEY_FORMS } from './key_forms.js'
 
-/** How keys begin, and their whole form from there, by vendor. Each has one class of characters and bounded counts. */
-const FORMS: ReadonlyArray<readonly [Detector, string, RegExp]> = [
-  ['annals', 'sk-annals-', /sk-annals-[\w-]{43}-[\w-]{6}/y],
-  ['anthropic', 'sk-ant-', /sk-ant-[a-z]{3,8}\d{2}-[\w-]{60,140}/y],
-  ['aws', 'AKIA', /AKIA[A-Z2-7]{16}/y],
-  ['aws', 'ASIA', /ASIA[A-Z2-7]{16}/y],
-  ['databricks', 'dapi', /dapi[0-9a-f]{32}/y],
-  ['digitalocean', 'dop_v1_', /dop_v1_[0-9a-f]{64}/y],
-  ['digitalocean', 'doo_v1_', /doo_v1_[0-9a-f]{64}/y],
-  ['digitalocean', 'dor_v1_', /dor_v1_[0-9a-f]{64}/y],
-  ['github', 'github_pat_', /github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59}/y],
-  ...['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'].map(
-    (prefix) => ['github', prefix, /gh[pousr]_[A-Za-z0-9]{36,255}/y] as const,
-  ),
-  ...['glpat-', 'gldt-', 'glrt-', 'glptt-', 'glcbt-', 'glft-', 'glsoat-'].map(
-    (prefix) => ['gitlab', prefix, /gl[a-z]{2,4}-[\w-]{20,64}/y] as const,
-  ),
-  ['google', 'AIza', /AIza[\w-]{35}/y],
-  ['google', 'GOCSPX-', /GOCSPX-[\w-]{28}/y],
-  ['google', 'ya29', /ya29\.[\w-]{40,400}/y],
-  ['huggingface', 'hf_', /hf_[A-Za-z0-9]{34,40}/y],
-  ['npm', 'npm_', /npm_[A-Za-z0-9]{36}/y],
-  ['openai', 'sk-proj-', /sk-proj-[\w-]{40,200}/y],
-  ['openai', 'sk-svcacct-', /sk-svcacct-[\w-]{40,200}/y],
-  ['openai', 'sk-admin-', /sk-admin-[\w-]{40,200}/y],
-  ['openai', 'sk-', /sk-[A-Za-z0-9]{48,51}/y],
-  ['pypi', 'pypi-AgE', /pypi-AgE[\w-]{50,300}/y],
-  ['sendgrid', 'SG', /SG\.[\w-]{22}\.[\w-]{43}/y],
-  ...['shpat_', 'shpca_', 'shppa_', 'shpss_'].map(
-    (prefix) => ['shopify', prefix, /shp[a-z]{2}_[0-9a-fA-F]{32}/y] as const,
-  ),
-  ...['xoxb-', 'xoxp-', 'xoxa-', 'xoxr-', 'xoxs-', 'xoxe-', 'xapp-'].map(
-    (prefix) => ['slack', prefix, /x(?:ox[a-z]|app)-[\w-]{24,200}/y] as const,
-  ),
-  ...['sk_live_', 'sk_test_', 'rk_live_', 'rk_test_'].map(
-    (prefix) => ['stripe', prefix, /[sr]k_[a-z]{4}_[A-Za-z0-9]{16,247}/y] as const,
-  ),
-  ['stripe', 'whsec_', /whsec_[A-Za-z0-9+/=]{32,88}/y],
-  ['twilio', 'SK', /SK[0-9a-f]{32}/y],
-]
+interface Form {
+  detector: Detector
+  prefix: string
+  rest: RegExp
+}
 
-const BY_FIRST = new Map<number, Array<(typeof FORMS)[number]>>()
-for (const form of FORMS) {
-  const first = form[1].charCodeAt(0)
-  BY_FIRST.set(first, [...(BY_FIRST.get(first) ?? []), form])
+/** Forms by the first two characters of their keys: all, and those that a mark divides into words. */
+const FORMS = new Array<Form[] | undefined>(1 << 14).fill(undefined)
+const DIVIDED_FORMS = [...FORMS]
+for (const [detector, prefixes, rest] of KEY_FORMS)
+  for (const prefix of prefixes) {
+    const begin = beginOf(prefix, 0)
+    const form = { detector, prefix, rest }
+    FORMS[begin] = [...(FORMS[begin] ?? []), form]
+    if (/[./]|\\\.|\+\//.test(prefix + rest.source))
+      DIVIDED_FORMS[begin] = [...(DIVIDED_FORMS[begin] ?? []), form]
+  }
+
+/** Both are below 128. */
+function beginOf(text: string, from: number): number {
+  return (text.charCodeAt(from) << 7) | (text.charCodeAt(from + 1) & 0x7f)
 }
 
 /** Characters of the shortest key. */
@@ -57,14 +34,17 @@ const PLACEHOLDER = /EXAMPLE|example|xxxx|XXXX|YOUR|your_|your-|placeholder|0000
 /** The name of a branch or of a class. */
 const WORDS = /^[a-z]{2,15}(?:[-_][a-z\d]{1,15}){3,}$/
 
-/** A key that begins here, at the beginning of a word. */
-export function keyAt(text: string, from: number): Finding | undefined {
-  for (const [detector, prefix, form] of BY_FIRST.get(text.charCodeAt(from)) ?? []) {
+/** A key that begins here, at the beginning of a word, which is shorter than a key unless it `isWhole`. */
+export function keyAt(text: string, from: number, isWhole: boolean): Finding | undefined {
+  const forms = (isWhole ? FORMS : DIVIDED_FORMS)[beginOf(text, from)]
+  if (!forms) return undefined
+  for (const { detector, prefix, rest } of forms) {
     if (!text.startsWith(prefix, from)) continue
-    form.lastIndex = from
-    if (!form.test(text)) continue
-    const to = form.lastIndex
-    if (isWordEnd(text, to) && isRandom(text.slice(from + prefix.length, to))) return { from, to, detector }
+    const body = from + prefix.length
+    rest.lastIndex = body
+    if (!rest.test(text)) continue
+    const to = rest.lastIndex
+    if (isWordEnd(text, to) && isRandom(text.slice(body, to))) return { from, to, detector }
   }
   return undefined
 }
@@ -114,6 +94,133 @@ export function slackHookAt(text: string, from: number): Finding | undefined {
   if (!text.startsWith('hooks.slack.com/', from)) return undefined
   HOOK.lastIndex = from
   return HOOK.test(text) ? { from, to: HOOK.lastIndex, detector: 'slack' } : undefined
+}
+
+/** A token of a bot of Telegram, whose number ends at \`colon\`. */
+const TELEGRAM = /:AA[\w-]{33}/y
+const TELEGRAM_DIGITS = { min: 8, max: 10 }
+
+export function telegramAt(text: string, from: number, colon: number): Finding | undefined {
+  // In its addresses, `bot` stands before it.
+  const begin = text.startsWith('bot', from) ? from + 3 : from
+  const digits = colon - begin
+  if (digits < TELEGRAM_DIGITS.min || digits > TELEGRAM_DIGITS.max) return undefined
+  for (let at = begin; at < colon; at++) if (!isDigit(text, at)) return undefined
+  TELEGRAM.lastIndex = colon
+  if (!TELEGRAM.test(text)) return undefined
+  const to = TELEGRAM.lastIndex
+  const isOne = isWordEnd(text, to) && isRandom(text.slice(colon + 3, to))
+  return isOne ? { from: begin, to, detector: 'telegram' } : undefined
+}
+
+const MAILCHIMP = /[0-9a-f]{32}-us\d{1,2}/y
+const MAILCHIMP_LENGTH = { min: 36, max: 37 }
+
+export function mailchimpAt(text: string, from: number, to: number): Finding | undefined {
+  if (to - from < MAILCHIMP_LENGTH.min || to - from > MAILCHIMP_LENGTH.max) return undefined
+  MAILCHIMP.lastIndex = from
+  if (!MAILCHIMP.test(text) || MAILCHIMP.lastIndex !== to) return undefined
+  return isRandom(text.slice(from, from + 32)) ? { from, to, detector: 'mailchimp' } : undefined
+}
+
+const DISCORD = /[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,40}/y
+const TERRAFORM = /[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,70}/y
+
+/** Keys in parts, whose first ends at `dot`. */
+export function dottedAt(text: string, from: number, dot: number): Finding | undefined {
+  const length = dot - from
+  if (length === 14 && text.startsWith('.atlasv1.', dot)) return formAt(text, from, TERRAFORM, 'terraform')
+  if (length < 24 || length > 28 || text.charCodeAt(dot + 7) !== 0x2e) return undefined
+  const token = formAt(text, from, DISCORD, 'discord')
+  // The first part is the bot's number.
+  return token && /^\d{17,20}$/.test(decoded(text.slice(from, dot)) ?? '') ? token : undefined
+}
+
+function formAt(text: string, from: number, form: RegExp, detector: Detector): Finding | undefined {
+  form.lastIndex = from
+  if (!form.test(text) || !isWordEnd(text, form.lastIndex)) return undefined
+  return { from, to: form.lastIndex, detector }
+}
+
+const AZURE = /\dQ~[\w~.-]{31,34}/y
+
+/** A secret of an app of Azure: its tilde stands after five characters. */
+export function azureAt(text: string, from: number, tilde: number): Finding | undefined {
+  const digit = tilde - 2
+  if (digit < from || digit - from > 3) return undefined
+  AZURE.lastIndex = digit
+  if (!AZURE.test(text)) return undefined
+  const to = AZURE.lastIndex
+  return isWordEnd(text, to) && isRandom(text.slice(tilde, to)) ? { from, to, detector: 'azure' } : undefined
+}
+
+/** Ends of names that hold a secret, and what stands before them in programs and files; in the environment, all may. */
+const SECRET_ENDS = ['key', 'token', 'secret', 'password']
+const SECRET_BEGINS =
+  'api app access account auth client consumer encryption master private secret service shared signing subscription'.split(
+    ' ',
+  )
+const NAME_IN_ENVIRONMENT = /^[A-Z][A-Z0-9_]*_(?:PASSWORD|SECRET|TOKEN)$/
+/** Names of what leads to a next page, and the like. */
+const NO_SECRET = /(?:PAGE|NEXT|CURSOR|CSRF|XSRF|SYNC)_TOKEN$/
+const NAME_LENGTH = { min: 6, max: 60 }
+const ASSIGNED = /\\?["']?[ \t]{0,2}(?:=>?|:)[ \t]{0,2}\\?["'`]?/y
+/** It holds no mark that stands between a name and its value. */
+const VALUE = /[A-Za-z0-9+/][\w+/.~-]{14,198}[\w+/-]={0,2}(?![\w(=:[])/y
+const VALUE_DIGITS_MIN = 3
+/** By chance, even long ones have few digits. */
+const IN_BASE64 = /^[A-Za-z0-9+/]{32,}={0,2}$/
+/** Words and numbers with marks between them: names, versions, times, paths. */
+const WORDS_AND_NUMBERS = /^(?:[A-Za-z]+|\d+)(?:[-._/~+](?:[A-Za-z]+|\d+))*$/
+
+/** The value that is assigned to a name which says that it is a secret. */
+export function assignedAfter(text: string, from: number, to: number): Finding | undefined {
+  if (to - from < NAME_LENGTH.min || to - from > NAME_LENGTH.max) return undefined
+  const last = text.charCodeAt(to - 1) | 0x20
+  // Of key, token, secret and password.
+  if (last !== 0x79 && last !== 0x6e && last !== 0x74 && last !== 0x64) return undefined
+  ASSIGNED.lastIndex = to
+  if (!ASSIGNED.test(text)) return undefined
+  const begin = ASSIGNED.lastIndex
+  if (!isNameOfSecret(text.slice(from, to))) return undefined
+  VALUE.lastIndex = begin
+  if (!VALUE.test(text)) return undefined
+  const end = VALUE.lastIndex
+  return isAssigned(text.slice(begin, end)) ? { from: begin, to: end, detector: 'assigned' } : undefined
+}
+
+function isNameOfSecret(name: string): boolean {
+  const lower = name.toLowerCase()
+  const end = SECRET_ENDS.find((word) => lower.endsWith(word))
+  if (end === undefined) return false
+  if (NAME_IN_ENVIRONMENT.test(name)) return !NO_SECRET.test(name)
+  const joint = lower.at(-end.length - 1)
+  const length = lower.length - end.length - (joint === '_' || joint === '-' ? 1 : 0)
+  return SECRET_BEGINS.some((word) => lower.endsWith(word, length))
+}
+
+function isAssigned(value: string): boolean {
+  let digits = 0
+  for (let at = 0; at < value.length; at++) if (isDigit(value, at)) digits++
+  if (digits === 0 || digits === value.length) return false
+  if (digits < VALUE_DIGITS_MIN && !IN_BASE64.test(value)) return false
+  const isPath = /^[+/]/.test(value) && !value.endsWith('=')
+  return !isPath && isRandom(value) && !WORDS_AND_NUMBERS.test(value)
+}
+
+const USER_INFO = /:\/\/([^\s:/?#@"'`<>\\]{0,80}):([^\s/?#@"'`<>\\]{4,200})@(?=[\w[])/y
+/** What stands where a password will be, or where all know it. */
+const NO_PASSWORD =
+  /^(?:[*.x]+|[$%{[].*|pass(?:word|wd)?|pwd|secret|changeme|guest|root|admin|test|example|my.*password|your.*|db_?password)$/i
+
+/** The password in an address, whose scheme ends at \`colon\`. */
+export function passwordAt(text: string, colon: number): Finding | undefined {
+  if (!text.startsWith('://', colon)) return undefined
+  USER_INFO.lastIndex = colon
+  const [, user, password] = USER_INFO.exec(text) ?? []
+  if (password === undefined || password === user || NO_PASSWORD.test(password)) return undefined
+  const to = USER_INFO.lastIndex - 1
+  return { from: to - password.length, to, detector: 'url_password' }
 }
 
 /** {"alg" in base64. */

@@ -34,6 +34,8 @@ const URL64 = `${ALNUM}_-`
 const url64 = (length: number) => from(URL64, length - 1) + pick([...ALNUM])
 const base64url = (text: string) => Buffer.from(text).toString('base64url')
 
+const uuid = () => `${from(HEX, 8)}-${from(HEX, 4)}-4${from(HEX, 3)}-a${from(HEX, 3)}-${from(HEX, 12)}`
+
 const KEYS: Record<string, () => string> = {
   annals: () => `sk-annals-${from(URL64, 43)}-${url64(6)}`,
   anthropic: () => `sk-ant-${pick(['api03', 'admin01', 'oat01', 'sid01'])}-${url64(93 + whole(10))}`,
@@ -63,7 +65,77 @@ const KEYS: Record<string, () => string> = {
       : `${pick(['xoxb', 'xoxp', 'xoxa', 'xapp'])}-${from(DIGITS, 12)}-${from(DIGITS, 12)}-${from(ALNUM, 24)}`,
   stripe: () => `${pick(['sk', 'rk'])}_${pick(['live', 'test'])}_${from(ALNUM, 24 + whole(75))}`,
   twilio: () => `SK${from(HEX, 32)}`,
+  airtable: () => `pat${from(ALNUM, 14)}.${from(HEX, 64)}`,
+  alibaba: () => `LTAI${from(ALNUM, 20)}`,
+  artifactory: () => (random() < 0.5 ? `AKCp${from(ALNUM, 69)}` : `cmVmd${from(ALNUM, 59)}`),
+  atlassian: () => `${pick(['ATATT3xFfGF0', 'ATCTT3xFfGN0'])}${url64(170)}=${from('0123456789ABCDEF', 8)}`,
+  azure: () => `${from(ALNUM, 3)}8Q~${url64(34)}`,
+  brave: () => `BSA${url64(28)}`,
+  brevo: () => `xkeysib-${from(HEX, 64)}-${from(ALNUM, 16)}`,
+  buildkite: () => `bkua_${from(HEX, 40)}`,
+  cerebras: () => `csk-${from(LOWER + DIGITS, 48)}`,
+  circleci: () => `CCIPAT_${from(ALNUM, 22)}_${from(HEX, 40)}`,
+  clickhouse: () => `4b1d${from(ALNUM, 38)}`,
+  cloudflare: () =>
+    random() < 0.5
+      ? `${pick(['cfut', 'cfat', 'cfk'])}_${from(ALNUM, 40)}${from(HEX, 8)}`
+      : `v1.0-${from(HEX, 24)}-${from(HEX, 146)}`,
+  contentful: () => `CFPAT-${url64(43)}`,
+  deepseek: () => `sk-${from(HEX, 32)}`,
+  discord: () => `${base64url(`1${from(DIGITS, 17)}`)}.${from(ALNUM, 6)}.${url64(38)}`,
+  docker: () => (random() < 0.5 ? `dckr_pat_${url64(27)}` : `dckr_oat_${url64(32)}`),
+  doppler: () => `dp.${pick(['pt', 'ct', 'sa', 'scim', 'audit', 'st.prd'])}.${from(ALNUM, 43)}`,
+  dynatrace: () => `dt0c01.${from(UPPER + DIGITS, 24)}.${from(UPPER + DIGITS, 64)}`,
+  e2b: () => `e2b_${from(HEX, 40)}`,
+  elevenlabs: () => `sk_${from(HEX, 48)}`,
+  figma: () => `fig${pick(['d', 'p'])}_${url64(43)}`,
+  firecrawl: () => `fc-${from(HEX, 32)}`,
+  fly: () => (random() < 0.5 ? `fo1_${url64(43)}` : `fm2_${from(`${ALNUM}+/`, 200)}==`),
+  grafana: () =>
+    random() < 0.5 ? `glsa_${from(ALNUM, 32)}_${from(HEX, 8)}` : `glc_eyJ${from(ALNUM, 120)}==`,
+  groq: () => `gsk_${from(ALNUM, 52)}`,
+  heroku: () => `HRKU-AA${url64(58)}`,
+  hubspot: () => `pat-${pick(['na1', 'eu1'])}-${uuid()}`,
+  jina: () => `jina_${from(HEX, 32)}${url64(28)}`,
+  langfuse: () => `sk-lf-${uuid()}`,
+  langsmith: () => `lsv2_${pick(['pt', 'sk'])}_${from(HEX, 32)}_${from(HEX, 10)}`,
+  linear: () => (random() < 0.5 ? `lin_api_${from(ALNUM, 40)}` : `lin_oauth_${from(HEX, 64)}`),
+  mailchimp: () => `${from(HEX, 32)}-us${1 + whole(21)}`,
+  mailgun: () => `key-${from(HEX, 32)}`,
+  netlify: () => `nfp_${from(ALNUM, 36)}`,
+  newrelic: () => (random() < 0.5 ? `NRAK-${from(UPPER + DIGITS, 27)}` : `NRII-${url64(32)}`),
+  notion: () => (random() < 0.5 ? `ntn_${from(DIGITS, 11)}${from(ALNUM, 35)}` : `secret_${from(ALNUM, 43)}`),
+  nvidia: () => `nvapi-${url64(64)}`,
+  onepassword: () => `ops_eyJ${from(ALNUM, 800)}`,
+  openrouter: () => `sk-or-v1-${from(HEX, 64)}`,
+  perplexity: () => `pplx-${from(ALNUM, 48)}`,
+  pinecone: () => `pcsk_${from(ALNUM, 6)}_${from(ALNUM, 63)}`,
+  planetscale: () => `pscale_${pick(['tkn', 'pw', 'oauth'])}_${url64(43)}`,
+  posthog: () => `phx_${from(ALNUM, 43)}`,
+  postman: () => `PMAK-${from(HEX, 24)}-${from(HEX, 34)}`,
+  prefect: () => `pnu_${from(ALNUM, 36)}`,
+  pulumi: () => `pul-${from(HEX, 40)}`,
+  replicate: () => `r8_${from(ALNUM, 37)}`,
+  resend: () => `re_${from(ALNUM, 8)}_${from(ALNUM, 24)}`,
+  rubygems: () => `rubygems_${from(HEX, 48)}`,
+  sentry: () =>
+    random() < 0.5 ? `sntryu_${from(HEX, 64)}` : `sntrys_eyJ${from(ALNUM, 150)}=_${from(`${ALNUM}+/`, 43)}`,
+  sourcegraph: () => `sgp_${pick(['', 'local_', `${from(HEX, 16)}_`])}${from(HEX, 40)}`,
+  square: () => (random() < 0.5 ? `sq0atp-${url64(22)}` : `EAAA${url64(60)}`),
+  supabase: () => (random() < 0.5 ? `sbp_${from(HEX, 40)}` : `sb_secret_${from(URL64, 22)}_${url64(8)}`),
+  tailscale: () => `tskey-${pick(['auth', 'api', 'client'])}-k${from(ALNUM, 11)}CNTRL-${from(ALNUM, 32)}`,
+  tavily: () => `tvly-${pick(['', 'dev-', 'prod-'])}${from(ALNUM, 32)}`,
+  telegram: () => `${1 + whole(9)}${from(DIGITS, 8 + whole(2))}:AA${url64(33)}`,
+  terraform: () => `${from(ALNUM, 14)}.atlasv1.${url64(67)}`,
+  together: () => `tgp_v1_${url64(43)}`,
+  typeform: () => `tfp_${url64(58)}`,
+  vault: () => `hvs.${url64(92)}`,
+  vercel: () => `${pick(['vcp', 'vci', 'vca', 'vcr', 'vck'])}_${from(ALNUM, 56)}`,
+  voyage: () => `pa-${url64(43)}`,
+  wandb: () => `wandb_v1_${url64(77)}`,
+  xai: () => `xai-${from(ALNUM, 80)}`,
   private_key: () => {
+    if (random() < 0.2) return `AGE-SECRET-KEY-1${from('QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L', 58)}`
     const kind = pick(['RSA ', 'EC ', 'OPENSSH ', 'ENCRYPTED ', ''])
     const lines = Array.from({ length: 3 + whole(20) }, () => from(`${ALNUM}+/`, 64))
     return `-----BEGIN ${kind}PRIVATE KEY-----\n${lines.join('\n')}\n-----END ${kind}PRIVATE KEY-----`
@@ -72,6 +144,36 @@ const KEYS: Record<string, () => string> = {
     const header = base64url(JSON.stringify({ alg: pick(['HS256', 'RS256', 'ES256', 'EdDSA']), typ: 'JWT' }))
     return `${header}.${base64url(JSON.stringify({ sub: from(DIGITS, 10), iat: 1_600_000_000 + whole(9e7) }))}.${url64(43 + whole(300))}`
   },
+}
+
+/** What is known by what stands around it. */
+const IN_PLACE: Record<string, (value: string) => string> = {
+  assigned: (value) =>
+    pick([
+      `DD_API_KEY=${value}`,
+      `export CLOUDFLARE_API_TOKEN="${value}"`,
+      `twilio_auth_token: ${value}`,
+      `client_secret = '${value}'`,
+      `AccountKey=${value};EndpointSuffix=core.windows.net`,
+      `{"apiKey": "${value}", retries: 2,}`,
+      `SENTRY_AUTH_TOKEN='${value}' make`,
+      `SESSION_SECRET: ${value}`,
+    ]),
+  url_password: (value) =>
+    pick([
+      `postgres://annals:${value}@db.internal:5432/annals`,
+      `DATABASE_URL=postgresql://app_user:${value}@10.0.0.7/app?sslmode=require`,
+      `mongodb+srv://svc:${value}@cluster0.ab1cd.mongodb.net`,
+      `redis://:${value}@cache:6379/0`,
+      `git clone https://ada:${value}@git.example.com/team/repo.git`,
+      `amqps://worker:${value}@[::1]:5671/%2f`,
+    ]),
+}
+
+const PASSWORDS: Record<keyof typeof IN_PLACE, () => string> = {
+  assigned: () => pick([() => from(HEX, 32), () => from(ALNUM, 40), () => `${from(`${ALNUM}+/`, 85)}A==`])(),
+  url_password: () =>
+    pick([() => from(ALNUM, 12), () => `${from(LOWER, 6)}!${from(DIGITS, 3)}`, () => from(HEX, 32)])(),
 }
 
 const NAMES = 'omar ada grace linus rémi jürgen zoë maria.garcia o_neill anna-lena k.w.chen priya'.split(' ')
@@ -182,8 +284,22 @@ const AROUND: Array<(value: string) => string> = [
 
 const PER_DETECTOR = 240
 
+function inPlace(): Sample[] {
+  return Object.entries(IN_PLACE).flatMap(([name, around]) =>
+    Array.from({ length: PER_DETECTOR }, (_, index) => {
+      const value = PASSWORDS[name]!()
+      const text = index % 2 ? around(value) : `a line\n${around(value)}\nand one more`
+      return { text, found: [{ detector: name as Detector, value }] }
+    }),
+  )
+}
+
 /** With something in them. Where two findings are in a text, it says so twice. */
 export function positives(): Sample[] {
+  return [...inPlace(), ...standing()]
+}
+
+function standing(): Sample[] {
   return Object.entries({ ...KEYS, ...PERSONAL }).flatMap(([name, make]) =>
     Array.from({ length: PER_DETECTOR }, (_, index) => {
       const value = make()
@@ -229,6 +345,15 @@ const NOTHING = [
   'NO12, IT20 BE16, AT20 PL28 and ES24 begin like accounts',
   'MT31 MALT 0110 0001 2345 MTLC AST0 01S and FR76 3000 6000 0112 3456 7890 188',
   'hf_transfer, npm_config_registry, npm_package_version, hf_hub_download_and_cache_everything_first',
+  'postgres://postgres:postgres@localhost/app, redis://:$REDIS_PASSWORD@cache, redis://:{password}@cache, https://user:password@host, ssh://git:***@host',
+  'http://localhost:8029/a:b@c, see http://[::1]:8029/@ada, https://example.com:443/x?y=a:b@c.d/',
+  'next_page_token=CiAKGjBpNDd2Nmp2Zml2cXRwYjBpOXA, page_token: EAAaBlBUOkNBUQ1234567, csrf_token="k29fj2k39fj2k39fj2k3"',
+  'api_key = os.environ["API_KEY_2024_01"], auth_token: getToken2024v11x2(user), secret_key=settings.SECRET_KEY_V123',
+  'access_key: 2024-05-17T10-20-30, api_token=version-2024-10-01-preview, SECRET_KEY=change-me-0123-4567-8901',
+  'API_TOKEN=/run/secrets/api-token-0123456789, client_secret: 1732612345678901234567',
+  'sk-or-v1-…, gsk_, xai-…, pplx-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, r8_short, key-value-pairs-of-the-cache',
+  'pa-per-plane, re_search_results_of_the_day, fc-barcelona, hvs.vault, dp.pt.short, pat.match, secret_santa_list_of_names',
+  '12:34:56, 123456789:80, 10:AAbc, MTIzNDU2.abc.def, abc8Q~x, bot12345678:token, d41d8cd98f00b204e9800998ecf8427e-us-east',
   'SG.something.else, SGD 120.50, SK: Slovakia, SKU-12345678901234567890123456789012',
   'AIzaNothing, AKIA, ASIA-PACIFIC, AKIAIOSFODNN',
   'dapi is a prefix, shpat_ too, glpat- as well, xoxb-1 and whsec_short',

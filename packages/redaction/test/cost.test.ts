@@ -36,6 +36,16 @@ const DEAR = [
   '\uff14\uff11\uff11\uff11 ',
   '\\',
   '\\u0040',
+  'dp.pt.',
+  'ops_eyJaaaaaaaaaaaaaaaaaaaa/',
+  'ABSKQmVkcm9ja0FQSUtleSxxxx/',
+  '12345678:AA',
+  'MTIzNDU2Nzg5MDEyMzQ1Njc4.abcdef.',
+  'abc8Q~',
+  'a://b:c@d ',
+  'password:',
+  'api_key="kJ4mQ8sT2vX6zB1nC5xxxx" ',
+  'secret_key=aaaaaaaaaaaaaaaaaaaaa.',
 ]
 
 test.each(DEAR)('a megabyte of what is dearest to look through is cheap: %j', (dear) => {
