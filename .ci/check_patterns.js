@@ -4,19 +4,37 @@
  * One that is safe for a reason that the checker cannot see has `recheck: <the reason>` in a comment above it.
  *
  *     node .ci/check_patterns.js [file or directory…]
+ *     node .ci/check_patterns.js --keep
+ *
+ * A verdict takes up to seconds and never changes, so linear_patterns.txt keeps which patterns were found safe, as
+ * hashes: only others are looked at. `--keep` writes it again, for the patterns that there are now.
  */
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { check } from 'recheck'
 import ts from 'typescript'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const CHECK_MS_MAX = 30_000
+/** A busy machine takes long. */
+const CHECK_MS_MAX = 120_000
+const KEPT = new URL('linear_patterns.txt', import.meta.url)
+const { version } = createRequire(import.meta.url)('recheck/package.json')
 
-/** What is wrong with the patterns of these files, a sentence each, and how many patterns there are. */
+/** By these a pattern is kept: another version of the checker looks at all again. */
+const hashOf = (pattern) =>
+  createHash('sha256').update(`${version} ${pattern}`).digest('base64url').slice(0, 16)
+
+/**
+ * What is wrong with the patterns of these files, a sentence each, how many patterns there are, and the hashes of those
+ * that are safe.
+ */
 export async function checkPatterns(paths) {
   const patterns = paths.flatMap((path) => patternsIn(path, readFileSync(path, 'utf8')))
+  const kept = new Set(readFileSync(KEPT, 'utf8').split('\n'))
+  const safe = new Set()
   const verdicts = new Map()
   const problems = []
   for (const { place, source, flags, excuse } of patterns) {
@@ -29,11 +47,13 @@ export async function checkPatterns(paths) {
       continue
     }
     const pattern = `/${source}/${flags}`
-    if (!verdicts.has(pattern)) verdicts.set(pattern, await verdictOn(source, flags))
+    const hash = hashOf(pattern)
+    if (!kept.has(hash) && !verdicts.has(pattern)) verdicts.set(pattern, await verdictOn(source, flags))
     const verdict = verdicts.get(pattern)
     if (verdict) problems.push(`${place}: ${pattern} ${verdict}`)
+    else safe.add(hash)
   }
-  return { count: patterns.length, problems }
+  return { count: patterns.length, looked: verdicts.size, problems, safe }
 }
 
 async function verdictOn(source, flags) {
@@ -104,9 +124,16 @@ function sourcesOfPackages() {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const given = process.argv.slice(2).flatMap(sourcesBelow)
-  const { count, problems } = await checkPatterns(given.length > 0 ? given : sourcesOfPackages())
+  const names = process.argv.slice(2)
+  const keeps = names[0] === '--keep'
+  const given = keeps ? [] : names.flatMap(sourcesBelow)
+  const { count, looked, problems, safe } = await checkPatterns(
+    given.length > 0 ? given : sourcesOfPackages(),
+  )
   for (const problem of problems) console.error(problem)
-  console.error(`${count} regular expressions looked at, ${problems.length} found wanting`)
+  console.error(`${count} regular expressions, ${looked} of them new, ${problems.length} found wanting`)
+  if (keeps) writeFileSync(KEPT, `${[...safe].sort().join('\n')}\n`)
+  else if (given.length === 0 && looked > 0)
+    console.error('`npm run patterns -- --keep` keeps what is new and safe.')
   process.exitCode = problems.length > 0 || count === 0 ? 1 : 0
 }
