@@ -21,9 +21,9 @@ const STEPS = [
 SELECT '${PROJECT}', ${SESSION}, '{}', false, now() FROM generate_series(1, $1::int + $2::int) n`,
   `INSERT INTO session_heads (project_id, session_id, last_seq, total_tokens, updated_at, run_place)
 SELECT '${PROJECT}', ${SESSION}, 0, 0, now(), 2 FROM generate_series(1, $1::int + $2::int) n`,
-  `INSERT INTO session_runs (project_id, session_id, ttl_ms, progress, place, wake_at, open_requests, waiting_since)
-SELECT '${PROJECT}', ${SESSION}, 0, false, 0, now() + (CASE WHEN n <= $1::int THEN n % 86400 + 86400 ELSE -1 - n % 600 END) * interval '1 s',
-  CASE WHEN n <= $3::int THEN 1 ELSE 0 END, CASE WHEN n <= $3::int THEN now() - n * interval '1 ms' END FROM generate_series(1, $1::int + $2::int) n`,
+  `INSERT INTO session_runs (project_id, session_id, ttl_ms, progress, place, wake_at)
+SELECT '${PROJECT}', ${SESSION}, 0, false, 0, now() + (CASE WHEN n <= $1::int THEN n % 86400 + 86400 ELSE -1 - n % 600 END) * interval '1 s'
+FROM generate_series(1, $1::int + $2::int) n`,
   `INSERT INTO session_inbox (project_id, session_id, id, place, mode, entry_kind, type, bytes, tokens, data, created_at, not_before)
 SELECT r.project_id, r.session_id, r.session_id, 1, 'queue', 'event', 'timer', 40, 0, '{"text":"look at it again"}', now(), r.wake_at
 FROM session_runs r WHERE r.project_id = '${PROJECT}'`,

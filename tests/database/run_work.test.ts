@@ -7,7 +7,7 @@ import { useSharedService } from '../harness/service.ts'
 
 /*
  * What the functions of runs cost, counted and not timed: pages that PostgreSQL looks at, beside many sessions with due
- * input and an open request each, of which the planner knows nothing yet.
+ * input and an open request each, and one with as many that were answered, of which the planner knows nothing yet.
  */
 
 const MANY = 20_000
@@ -18,14 +18,18 @@ const LOAD = [
 SELECT $1, ${SESSION}, jsonb_build_object('n', n), false, now() FROM generate_series(1, ${MANY}) n`,
   `INSERT INTO session_heads (project_id, session_id, last_seq, total_tokens, updated_at, run_place)
 SELECT $1, ${SESSION}, 0, 0, now(), 2 FROM generate_series(1, ${MANY}) n`,
-  `INSERT INTO session_runs (project_id, session_id, ttl_ms, progress, place, wake_at, open_requests, waiting_since)
-SELECT $1, ${SESSION}, 0, false, 0, now() - n * interval '1 s', 1, now() FROM generate_series(1, ${MANY}) n`,
+  `INSERT INTO session_runs (project_id, session_id, ttl_ms, progress, place, wake_at)
+SELECT $1, ${SESSION}, 0, false, 0, now() - n * interval '1 s' FROM generate_series(1, ${MANY}) n`,
   `INSERT INTO session_inbox (project_id, session_id, id, place, mode, entry_kind, type, bytes, tokens, data, created_at, not_before)
 SELECT r.project_id, r.session_id, r.session_id, 1, 'queue', 'event', 'timer', 2, 0, '{}', now(), r.wake_at
 FROM session_runs r WHERE r.project_id = $1`,
   `INSERT INTO session_requests (project_id, id, session_id, place, seq, bytes, body, created_at)
 SELECT $1, ${SESSION}, ${SESSION}, 2, 1, 60, '{"kind":"question","text":"go on?"}', now() FROM generate_series(1, ${MANY}) n`,
 ]
+
+const ANSWERED = `
+INSERT INTO session_requests (project_id, id, session_id, place, seq, bytes, body, created_at, decision, resolved_at)
+SELECT $1, md5('answered ' || n)::uuid, $2, 2, 1, 60, '{"kind":"question"}', now(), 'answer', now() FROM generate_series(1, ${MANY}) n`
 
 describe.skipIf(inject('testServer').mode === 'shared')('beside many others', () => {
   const service = useSharedService()
@@ -48,6 +52,7 @@ describe.skipIf(inject('testServer').mode === 'shared')('beside many others', ()
       await insertLongSession(service.databaseUrl, project, [{ count: 3, type: 'step' }])
     await connection.query('ANALYZE entries')
     session = await insertLongSession(service.databaseUrl, project, [{ count: MANY, type: 'step' }])
+    await connection.query(ANSWERED, [project, session])
     await ask(stored)
   }, 120_000)
   afterAll(() => connection.end())
@@ -72,11 +77,12 @@ describe.skipIf(inject('testServer').mode === 'shared')('beside many others', ()
       ...{ id, mode: 'queue', kind: 'event', type: 'go', bytes: 2, tokens: 0, blobs: [], data: {} },
       ...{ key: null, role: null, format: null, meta: null, not_before: null, expires_at: null },
     })
+  const question = (event_id: string, id: string = randomUUID()) =>
+    JSON.stringify({ id, event_id, body: { kind: 'question' }, expires_at: null })
   /** Opens a request. */
   async function ask(event_id: string = randomUUID()): Promise<string> {
     const id = randomUUID()
-    const asked = { id, event_id, body: { kind: 'question' }, expires_at: null }
-    await pagesOf('open_request', [project, session, null, JSON.stringify(asked)])
+    await pagesOf('open_request', [project, session, null, question(event_id, id)])
     return id
   }
   const answer = async (event_id: string) =>
@@ -90,6 +96,7 @@ describe.skipIf(inject('testServer').mode === 'shared')('beside many others', ()
     ['adding one that the log has', 'add_input', () => [project, session, null, input(stored)]],
     ['withdrawing one that the log has', 'withdraw_input', () => [project, session, null, stored, null]],
     ['answering with an id of the log', 'resolve_requests', async () => [project, await answer(stored)]],
+    ['asking again', 'open_request', () => [project, session, null, question(randomUUID())]],
     ['answering', 'resolve_requests', async () => [project, await answer(randomUUID())]],
   ])('%s looks at no more than at what it is about', async (_what, name, values) => {
     const pages: number[] = []

@@ -162,12 +162,6 @@ export const DAMAGES: Damage[] = [
     'blob chunk',
   ],
   [
-    'run_open_requests',
-    'a request that is counted and was lost',
-    `INSERT INTO session_runs (project_id, session_id, ttl_ms, progress, place, open_requests) VALUES ($1, $2, 0, false, 0, 1)`,
-    'session_runs',
-  ],
-  [
     'request_unlisted',
     'a request that no list has',
     `INSERT INTO session_requests (project_id, id, session_id, place, seq, bytes, body, created_at)
@@ -266,7 +260,7 @@ export const DAMAGES: Damage[] = [
   [
     'run_without_input',
     'a lost input',
-    'INSERT INTO session_runs (project_id, session_id, ttl_ms, progress, place, open_requests, wake_at) VALUES ($1, $2, 0, false, 0, 0, now())',
+    'INSERT INTO session_runs (project_id, session_id, ttl_ms, progress, place, wake_at) VALUES ($1, $2, 0, false, 0, now())',
     'session_runs',
   ],
   ['input_unlisted', 'an input that no runner is given', input('type', 0), 'input '],

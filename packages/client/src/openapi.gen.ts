@@ -368,7 +368,7 @@ export interface paths {
         };
         /**
          * List sessions by the state of their run
-         * @description The latest first. A page looks at 1000 sessions at most, so with a rare filter it may be short and has a `next_cursor`. A session whose state changes during the walk may be missed.
+         * @description The latest first. A page looks at 1000 sessions (waiting: open requests) at most, so with a rare filter it may be short and has a `next_cursor`. A session whose state changes during the walk may be missed.
          */
         get: operations["listRuns"];
         put?: never;

@@ -5,17 +5,15 @@ export const RESTORE_RUNS = {
   runs: prepared(
     'restore_runs',
     `
-INSERT INTO session_runs AS r (project_id, session_id, ttl_ms, progress, place, wake_at, open_requests, waiting_since)
-SELECT x.project_id, x.session_id, 0, false, 0, min(x.not_before), count(x.asked_at), max(x.asked_at)
+INSERT INTO session_runs AS r (project_id, session_id, ttl_ms, progress, place, wake_at)
+SELECT x.project_id, x.session_id, 0, false, 0, min(x.not_before)
 FROM (
-  SELECT i.project_id, i.session_id, i.not_before, NULL::timestamptz AS asked_at FROM session_inbox i
-  WHERE i.project_id = $1 AND i.withdrawn_at IS NULL
+  SELECT i.project_id, i.session_id, i.not_before FROM session_inbox i WHERE i.project_id = $1 AND i.withdrawn_at IS NULL
   UNION ALL
-  SELECT q.project_id, q.session_id, NULL, q.created_at FROM session_requests q WHERE q.project_id = $1 AND q.decision IS NULL
+  SELECT q.project_id, q.session_id, NULL FROM session_requests q WHERE q.project_id = $1 AND q.decision IS NULL
 ) x
 WHERE x.project_id = $1 GROUP BY x.project_id, x.session_id
-ON CONFLICT (project_id, session_id) DO UPDATE SET wake_at = excluded.wake_at, open_requests = excluded.open_requests,
-  waiting_since = excluded.waiting_since`,
+ON CONFLICT (project_id, session_id) DO UPDATE SET wake_at = excluded.wake_at`,
   ),
   places: prepared(
     'restore_run_places',

@@ -53,8 +53,8 @@ BEGIN
     p_input ->> 'role', p_input ->> 'format', (p_input ->> 'bytes')::int, (p_input ->> 'tokens')::int, p_input -> 'data',
     nullif(p_input -> 'meta', 'null'), at, coalesce((p_input ->> 'not_before')::timestamptz, at), (p_input ->> 'expires_at')::timestamptz)
   RETURNING i.* INTO added;
-  INSERT INTO session_runs AS r (project_id, session_id, ttl_ms, progress, place, open_requests, wake_at)
-  VALUES (p_project, p_session, 0, false, 0, 0, added.not_before)
+  INSERT INTO session_runs AS r (project_id, session_id, ttl_ms, progress, place, wake_at)
+  VALUES (p_project, p_session, 0, false, 0, added.not_before)
   ON CONFLICT (project_id, session_id) DO UPDATE SET wake_at = least(r.wake_at, excluded.wake_at);
   UPDATE session_heads AS h SET run_place = head.place + 1, updated_at = greatest(at, head.updated_at)
   WHERE h.project_id = p_project AND h.session_id = p_session;

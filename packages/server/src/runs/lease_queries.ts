@@ -45,6 +45,7 @@ const STEPS = {
   event_data jsonb;
   event_bytes int;
   fenced boolean := false;`,
+  lock_head: lockText(''),
   lock_run: `${lockText('')}
   IF NOT FOUND THEN
     RETURN NULL;
@@ -71,8 +72,8 @@ const STEPS = {
   head.fence := greatest(head.fence + 1, floor(extract(epoch FROM at) * 1000)::bigint);
   lease.owner := p_owner;
   ends_at := at + p_ttl_ms * interval '1 millisecond';
-  INSERT INTO session_runs AS r (project_id, session_id, owner, ttl_ms, progress, taken_at, expires_at, place, open_requests)
-  VALUES (p_project, p_session, p_owner, p_ttl_ms, p_progress, at, ends_at, head.place + 1, 0)
+  INSERT INTO session_runs AS r (project_id, session_id, owner, ttl_ms, progress, taken_at, expires_at, place)
+  VALUES (p_project, p_session, p_owner, p_ttl_ms, p_progress, at, ends_at, head.place + 1)
   ON CONFLICT (project_id, session_id) DO UPDATE SET owner = excluded.owner, ttl_ms = excluded.ttl_ms,
     progress = excluded.progress, taken_at = excluded.taken_at, expires_at = excluded.expires_at, place = excluded.place;
   UPDATE session_heads AS h SET fence = head.fence, fenced_at = NULL, requires_fence = nullif(p_requires, false), run_place = head.place + 1

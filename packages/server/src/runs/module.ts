@@ -48,13 +48,6 @@ const RUNS: Table = {
     },
   ],
   checks: {
-    run_open_requests: {
-      where: `t.open_requests <> (
-        SELECT count(*) FROM session_requests q WHERE q.project_id = $1 AND q.session_id = t.session_id AND q.decision IS NULL)`,
-      detail: "'it counts ' || t.open_requests || ' requests without an answer'",
-      means: 'a session is listed as waiting, or not, against its requests',
-      todo: RELISTED,
-    },
     run_without_input: {
       where: `t.wake_at IS NOT NULL AND NOT EXISTS (
         SELECT FROM session_inbox i WHERE i.project_id = $1 AND i.session_id = t.session_id AND i.withdrawn_at IS NULL)`,

@@ -27,9 +27,8 @@ BEGIN
   VALUES (p_project, own_id, p_session, head.place + 1, head.last_seq, event_bytes, p_request -> 'body', p_request ->> 'call_sha256', at,
     (p_request ->> 'expires_at')::timestamptz)
   RETURNING q.* INTO request;
-  INSERT INTO session_runs AS r (project_id, session_id, ttl_ms, progress, place, open_requests, waiting_since)
-  VALUES (p_project, p_session, 0, false, 0, 1, at)
-  ON CONFLICT (project_id, session_id) DO UPDATE SET open_requests = r.open_requests + 1, waiting_since = excluded.waiting_since;
+  INSERT INTO session_runs AS r (project_id, session_id, ttl_ms, progress, place) VALUES (p_project, p_session, 0, false, 0)
+  ON CONFLICT (project_id, session_id) DO NOTHING;
   RETURN concat(E'{"state":"new"}\n', {request_json});
 END
 $function$

@@ -60,12 +60,12 @@ export const OPEN_REQUEST = runFunction('open_request', {
 export const RESOLVE_REQUESTS = runFunction('resolve_requests', {
   resolved_at_text: timestampText('request.resolved_at'),
   expires_at_text: timestampText('request.expires_at'),
-  by_event_id: byId('e', 'request.session_id', "(one.value ->> 'event_id')::uuid"),
+  by_event_id: byId('e', 'request.session_id', "(one ->> 'event_id')::uuid"),
   request_json: requestJson('request'),
   append: appendText(
     RESOLUTION_TYPE,
-    "(one.value ->> 'event_id')::uuid",
-    "(one.value - 'event_id' - 'id') || jsonb_build_object('request_id', request.id, 'request_seq', request.seq)",
+    "(one ->> 'event_id')::uuid",
+    "(one - '{event_id,id}'::text[]) || jsonb_build_object('request_id', request.id, 'request_seq', request.seq)",
   ),
 })
 

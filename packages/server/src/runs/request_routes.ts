@@ -129,7 +129,7 @@ export const requestRoutes = (parts: RunParts) =>
       id: 'listRuns',
       reach: 'narrowed',
       summary: 'List sessions by the state of their run',
-      description: `The latest first. A page looks at ${SCANNED_MAX} sessions at most, so with a rare filter it may be short and has a \`next_cursor\`. A session whose state changes during the walk may be missed.`,
+      description: `The latest first. A page looks at ${SCANNED_MAX} sessions (waiting: open requests) at most, so with a rare filter it may be short and has a \`next_cursor\`. A session whose state changes during the walk may be missed.`,
       querystring: RunsQuery,
       returns: 'A page of sessions.',
       data: PageOf(RunItem),

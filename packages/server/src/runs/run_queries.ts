@@ -15,9 +15,8 @@ const runOf = (r: string, h: string, read: string, which: string) => `
         coalesce(${r}.owner IS NOT NULL AND l.ends_at > clock_timestamp(), false) AS is_leased,
         (SELECT count(*) FROM session_inbox i
           WHERE i.project_id = $1 AND i.session_id = ${h}.session_id AND ${isPendingText('i')}) AS pending,
-        CASE WHEN ${r}.open_requests = 0 THEN 0 ELSE (
-          SELECT count(*) FROM session_requests q
-          WHERE q.project_id = $1 AND q.session_id = ${h}.session_id AND ${isOpenText('q')}) END AS open_requests
+        (SELECT count(*) FROM session_requests q
+          WHERE q.project_id = $1 AND q.session_id = ${h}.session_id AND ${isOpenText('q')}) AS open_requests
       FROM ${read} CROSS JOIN LATERAL (SELECT ${leaseEndText(r, h)} AS ends_at) l WHERE ${which}`
 
 const jsonOf = (r: string) => `concat('{"state":"',
@@ -36,20 +35,29 @@ export function runJson(h: string): string {
 
 const STATES = {
   running: {
+    table: 'session_runs',
     which: 't.owner IS NOT NULL',
     since: 't.taken_at',
+    id: 't.session_id',
     may: '(t.progress OR t.expires_at > now())',
     holds: 'r.is_leased',
   },
+  // A session stands where its last open request does.
   waiting: {
-    which: 't.open_requests > 0',
-    since: 't.waiting_since',
-    may: 'true',
-    holds: 'r.open_requests > 0',
+    table: 'session_requests',
+    which: 't.decision IS NULL',
+    since: 't.created_at',
+    id: 't.id',
+    may: `${isOpenText('t')} AND NOT EXISTS (
+      SELECT FROM session_requests q WHERE q.project_id = $1 AND q.session_id = t.session_id AND ${isOpenText('q')}
+        AND (q.created_at, q.id) > (t.created_at, t.id) OFFSET 0)`,
+    holds: 'true',
   },
   queued: {
+    table: 'session_runs',
     which: 't.wake_at IS NOT NULL AND greatest(t.wake_at, t.expires_at) <= now()',
     since: 'greatest(t.wake_at, t.expires_at)',
+    id: 't.session_id',
     may: 'true',
     holds: 'NOT r.is_leased AND r.pending > 0',
   },
@@ -60,17 +68,18 @@ const STATES = {
  * sessions only, $6 whose they are. Items: session_id, since, run.
  */
 export function listRuns(state: keyof typeof STATES, reach: Reach | undefined): Statement {
-  const { which, since, may, holds } = STATES[state]
+  const { table, which, since, id, may, holds } = STATES[state]
   // An index begins at one bound of several: each has to leave out what is due later.
   const from = state === 'queued' ? 'least($2::timestamptz, now())' : '$2::timestamptz'
-  const run = runOf('t', 'h', 'session_heads h', 'h.project_id = $1 AND h.session_id = t.listed_id')
+  const read = 'session_heads h JOIN session_runs r ON r.project_id = $1 AND r.session_id = t.session_id'
+  const run = runOf('r', 'h', read, 'h.project_id = $1 AND h.session_id = t.session_id')
   const list = {
-    table: 'session_runs',
+    table,
     which,
     ...reachedBy(reach),
     at: since,
     from,
-    id: 't.session_id',
+    id,
     shows: `${may} AND ($5::jsonb IS NULL OR EXISTS (
       SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = t.session_id AND s.configs @> $5::jsonb OFFSET 0))`,
     joined: `SELECT ${jsonOf('r')} AS run FROM (${run}) r WHERE ${holds}`,
