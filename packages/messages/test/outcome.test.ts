@@ -10,6 +10,20 @@ describe('an outcome', () => {
     [{ run: { status: 'timed out' } }, 'failed'],
     [{ outcome: 'resolved' }, 'passed'],
     [{ outcome: 'running' }, undefined],
+    // As SWE-bench, terminal-bench, GAIA, judges of programs, the Claude Agent SDK and CI say it.
+    ...'solved Resolved fully_resolved correct accepted finished fixed success successful passing okay won achieved'
+      .split(' ')
+      .map((outcome) => [{ outcome }, 'passed'] as const),
+    ...'unsolved not_solved unresolved not-resolved incorrect wrong_answer incomplete failing errored crash timed-out timeout expired killed gave_up stuck lost error_max_turns max_steps_reached budget_exceeded time_limit_exceeded'
+      .split(' ')
+      .map((outcome) => [{ outcome }, 'failed'] as const),
+    ...'cancelled skipped partial pending queued submitted in_progress started'
+      .split(' ')
+      .map((outcome) => [{ outcome }, undefined] as const),
+    [{ is_resolved: false }, 'failed'],
+    [{ result: { correct: true } }, 'passed'],
+    [{ is_error: true, subtype: 'error_during_execution' }, 'failed'],
+    [{ exit_status: 'unresolved' }, 'failed'],
     [{ exit_code: 2 }, 'failed'],
     [{ error: '' }, undefined],
     [{ deep: { deeper: { reward: 0 } } }, undefined],

@@ -14,20 +14,22 @@ export type OutcomeWords = Readonly<Record<string, Outcome['verdict']>>
 /** Members that say in a word how a run ended. */
 const WORD_KEY = /^(?:status|outcome|result|state|verdict|exit_?status)$/i
 
+/** What people, benchmarks and frameworks call it. Not `cancelled`, `skipped` and the like, which are neither. */
 const FAILED =
-  /^(?:fail(?:ed|ure)?|error(?:ed)?|crashed|aborted|timeout|timed[_ ]out|unsuccessful|rejected)$/i
-const PASSED = /^(?:pass(?:ed)?|succe(?:ss|eded)|ok|done|completed?|resolved|successful)$/i
+  /^(?:fail(?:s|ed|ure|ing)?|err(?:or(?:ed|s)?)?|error(?:[_-][\w-]*|:.*)|crash(?:ed)?|abort(?:ed)?|(?:agent[_ -])?timed?[_ -]?out|expired|killed|lost|g[ai]ve[_ -]up|given[_ -]up|stuck|wrong(?:[_ -]answer)?|broken|invalid|rejected|refuted|(?:un|not[_ -])(?:successful|success|resolved|solved|fixed|passed|completed?|finished|accepted|satisfied|achieved)|in(?:correct|complete)|not[_ -]correct|(?:max|exceeded|limit)[_-][\w-]*|[\w -]{1,40}[_ -](?:exceeded|limit[_ -]reached))$/i
+const PASSED =
+  /^(?:pass(?:es|ed|ing)?|succe(?:ss|eds?|eded)|successful(?:ly)?|ok(?:ay)?|done|completed?|finished|(?:fully[_ -])?(?:re)?solved|fixed|correct|right|accepted|achieved|satisfied|fulfilled|won|win)$/i
 
 const TELLING: Array<{ key: RegExp; read: (value: unknown) => Outcome['verdict'] | undefined }> = [
   {
-    key: /^(?:success|succeeded|passed|ok|solved|resolved)$/i,
+    key: /^(?:is_?)?(?:success(?:ful)?|succeeded|pass(?:ed)?|ok|(?:re)?solved|correct|fixed|accepted)$/i,
     read: (value) => (value === true ? 'passed' : value === false ? 'failed' : undefined),
   },
   {
-    key: /^(?:failed|crashed)$/i,
+    key: /^(?:is_?)?(?:failed|crashed|errored|unresolved|unsolved|incorrect)$|^is_?error$/i,
     read: (value) => (value === true ? 'failed' : value === false ? 'passed' : undefined),
   },
-  { key: /^(?:status|outcome|result|state|verdict)$/i, read: readWord },
+  { key: WORD_KEY, read: readWord },
   {
     key: /^reward$/i,
     read: (value) =>
