@@ -203,7 +203,7 @@ function formatOf(name: string, head: FileFacts['head'], asked: string | undefin
   if (format) return format
   const known = FORMATS.map((one) => one.name).join(', ')
   throw new UnknownFormat(
-    `None of the formats that are known fits ${name}, ${beginningOf(head)}. On the command line, --format chooses one: ${known}.`,
+    `Annals does not recognize the format of ${name}, ${beginningOf(head)}. If it is one of these, name it with --format on the command line: ${known}.`,
   )
 }
 
