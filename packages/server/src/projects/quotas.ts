@@ -26,8 +26,9 @@ const MEANING: Record<QuotaName, string> = {
 type QuotaName = keyof Quotas | 'max_model_tokens_per_day'
 
 export function quotaExceeded(quota: QuotaName, max: number): AnnalsError {
+  const meaning = max === 1 ? MEANING[quota].replace(/s\b/, '') : MEANING[quota]
   return new AnnalsError(
     'quota_exceeded',
-    `The quota ${quota} allows this project ${max} ${MEANING[quota]}, or ask the operator for a higher quota.`,
+    `The quota ${quota} allows this project ${max} ${meaning}, or ask the operator for a higher quota.`,
   )
 }
