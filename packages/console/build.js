@@ -55,8 +55,13 @@ function licenses() {
   const folders = new Map()
   const add = (name) => {
     if (folders.has(name)) return
-    const places = require.resolve.paths(name).map((path) => join(path, name))
-    folders.set(name, places.find(existsSync))
+    const folder = require.resolve
+      .paths(name)
+      .map((path) => join(path, name))
+      .find(existsSync)
+    if (!folder)
+      throw new Error(`${name} is not in node_modules, which is older than package-lock.json: run npm ci`)
+    folders.set(name, folder)
     Object.keys(manifest(folders.get(name)).dependencies ?? {}).forEach(add)
   }
   Object.keys(manifest(HERE).devDependencies)
