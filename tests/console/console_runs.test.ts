@@ -89,6 +89,23 @@ describe.skipIf(!CHROMIUM)(`runs in the console (${CHROMIUM ? 'in Chromium' : NO
     expect(tab.complaints.filter((text) => !/409|ERR_FAILED/.test(text))).toEqual([])
   })
 
+  it('keeps no row for a session that has no run, and sends it its first input from the head', async () => {
+    const { page } = tab
+    const { id } = await annals.sessions.create({ configs: { title: 'Quiet' } })
+    await page.goto(`${service.node.url}/console/sessions/${id}`)
+    const send = page.getByRole('button', { name: 'Send…' })
+    await send.waitFor()
+    const run = page.getByRole('region', { name: 'Run', exact: true })
+    expect(await run.count()).toBe(0)
+    await send.click()
+    await run.getByRole('textbox', { name: 'Message to the runner' }).fill('Begin')
+    await page.keyboard.press('Control+Enter')
+    await run.getByRole('list', { name: 'Pending input' }).getByText('Begin').waitFor()
+    expect((await annals.runs.inbox(id).page()).items.map(({ blob }) => blob)).toEqual([
+      { role: 'user', content: 'Begin' },
+    ])
+  })
+
   it('counts a busy queue exactly, narrows it to one tool, and leads past it to the sessions by run', async () => {
     const project = await service.newProject()
     const many = new Annals({ url: service.node.url, token: project.token })

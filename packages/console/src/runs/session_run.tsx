@@ -15,10 +15,10 @@ const MODES = {
 } as const
 const INPUT_TEXT_MAX = 200
 
-/** Who works on a session, what it was sent, and a field to send more; for one that has no run, a button. */
-export function SessionRun({ session }: { session: Session }) {
+/** Who works on a session, what it was sent, and a field to send more. Nothing for one that has no run and no field. */
+export function SessionRun(props: { session: Session; opens: boolean; onOpen: (opens: boolean) => void }) {
+  const { session, opens, onOpen } = props
   const { may_write } = useProject()
-  const [opens, setOpens] = useState(false)
   const [was_sent, setSent] = useState(false)
   const { data } = useRun(session.id, session.run !== undefined || was_sent)
   const { send, withdraw } = useInbox(session.id)
@@ -31,52 +31,54 @@ export function SessionRun({ session }: { session: Session }) {
         onDone()
       },
     })
-  if (!run && !may_write) return null
+  if (!run && !opens && !was_sent) return null
   return (
     <section className="session-run" aria-label="Run">
-      <p className="run-line">
-        {run && <RunStateChip state={run.state} />}
-        {run?.owner && (
-          <span>
-            <span className="mono">{run.owner}</span>
-            {run.taken_at && (
-              <span className="hint">
-                {' '}
-                since <Timestamp at={run.taken_at} />
-              </span>
-            )}
-          </span>
-        )}
-        {may_write && (
-          <>
-            <button
-              type="button"
-              className="button is-small"
-              aria-expanded={opens}
-              onClick={() => setOpens(!opens)}
-            >
-              Send…
-            </button>
-            {run?.state === 'running' && (
+      {run && (
+        <p className="run-line">
+          <RunStateChip state={run.state} />
+          {run.owner && (
+            <span>
+              <span className="mono">{run.owner}</span>
+              {run.taken_at && (
+                <span className="hint">
+                  {' '}
+                  since <Timestamp at={run.taken_at} />
+                </span>
+              )}
+            </span>
+          )}
+          {may_write && (
+            <>
               <button
                 type="button"
-                className="button is-small is-danger-quiet"
-                disabled={send.isPending}
-                title="Sends an event `stop` that interrupts"
-                onClick={() => sendInput({ kind: 'event', mode: 'interrupt', type: 'stop', data: {} })}
+                className="button is-small"
+                aria-expanded={opens}
+                onClick={() => onOpen(!opens)}
               >
-                Stop
+                Send…
               </button>
-            )}
-          </>
-        )}
-      </p>
+              {run.state === 'running' && (
+                <button
+                  type="button"
+                  className="button is-small is-danger-quiet"
+                  disabled={send.isPending}
+                  title="Sends an event `stop` that interrupts"
+                  onClick={() => sendInput({ kind: 'event', mode: 'interrupt', type: 'stop', data: {} })}
+                >
+                  Stop
+                </button>
+              )}
+            </>
+          )}
+        </p>
+      )}
       {failed && (
         <p className="failure-line" role="alert">
           {failed === send ? 'Not sent' : 'Not withdrawn'}: {failed.error!.message}
         </p>
       )}
-      {opens && <SendForm is_busy={send.isPending} onSend={sendInput} onClose={() => setOpens(false)} />}
+      {opens && <SendForm is_busy={send.isPending} onSend={sendInput} onClose={() => onOpen(false)} />}
       {data && data.inputs.length > 0 && (
         <ul className="inputs" aria-label="Pending input">
           {data.inputs.map((input) => (

@@ -28,8 +28,10 @@ export function SessionHead(props: {
   title: string | undefined
   /** Figures of the whole session, where it is not loaded. */
   counted: SessionFigures | undefined
+  sends: boolean
+  onSend: (sends: boolean) => void
 }) {
-  const { session, log, title, counted } = props
+  const { session, log, title, counted, sends, onSend } = props
   const { annals, project_id, may_write, outcomes } = useProject()
   const [erases, setErases] = useState(false)
   const queries = useQueryClient()
@@ -88,6 +90,16 @@ export function SessionHead(props: {
           >
             curl
           </CopyButton>
+          {may_write && !session.run && (
+            <button
+              type="button"
+              className="button is-small"
+              aria-expanded={sends}
+              onClick={() => onSend(!sends)}
+            >
+              Send…
+            </button>
+          )}
           {may_write && (
             <button type="button" className="button is-small is-danger-quiet" onClick={() => setErases(true)}>
               Delete…

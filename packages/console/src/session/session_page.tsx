@@ -45,6 +45,7 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   const text = query.get('q') ?? ''
   const format = FORMATS.find((one) => one === query.get('format'))
   const shown = shownOf(query.get('show'))
+  const [sends, setSends] = useState(false)
   const [opened, setOpened] = useState<ReadonlySet<number>>(new Set())
   const log = useLog(id, opened_at)
   const reading = useReading(log.read, useCallNumbers(id, log))
@@ -107,8 +108,8 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
   })
   return (
     <div className="page is-session" ref={page}>
-      <SessionHead {...{ session, log, title, counted }} />
-      <SessionRun session={session} />
+      <SessionHead {...{ session, log, title, counted, sends }} onSend={setSends} />
+      <SessionRun session={session} opens={sends} onOpen={setSends} />
       <SessionToolbar
         {...{ session, log, calls, counted, search, text, format, current, shown }}
         is_converting={converted.isFetching}
