@@ -4,6 +4,8 @@ import { parseJson } from '@annals/messages/json'
 const TEXT_MAX = 300
 /** Lines of it that are looked at. */
 const LINES_MAX = 5
+/** And where the first only says that something failed. */
+const CAUSE_LINES_MAX = 60
 const MASK = '…'
 
 /** Quoted strings. An apostrophe within a word opens none. */
@@ -13,6 +15,13 @@ const PREFIX = /^(?:[Ee]rror|ERROR|[Ff]ailed|[Ee]xception)\s*[:!-]\s*/
 /** Lines that agents write around the output of a command, which say nothing about what went wrong. */
 const AROUND =
   /^(?:(?:Command|Directory|Chunk ID|Original token count|Total output lines|Exit [Cc]ode|Signal|Background PIDs|Process Group PGID):|Wall time:? \d|Process exited with code |<returncode>|(?:Exit code -?\d{1,10}|Script failed|Script error:|Output:|<\/?output>|<warning>|\[An error occurred during execution\.\])\s*$|(?:Output|Stdout|Stderr|Error): \((?:empty|none)\)\s*$)/
+/** What begins a report: of a trace, or of a test, by its name. */
+const VERDICT =
+  /^(?:Traceback \(most recent call last\)|(?:FAIL|FAILED|ERROR|not ok|--- FAIL|RUNS?|[×✕✗❯●])(?![\p{L}\d])|[=_-]{3,} ?[\w ]{1,60} ?[=_-]{3,}\s*$)/u
+/** A line further down that says why. */
+const CAUSE =
+  /^(?:E {2,8})?(?:[\w.$]{0,80}(?:Error|Exception|Failure|Panic)(?: \[\w{1,60}\])?: \S|panic: |assert )/
+const MARK_OF_CAUSE = /^E {2,8}/
 const LABEL = /^(?:(?:Output|Stdout|Stderr): |<tool_use_error>)/
 const CLOSING_TAG = /<\/tool_use_error>\s*$/
 /** The beginning of what Codex keeps of a command. The rest may have been cut off. */
@@ -48,9 +57,19 @@ function lineTemplate(line: string): string {
 function tellingLines(message: string): string[] {
   const lines = message.split('\n').filter((text) => text.trim() !== '')
   const telling = lines.filter((text) => !AROUND.test(text.trimStart()))
-  return (telling.length > 0 ? telling : lines)
-    .slice(0, LINES_MAX)
-    .map((line) => line.trim().replace(LABEL, '').replace(CLOSING_TAG, ''))
+  const shown = (telling.length > 0 ? telling : lines).map((line) => line.trim())
+  const cause = VERDICT.test(shown[0] ?? '') ? causeIn(shown) : undefined
+  return [...(cause === undefined ? [] : [cause]), ...shown.slice(0, LINES_MAX)].map((line) =>
+    line.replace(LABEL, '').replace(CLOSING_TAG, ''),
+  )
+}
+
+/** Tests and traces name their cause below what they went through. */
+function causeIn(lines: string[]): string | undefined {
+  return lines
+    .slice(1, CAUSE_LINES_MAX)
+    .find((line) => CAUSE.test(line))
+    ?.replace(MARK_OF_CAUSE, '')
 }
 
 /** Keeps the punctuation around a word. */

@@ -63,6 +63,21 @@ describe('the template of an error', () => {
     ['[An error occurred during execution.]\nno doors', 'no doors'],
     ['<tool_use_error>no doors</tool_use_error>', 'no doors'],
     ['Exit code 1\n# example.com/doors\n./doors.go:7:2: undefined: knob', '…: undefined: knob'],
+    // Reports of tests, and traces, whose first line only names what failed.
+    [
+      'FAIL src/doors.test.ts > opens\nAssertionError: expected 1 to be 2\n ❯ src/doors.test.ts:7:3',
+      'AssertionError: expected … to be …',
+    ],
+    [
+      'Exit code 1\nTraceback (most recent call last):\n  File "a.py", line 3, in <module>\n    f()\nValueError: no doors',
+      'ValueError: no doors',
+    ],
+    [
+      '===== test session starts =====\ncollected 1 item\n\n___ test_doors ___\n>   assert a == b\nE   AssertionError: no doors',
+      'AssertionError: no doors',
+    ],
+    ['--- FAIL: TestDoors (0.00s)\n    doors_test.go:7: no doors', '--- FAIL: TestDoors (…)'],
+    ['FAIL: no doors', 'FAIL: no doors'],
   ])('of %j is %j', (error, template) => {
     expect(errorTemplate(error)).toBe(template)
   })
