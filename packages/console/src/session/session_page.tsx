@@ -89,13 +89,12 @@ function OpenSession({ session, opened_at }: { session: Session; opened_at: numb
     while (seq > 1 && seq < log.last_seq && !hasRow()) seq += direction
     jump(seq)
   }
-  const call_seqs = calls.map(({ seq }) => seq)
   const here = current === undefined ? undefined : log.entry(current)
   useKeys({
     j: () => stepOne(1),
     k: () => stepOne(-1),
-    t: () => step(call_seqs, 1),
-    T: () => step(call_seqs, -1),
+    t: () => step(seqsOf(calls), 1),
+    T: () => step(seqsOf(calls), -1),
     f: () => step(failedCalls(reading), 1),
     F: () => step(failedCalls(reading), -1),
     p: () => step(longPauses(reading), 1),
@@ -189,6 +188,10 @@ function useArrival(timeline: RefObject<TimelineHandle | null>, current: number 
     led.current = true
     if (current !== undefined) timeline.current.goTo(current)
   })
+}
+
+function seqsOf(calls: ReadonlyArray<{ seq: number }>): number[] {
+  return calls.map(({ seq }) => seq)
 }
 
 function seqOf(text: string | null): number | undefined {
