@@ -20,6 +20,7 @@ import { tokensCommand } from './client/tokens.js'
 import { toolsCommand } from './client/tools.js'
 import { usageCommand } from './client/usage.js'
 import { usersCommand } from './client/users.js'
+import { webhooksCommand } from './client/webhooks.js'
 import { whoamiCommand } from './client/whoami.js'
 import { completionCommand } from './completion/completion.js'
 import { anchorCommand } from './database/anchor.js'
@@ -76,6 +77,7 @@ export function annalsProgram(): Command {
     .addCommand(usageCommand())
     .addCommand(tokensCommand())
     .addCommand(membersCommand())
+    .addCommand(webhooksCommand())
     .addCommand(mcpCommand())
     .commandsGroup('The service and its database:')
     .addCommand(serveCommand())
