@@ -17,7 +17,7 @@ const AROUND =
   /^(?:(?:Command|Directory|Chunk ID|Original token count|Total output lines|Exit [Cc]ode|Signal|Background PIDs|Process Group PGID):|Wall time:? \d|Process exited with code |<returncode>|(?:Exit code -?\d{1,10}|Script failed|Script error:|Output:|<\/?output>|<warning>|\[An error occurred during execution\.\])\s*$|(?:Output|Stdout|Stderr|Error): \((?:empty|none)\)\s*$)/
 /** What begins a report: of a trace, or of a test, by its name. */
 const VERDICT =
-  /^(?:Traceback \(most recent call last\)|(?:FAIL|FAILED|ERROR|not ok|--- FAIL|RUNS?|[×✕✗❯●])(?![\p{L}\d])|[=_-]{3,} ?[\w ]{1,60} ?[=_-]{3,}\s*$)/u
+  /^(?:Traceback \(most recent call last\)|(?:FAIL|FAILED|ERROR|not ok|--- FAIL|RUNS?|[×✕✗❯●])(?![\p{L}\d])|(?:={3,80}|_{3,80}) [^=]{1,60} [=_]{3})/u
 /** A line further down that says why. */
 const CAUSE =
   /^(?:E {2,8})?(?:[\w.$]{0,80}(?:Error|Exception|Failure|Panic)(?: \[\w{1,60}\])?: \S|panic: |assert )/
