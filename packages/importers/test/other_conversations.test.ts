@@ -320,7 +320,9 @@ describe('conversations of other programs', () => {
       { display: 'Weather?', pastedContents: {}, timestamp: ms(1), project: '/w' },
     ]
     for (const one of typed)
-      await expect(recordsOf('logs.json', json([one]))).rejects.toThrow('Annals does not recognize the format of logs.json')
+      await expect(recordsOf('logs.json', json([one]))).rejects.toThrow(
+        'Annals does not recognize the format of logs.json',
+      )
   })
 
   it('Goose and Kimi, whose lines look like those of OpenAI, have their calls and thoughts', async () => {
