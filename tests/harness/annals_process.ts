@@ -10,7 +10,7 @@ export const ANNALS_BIN = fileURLToPath(new URL('../../packages/server/bin/annal
 export { ADMIN_TOKEN }
 
 const READY_LINE = /^Annals is ready at (http:\/\/\S+)\s*$/
-const READY_MS_MAX = 60_000
+const READY_MS_MAX = 110_000
 const EXIT_MS_MAX = 20_000
 const METRICS_MS_MAX = 2_000
 
