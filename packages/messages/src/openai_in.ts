@@ -222,7 +222,10 @@ function readBlock(value: unknown, at: string): Part {
       return part('video', null, parseDataUrl(url) ?? { url })
     }
     case 'image_url':
-      return readImage(objectAt(block, 'image_url', at), `${at}/image_url`)
+      // Some services and frameworks have the URL alone.
+      return typeof block.image_url === 'string'
+        ? readImage({ url: block.image_url }, at)
+        : readImage(objectAt(block, 'image_url', at), `${at}/image_url`)
     case 'input_audio':
       return readAudio(objectAt(block, 'input_audio', at), `${at}/input_audio`)
     case 'file':

@@ -287,9 +287,11 @@ function withRequestCitations(block: JsonObject): JsonObject {
 /** A mark of the cache as the API takes it: programs and other services put more into it. */
 function withOwnMark(block: JsonObject): JsonObject {
   const mark = block.cache_control
-  if (!isObject(mark)) return block
+  if (mark === undefined) return block
   const { cache_control: _, ...rest } = block
-  return mark.type === 'ephemeral' ? { ...block, cache_control: only(mark, MARK_FIELDS) } : rest
+  return isObject(mark) && mark.type === 'ephemeral'
+    ? { ...block, cache_control: only(mark, MARK_FIELDS) }
+    : rest
 }
 
 /** A document or a search result made of blocks, with those that the API takes. */

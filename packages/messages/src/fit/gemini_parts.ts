@@ -144,7 +144,7 @@ function takenMedium(medium: JsonObject): JsonObject | undefined {
   const taken = withFields(withoutNulls(medium), MEDIA_FIELDS)
   const uri = taken.fileUri ?? taken.file_uri
   if (uri !== undefined && !isAddress(uri) && !String(uri).startsWith('files/')) return undefined
-  if (typeof said !== 'string' || said === '') return taken
+  if (typeof said !== 'string' || said === '') return taken.data === undefined ? taken : undefined
   const type = takenType(said, medium.data)
   return type === undefined ? undefined : { ...taken, [field]: type }
 }

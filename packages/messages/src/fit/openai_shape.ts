@@ -215,6 +215,8 @@ function contentPieces(content: unknown, omit: OmitBlock): Piece[] {
 function takenBlock(block: JsonObject): JsonObject | undefined {
   if (block.type === 'input_audio') return takenSound(block)
   const { file, image_url } = block
+  if (block.type === 'image_url' && typeof image_url === 'string')
+    return takenBlock({ ...block, image_url: { url: image_url } })
   if (block.type === 'image_url' && isObject(image_url) && isRefusedImage(image_url.url)) return undefined
   if (block.type !== 'file' || !isObject(file)) return block
   const { file_data, filename } = file

@@ -135,8 +135,10 @@ export function isOfConversations({ type, role }: JsonObject): boolean {
 
 /** The item with what the API wants of it, and other services, earlier versions and what SDKs dump leave out. */
 function completed(item: JsonObject): JsonObject {
-  const withAction = (least: JsonObject) =>
-    isObject(item.action) ? { ...item, action: { ...least, ...item.action } } : item
+  const withAction = (least: JsonObject) => ({
+    ...item,
+    action: { ...least, ...(isObject(item.action) && item.action) },
+  })
   switch (item.type) {
     case 'tool_search_call':
       return isObject(item.arguments)
@@ -147,9 +149,9 @@ function completed(item: JsonObject): JsonObject {
     case 'custom_tool_call':
       return { input: '', ...item }
     case 'local_shell_call':
-      return withAction({ env: {} })
+      return withAction({ type: 'exec', command: [], env: {} })
     case 'web_search_call':
-      return withAction({ type: 'search' })
+      return item.action === undefined ? item : withAction({ type: 'search' })
     default:
       return item
   }

@@ -1,7 +1,7 @@
 import { type BytePlace, bytePlaces } from '../attachments.js'
 import { isObject, type JsonObject } from '../blob_reading.js'
 import type { MessageFormat } from '../formats.js'
-import { imageType, isAddress, mediaTypeOf } from '../media.js'
+import { dataUrl, imageType, isAddress, mediaTypeOf, parseDataUrl } from '../media.js'
 import { typeOfBase64 } from '../media_facts.js'
 import { referenceIn } from '../text_bytes.js'
 
@@ -23,6 +23,7 @@ export function writeTrueBytes(format: MessageFormat, blob: unknown): void {
     const is = typeIn(holder[key])
     const said = saidType(holder, holder[key])
     if (is === undefined) continue
+    if (said === undefined && format === 'gemini' && key === 'data') holder.mimeType = is
     if (isOther(said, is)) holder[key] = ''
     else if (IMAGE.test(is)) writeType(holder, key, is)
   }
@@ -69,12 +70,17 @@ function withoutSpace(text: string): string {
 
 /** A URL that a provider can read; nothing for a place on the sender's machine. */
 function plainUrl(text: string): string {
-  if (DATA_URL.test(text)) return withoutSpace(UNTYPED.test(text) ? typedUrl(text) : text)
+  if (DATA_URL.test(text)) {
+    const bytes = IN_BASE64.test(text) ? undefined : parseDataUrl(text)
+    if (bytes !== undefined) return bytes === null ? '' : dataUrl(bytes)
+    return withoutSpace(UNTYPED.test(text) ? typedUrl(text) : text)
+  }
   if (isAddress(text)) return text
   const type = imageType(typeOfBase64(text) ?? '')
   return type ? `data:${type};base64,${withoutSpace(text)}` : ''
 }
 
+const IN_BASE64 = /^data:[^,]*;\s*base64\s*,/i
 const UNTYPED = /^data:(application\/octet-stream)?;base64,/i
 
 /** The URL with the type of the image in it. */
@@ -140,7 +146,7 @@ function withType(text: string, type: string): string {
 }
 
 function isOtherImage(given: unknown, type: string): boolean {
-  return typeof given === 'string' && IMAGE.test(given) && given.toLowerCase() !== type
+  return typeof given === 'string' && IMAGE.test(given) && given !== type
 }
 
 /** Takes out the bytes of images with these hashes. Changes the blob, in which references stand for bytes. */

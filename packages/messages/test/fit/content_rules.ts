@@ -56,7 +56,7 @@ function openaiContent(value: Json): string[] {
   if (value.type === 'input_audio' && !isBase64(value.input_audio.data)) broken.push('no base64')
   if (value.type === 'image_url' && !/^(https?|data):/.test(value.image_url.url))
     broken.push('Invalid image_url')
-  if (value.type === 'image_url' && /^data:(?!image\/(jpe?g|png|gif|webp);)/.test(value.image_url.url))
+  if (value.type === 'image_url' && /^data:(?!image\/(jpe?g|png|gif|webp);base64,)/.test(value.image_url.url))
     broken.push('You uploaded an unsupported image')
   if (value.function?.arguments?.length > 1_048_576) broken.push('arguments: string too long')
   if (value.role === 'tool' && value.content.length > 10_485_760) broken.push('content: string too long')
@@ -101,6 +101,7 @@ function anthropicContent(value: Json): string[] {
   for (const { type } of Array.isArray(value.content) ? value.content : [])
     if (NO_TAGS.includes(type) || /_delta$/.test(type))
       broken.push(`Input tag '${type}' found using 'type' does not match any of the expected tags`)
+  if (cache_control && typeof cache_control !== 'object') broken.push('cache_control: no object')
   if (cache_control) broken.push(...unknown(cache_control, 'type', 'ttl'))
   if (type === 'image' || type === 'document') {
     broken.push(...unknown(source, ...(SOURCES[source.type] ?? [])))
@@ -165,6 +166,7 @@ function geminiContent(value: Json): string[] {
   const type = medium.mimeType ?? medium.mime_type
   if (type !== undefined && !TAKEN.test(type)) broken.push(`Unsupported MIME type: ${type}`)
   if (medium.data !== undefined && !isBase64(medium.data)) broken.push('inline_data: Base64 decoding failed')
+  if (medium.data !== undefined && type === undefined) broken.push('inline_data: no mime_type')
   if (medium.data !== undefined && HTML.test(medium.data) && /^image/.test(type)) broken.push('no image')
   return broken
 }

@@ -63,6 +63,34 @@ const FOUND: Record<string, [MessageFormat, object[]]> = {
     [ASKED, model({ text: 'a' }, { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } })],
   ],
   'pictures in an answer of OpenAI’s': ['openai', [user('x'), assistant([says('y'), PNG]), user('z')]],
+  'a picture as a URL alone, as Mistral and LangChain have it': [
+    'openai',
+    [user(says('x'), { type: 'image_url', image_url: PNG.image_url.url })],
+  ],
+  'pictures whose type has capitals': [
+    'openai',
+    [user(says('x'), { type: 'image_url', image_url: { url: 'data:IMAGE/PNG;base64,iVBORw0KGgo=' } })],
+  ],
+  'pictures with their bytes in percent signs': [
+    'openai',
+    [user(says('x'), { type: 'image_url', image_url: { url: 'data:image/png,%89PNG' } })],
+  ],
+  'a picture of Anthropic’s whose type has capitals': ['anthropic', [user(image('Image/PNG'), says('x'))]],
+  'bytes of Gemini’s without a type': [
+    'gemini',
+    [asked({ inlineData: { data: 'iVBORw0KGgo=' } }, { inlineData: { data: 'AAAA' } }, { text: 'x' })],
+  ],
+  'a mark that is no object': ['anthropic', [user({ ...says('x'), cache_control: 'ephemeral' }, says('y'))]],
+  'actions that were lost': [
+    'responses',
+    [
+      user('x'),
+      { type: 'local_shell_call', id: 'lsh_1', call_id: 'a', action: null, status: 'completed' },
+      { type: 'local_shell_call_output', id: 'a', output: 'done' },
+      { ...search('ws_1'), action: 'search' },
+      said('msg_1'),
+    ],
+  ],
   'pictures in an instruction': ['openai', [{ role: 'system', content: [PNG] }, user('x')]],
   'a picture of a type by another name': ['anthropic', [user(image('image/jpg'), says('x'))]],
   'a picture of a type that Gemini alone takes': [

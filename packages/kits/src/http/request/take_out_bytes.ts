@@ -104,8 +104,10 @@ function* stringsIn(root: unknown): Generator<string> {
 
 /** The type of bytes as the message says it, but of an image or a PDF what it is: many are something else. */
 function typeOf({ bytes, media_type }: Base64Run, beside: string | undefined): string {
-  const said = media_type || beside || 'application/octet-stream'
-  return /^(image\/|application\/pdf$)/i.test(said) ? (typeOfBytes(bytes) ?? said) : said
+  const said = media_type || beside || ''
+  return (
+    (/^(image\/|application\/pdf$|$)/i.test(said) && typeOfBytes(bytes)) || said || 'application/octet-stream'
+  )
 }
 
 function withInstead(
