@@ -20,6 +20,10 @@ SELECT $1, ${SESSION}, jsonb_build_object('n', n), false, now() FROM generate_se
 SELECT $1, ${SESSION}, 0, 0, now(), 2 FROM generate_series(1, ${MANY}) n`,
   `INSERT INTO session_runs (project_id, session_id, ttl_ms, progress, place, wake_at)
 SELECT $1, ${SESSION}, 0, false, 0, now() - n * interval '1 s' FROM generate_series(1, ${MANY}) n`,
+  `INSERT INTO list_terms (project_id, term, created_at, item_id, signature)
+SELECT s.project_id, x.term, s.created_at, s.id, i.signature
+FROM sessions s CROSS JOIN LATERAL index_terms('sessions', s.configs, NULL) i CROSS JOIN LATERAL unnest(i.terms) x (term) WHERE s.project_id = $1`,
+  `UPDATE session_runs SET wake_at = '2999-01-01' WHERE project_id = $1 AND session_id = md5('session ${MANY}')::uuid`,
   `INSERT INTO session_inbox (project_id, session_id, id, place, mode, entry_kind, type, bytes, tokens, data, created_at, not_before)
 SELECT r.project_id, r.session_id, r.session_id, 1, 'queue', 'event', 'timer', 2, 0, '{}', now(), r.wake_at
 FROM session_runs r WHERE r.project_id = $1`,
@@ -38,7 +42,7 @@ describe.skipIf(inject('testServer').mode === 'shared')('beside many others', ()
   let session: string
   const stored = randomUUID()
   /** What is in the configs of some of those that have been due for long, and that no other test claims. */
-  const due = Array.from({ length: 20 }, (_, index) => MANY - 40 + index)
+  const due = Array.from({ length: 20 }, (_, index) => MANY - 41 + index)
 
   beforeAll(async () => {
     project = (await service.newProject()).id
@@ -92,6 +96,8 @@ describe.skipIf(inject('testServer').mode === 'shared')('beside many others', ()
     ['taking a lease', 'change_lease', () => [project, session, null, 1_000, 'a', false, false, false]],
     ['claiming work', 'claim_work', () => [project, 'a', 1_000, 1, null]],
     ['claiming work of some configs', 'claim_work', () => [project, 'a', 1_000, 1, `{"n":${due.pop()}}`]],
+    ['claiming work of configs that none has', 'claim_work', () => [project, 'a', 1_000, 1, '{"n":0}']],
+    ['claiming work of what is not due', 'claim_work', () => [project, 'a', 1_000, 1, `{"n":${MANY}}`]],
     ['adding an input', 'add_input', () => [project, session, null, input(randomUUID())]],
     ['adding one that the log has', 'add_input', () => [project, session, null, input(stored)]],
     ['withdrawing one that the log has', 'withdraw_input', () => [project, session, null, stored, null]],

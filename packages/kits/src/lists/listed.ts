@@ -296,7 +296,7 @@ interface TermList {
 const LIST_TERMS: TermsIndex = { table: 'list_terms', at: 'created_at', item_id: 'item_id' }
 
 /** Most terms of a filter that are used; more would cost more than they save. */
-const FILTER_TERMS_MAX = 16
+export const FILTER_TERMS_MAX = 16
 /** How many rows of each term are probed to find the rarest from here on. */
 const PROBED_ROWS = 200
 

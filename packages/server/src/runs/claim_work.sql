@@ -17,17 +17,41 @@ DECLARE{run_variables}
   due int;
   shown int;
   next_ms bigint;
+  -- Those that may match, where they are few; null: look at all that are due.
+  few uuid[];
 BEGIN
+  IF p_filter IS NOT NULL THEN
+    -- Each value of the filter is a term of the list of sessions: see migrations/0004_list_terms.sql.
+    SELECT f.ids INTO few FROM (
+      SELECT w.term FROM unnest(json_terms('sessions', p_filter, true)) AS w (term) ORDER BY w.term & 7 LIMIT {filter_terms_max}
+    ) w CROSS JOIN LATERAL (
+      SELECT ARRAY(
+        SELECT t.item_id FROM ({arms}) AS a (term) CROSS JOIN LATERAL (
+          SELECT t.item_id FROM list_terms t WHERE t.project_id = p_project AND t.term = a.term
+          ORDER BY t.created_at, t.item_id LIMIT {few_max} + 1) t
+        LIMIT {few_max} + 1) AS ids
+    ) f WHERE cardinality(f.ids) <= {few_max} ORDER BY cardinality(f.ids) LIMIT 1;
+  END IF;
   -- Fetched one by one: FOR would look for ten, and with a rare filter at all that are due.
-  OPEN candidates FOR
-    SELECT o.session_id FROM (
-      SELECT r.session_id, greatest(r.wake_at, r.expires_at) AS due_at FROM session_runs r
-      WHERE r.project_id = p_project AND r.wake_at IS NOT NULL AND greatest(r.wake_at, r.expires_at) <= begun_at
-      ORDER BY greatest(r.wake_at, r.expires_at), r.session_id LIMIT {claim_scan_max}
-    ) o
-    WHERE p_filter IS NULL OR EXISTS (
-      SELECT FROM sessions s WHERE s.project_id = p_project AND s.id = o.session_id AND s.configs @> p_filter OFFSET 0)
-    ORDER BY o.due_at, o.session_id;
+  IF few IS NULL THEN
+    OPEN candidates FOR
+      SELECT o.session_id FROM (
+        SELECT r.session_id, greatest(r.wake_at, r.expires_at) AS due_at FROM session_runs r
+        WHERE r.project_id = p_project AND r.wake_at IS NOT NULL AND greatest(r.wake_at, r.expires_at) <= begun_at
+        ORDER BY greatest(r.wake_at, r.expires_at), r.session_id LIMIT {claim_scan_max}
+      ) o
+      WHERE p_filter IS NULL OR EXISTS (
+        SELECT FROM sessions s WHERE s.project_id = p_project AND s.id = o.session_id AND s.configs @> p_filter OFFSET 0)
+      ORDER BY o.due_at, o.session_id;
+  ELSE
+    OPEN candidates FOR
+      SELECT x.id FROM unnest(few) AS x (id) CROSS JOIN LATERAL (
+        SELECT r.wake_at, greatest(r.wake_at, r.expires_at) AS due_at FROM session_runs r
+        WHERE r.project_id = p_project AND r.session_id = x.id ORDER BY r.session_id LIMIT 1) o
+      WHERE o.wake_at IS NOT NULL AND o.due_at <= begun_at AND EXISTS (
+        SELECT FROM sessions s WHERE s.project_id = p_project AND s.id = x.id AND s.configs @> p_filter OFFSET 0)
+      ORDER BY o.due_at, x.id;
+  END IF;
   LOOP
     FETCH candidates INTO p_session;
     EXIT WHEN NOT FOUND;

@@ -1,4 +1,5 @@
 import { PIECE_BYTES_MAX } from '@annals/kits/limits.js'
+import { armsText, FILTER_TERMS_MAX } from '@annals/kits/lists/listed.js'
 import { timestampText } from '@annals/kits/lists/resource_json.js'
 import { prepared } from '@annals/kits/postgres/statement.js'
 import { byId } from '../log/read/read_queries.js'
@@ -10,6 +11,8 @@ export const PENDING_MAX = 1_000
 const CLAIMED_BYTES_MAX = 64 * 1024
 /** Sessions with due input that one claim looks at. */
 const CLAIM_SCAN_MAX = 10_000
+/** It looks at no others where so few sessions have one of the first values of its filter. */
+const FEW_MAX = 200
 /** How many places later the traces of withdrawn inputs are removed. */
 const WITHDRAWN_KEPT = 10_000
 
@@ -39,6 +42,9 @@ export const WITHDRAW_INPUT = runFunction('withdraw_input', {
 
 export const CLAIM_WORK = runFunction('claim_work', {
   claim_scan_max: CLAIM_SCAN_MAX,
+  filter_terms_max: FILTER_TERMS_MAX,
+  few_max: FEW_MAX,
+  arms: armsText('w.term'),
   claimed_bytes_max: CLAIMED_BYTES_MAX,
   input_json: inputJson('i'),
 })

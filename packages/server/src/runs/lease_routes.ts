@@ -90,7 +90,7 @@ export const leaseRoutes = (parts: RunParts) =>
       body: RUN_BODIES.claimWork,
       summary: 'Claim sessions with due input',
       description:
-        'Leases sessions that have due input and no valid lease, the longest due first, and returns them with it. Two claimers never get the same session. With `filter_by_configs` it looks at the 10,000 sessions that are due for longest. The key also needs the scope `read`.',
+        'Leases sessions that have due input and no valid lease, the longest due first, and returns them with it. Two claimers never get the same session. With `filter_by_configs` it looks at the 10,000 sessions that are due for longest; where few sessions have a value of the filter, at all of these and no others. The key also needs the scope `read`.',
       returns: 'The sessions; none if there is no work.',
       data: Claimed,
       errors: ['quota_exceeded'],
