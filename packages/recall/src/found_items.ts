@@ -11,7 +11,7 @@ import {
 import { lineOf } from './line.js'
 import type { Question } from './question.js'
 import type { RecalledEntry } from './recalled.js'
-import { readText, type TextOfEntry } from './text.js'
+import { type TextOfEntry, textReader } from './text.js'
 
 /** The words of entries, as the index has them. */
 export function indexedWords(entries: SearchedEntry[]): string[] {
@@ -28,7 +28,8 @@ export function recalledTexts(
   entries: SearchedEntry[],
   question: Question,
 ): Array<(TextOfEntry & Told) | null> {
-  return entries.map((entry) => told(entry, (text) => readText(text, question)))
+  const read = textReader(question)
+  return entries.map((entry) => told(entry, read))
 }
 
 function told<Found extends object>(

@@ -26,4 +26,4 @@ export {
   sessionsOf,
 } from './recalled.js'
 export { type Lines, type ScoredEntry, type ScoredSession, scoreLines } from './score.js'
-export { readText, type TextOfEntry } from './text.js'
+export { type TextOfEntry, textReader } from './text.js'

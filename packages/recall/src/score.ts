@@ -30,14 +30,20 @@ export interface ScoredSession {
 
 const NONE: readonly never[] = []
 
+/** Lines of so many characters are looked through once, such as the instructions that many sessions begin with. */
+const REPEATED_LENGTH_MIN = 512
+
+/** By word of the question: how often it stands in a line as it is, and in any form. */
+interface Found {
+  exact: readonly number[]
+  any: readonly number[]
+}
+
 /** A line that has something that is asked for. */
-interface Hit {
+interface Hit extends Found {
   session_id: string
   seq: number
   line: string
-  /** By word of the question: how often it stands there as it is, and in any form. */
-  exact: number[]
-  any: number[]
   /** What its score is multiplied by for its time. */
   timely: number
   /** What it scores by itself. */
@@ -63,23 +69,16 @@ export function scoreLines(
     needed.every((word) => hasWord(line, word)) &&
     !unwanted.some((word) => hasWord(line, word))
   const sought = soughtOf(words)
-  // Where a word has another stem, a line that has the word has the stem as well.
-  const isCounted = words.map(({ word, stems }) => stems.some((stem) => stem !== word))
+  const known = new Map<string, Found | undefined>()
   let lines = 0
   for (const run of runs) {
     const ofSession = hits.get(run.session_id) ?? new Map<number, Hit>()
     hits.set(run.session_id, ofSession)
     const timely = run.at === undefined || dates.length === 0 ? 1 : 1 + gainOf(dates, run.at)
-    lines += findHits(run, sought, timely, ofSession)
+    lines += findHits(run, sought, timely, ofSession, known)
   }
   for (const ofSession of hits.values())
-    for (const [seq, hit] of ofSession) {
-      if (!isFit(hit.line)) ofSession.delete(seq)
-      for (let word = 0; word < words.length; word++) {
-        const [any, exact] = [hit.any[word]!, hit.exact[word]!]
-        hit.any[word] = isCounted[word] ? Math.max(any, exact) : any + exact
-      }
-    }
+    for (const [seq, { line }] of ofSession) if (!isFit(line)) ofSession.delete(seq)
   const all = [...hits.values()].flatMap((ofSession) => [...ofSession.values()])
   const usual = all.reduce((sum, { line }) => sum + line.length, 0) / Math.max(all.length, 1)
   const told = words.map((_word, index) => weightHere(all, index, lines, weights[index]!))
@@ -164,7 +163,8 @@ function weightOfLabel(line: string): number {
 
 /** What is looked for in lines, all of it in one pass. */
 interface Sought {
-  asked: readonly AskedWord[]
+  /** By word of the question: whether it has another stem, which a line that has the word has as well. */
+  hasOtherStem: readonly boolean[]
   /** A form of a word, or the sign of a step, after a space each. */
   pattern: RegExp
   /** Which words of the question a form is one of. */
@@ -191,52 +191,60 @@ function soughtOf(asked: readonly AskedWord[]): Sought {
     return begun.length === 0 ? found : [...found, ...begun]
   }
   // recheck: a word of at most so many, each matched once from where a word begins, and nothing after it
-  return { asked, pattern: new RegExp(` (?:${patterns.join('|')})`, 'g'), wordsOf }
+  const hasOtherStem = asked.map(({ word, stems }) => stems.some((stem) => stem !== word))
+  return { hasOtherStem, pattern: new RegExp(` (?:${patterns.join('|')})`, 'g'), wordsOf }
 }
 
-/** Finds the words of a question in lines. Returns how many lines there are. */
+/** Finds the words of a question in lines. Returns how many lines there are. `known`: long lines that others repeat. */
 function findHits(
   { session_id, seq, words }: Lines,
-  { asked, pattern, wordsOf }: Sought,
+  sought: Sought,
   timely: number,
   hits: Map<number, Hit>,
+  known: Map<string, Found | undefined>,
 ): number {
-  let line = 0
-  let start = 0
-  let end = endOfLine(words, 0)
-  let step = 1
-  let hit: Hit | undefined
-  pattern.lastIndex = 0
-  for (let found = pattern.exec(words); found; found = pattern.exec(words)) {
-    const { index: at, 0: form } = found
-    while (at > end) {
-      line++
-      start = end + 1
-      end = endOfLine(words, start)
-      step = 1
-      hit = undefined
+  let lines = 0
+  for (let start = 0; start <= words.length; lines++) {
+    const end = endOfLine(words, start)
+    const line = words.slice(start, end)
+    const found = line.length < REPEATED_LENGTH_MIN ? findIn(line, sought) : findOnce(line, sought, known)
+    if (found) {
+      const at = seq + lines
+      hits.set(at, { session_id, seq: at, line, exact: found.exact, any: found.any, timely, own: 0 })
     }
+    start = end + 1
+  }
+  return lines
+}
+
+function findOnce(line: string, sought: Sought, known: Map<string, Found | undefined>): Found | undefined {
+  if (!known.has(line)) known.set(line, findIn(line, sought))
+  return known.get(line)
+}
+
+/** How often a line has each word; undefined where it has none. */
+function findIn(line: string, { hasOtherStem, pattern, wordsOf }: Sought): Found | undefined {
+  let exact: number[] | undefined
+  let other: number[] = []
+  let step = 1
+  pattern.lastIndex = 0
+  for (let match = pattern.exec(line); match; match = pattern.exec(line)) {
+    const form = match[0]
     if (form[1] === STEP_SIGN) {
       step = Number(form[2])
       continue
     }
-    if (!hit) {
-      const exact = asked.map(() => 0)
-      hit = {
-        session_id,
-        seq: seq + line,
-        line: words.slice(start, end),
-        exact,
-        any: [...exact],
-        timely,
-        own: 0,
-      }
-      hits.set(hit.seq, hit)
+    if (!exact) {
+      exact = hasOtherStem.map(() => 0)
+      other = hasOtherStem.map(() => 0)
     }
-    for (const { index, is_exact } of wordsOf(form.slice(1))) hit[is_exact ? 'exact' : 'any'][index]! += step
+    for (const { index, is_exact } of wordsOf(form.slice(1))) (is_exact ? exact : other)[index]! += step
   }
-  for (; end < words.length; end = endOfLine(words, end + 1)) line++
-  return line + 1
+  if (!exact) return undefined
+  const any = exact.map((count, index) =>
+    hasOtherStem[index] ? Math.max(other[index]!, count) : other[index]! + count,
+  )
+  return { exact, any }
 }
 
 function endOfLine(words: string, start: number): number {

@@ -15,29 +15,36 @@ export interface TextOfEntry {
   is_phrase: boolean
 }
 
-/** What a text has of a question; undefined if it has not all that is in quotes, or something that is excluded. */
-export function readText(
-  text: string,
-  { words: asked, required, excluded }: Question,
-): TextOfEntry | undefined {
-  if (required.length + excluded.length > 0 && !matchTerms(text, [...required, ...excluded])) return undefined
-  const words = wordsOf(text)
-  const texts = words.map(({ text }) => text)
-  const askedIn = formsIn(asked, languageOfWords(texts))
-  const hits: { term: number; start: number; end: number }[] = []
-  const places = asked.map((): number[] => [])
-  for (const [at, { text: word, start, end }] of words.entries()) {
-    for (const term of askedIn(word)) {
-      if (places[term]!.length >= PLACES_MAX) continue
-      places[term]!.push(at)
-      hits.push({ term, start, end })
+/**
+ * Tells what texts have of a question; undefined of those that have not all that is in quotes, or something that is excluded.
+ */
+export function textReader({ words: asked, required, excluded }: Question) {
+  const terms = [...required, ...excluded]
+  const phrase = asked.map(({ word }) => word)
+  // Texts of one project repeat their words.
+  const formsOf = new Map<Language, (word: string) => readonly number[]>()
+  return (text: string): TextOfEntry | undefined => {
+    if (terms.length > 0 && !matchTerms(text, terms)) return undefined
+    const words = wordsOf(text)
+    const texts = words.map(({ text }) => text)
+    const language = languageOfWords(texts)
+    const askedIn = formsOf.get(language) ?? formsIn(asked, language)
+    formsOf.set(language, askedIn)
+    const hits: { term: number; start: number; end: number }[] = []
+    const places = asked.map((): number[] => [])
+    for (let at = 0; at < words.length; at++) {
+      for (const term of askedIn(texts[at]!)) {
+        if (places[term]!.length >= PLACES_MAX) continue
+        places[term]!.push(at)
+        hits.push({ term, start: words[at]!.start, end: words[at]!.end })
+      }
+    }
+    return {
+      snippet: cutSnippet(text, hits),
+      nearness: nearnessOf(places),
+      is_phrase: hasPhrase(texts, phrase),
     }
   }
-  const is_phrase = hasPhrase(
-    texts,
-    asked.map(({ word }) => word),
-  )
-  return { snippet: cutSnippet(text, hits), nearness: nearnessOf(places), is_phrase }
 }
 
 /** Which words of a question a word of a text is a form of: looked up once for each word, as texts repeat them. */

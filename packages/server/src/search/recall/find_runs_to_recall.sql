@@ -53,6 +53,8 @@ DECLARE
   together tsquery;
   together_to int := 0;
   enough int;
+  expected float8;
+  expected_all float8;
   among tsquery;
   left_weight float8;
   lowest float8;
@@ -126,20 +128,34 @@ BEGIN
       THEN
         is_together := true;
         weight := 0;
+        -- How many runs have these words, if words that belong to one question are together so many times as often as others.
+        expected := all_runs * {more_together};
         FOR other IN rank..cardinality(by_count) LOOP
           weight := weight + weights[by_count[other]];
           together := coalesce(together && p_words[by_count[other]], p_words[by_count[other]]);
           together_to := other;
+          expected := expected * counts[by_count[other]] / all_runs;
           EXIT WHEN other > rank AND weight >= left_weight - weights[by_count[other]];
         END LOOP;
         -- All words first: where enough runs have them, no other can tell more.
         among := together;
+        expected_all := expected;
         FOR other IN together_to + 1..cardinality(by_count) LOOP
           among := among && p_words[by_count[other]];
+          expected_all := expected_all * counts[by_count[other]] / all_runs;
         END LOOP;
         enough := p_runs;
-        searched := segments[1:1];
-        is_everywhere := false;
+        IF expected_all < enough AND together_to < cardinality(by_count) THEN
+          among := NULL;
+          enough := greatest(p_hits / 4, p_runs);
+        ELSE
+          expected := expected_all;
+        END IF;
+        -- Fewer segments cannot have enough.
+        expected := least(expected, counts[place]);
+        is_everywhere := is_most AND expected <= p_hits;
+        searched := segments[1:CASE WHEN is_everywhere THEN cardinality(segments)
+          ELSE least(ceil(enough * cardinality(segments) / expected), {together_segments}) END::int];
         LOOP
           EXECUTE $query${find_runs}$query$ INTO of_one, of_seqs, counted
             USING p_project, CASE WHEN is_everywhere THEN NULL ELSE searched END, p_scopes, coalesce(among, together), p_from, p_to, p_hits;

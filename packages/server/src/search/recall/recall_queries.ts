@@ -13,6 +13,8 @@ const MORE_SEGMENTS = 8
 /** None after so many, and not for more words than these: each runs through the index by itself. */
 const TOGETHER_SEGMENTS = 64
 const TOGETHER_WORDS = 12
+/** Words of a question are in the same run so many times as often as words that have nothing to do with each other, at most. */
+const MORE_TOGETHER = 8
 const RUN_ENTRIES = 16
 /** One in so many runs of the table, at least, is of a project that has most of it. */
 const MOST_OF_TABLE = 4
@@ -42,6 +44,7 @@ export const FIND_RUNS_TO_RECALL = storedFunctionIn('search/recall/find_runs_to_
   more_segments: MORE_SEGMENTS,
   together_segments: TOGETHER_SEGMENTS,
   together_words: TOGETHER_WORDS,
+  more_together: MORE_TOGETHER,
   always_words: ALWAYS_WORDS,
   late_words: LATE_WORDS,
 })
