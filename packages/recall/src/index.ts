@@ -24,6 +24,7 @@ export {
   type ScoredRuns,
   scoreRuns,
   sessionsOf,
+  WORDS_SIGN,
 } from './recalled.js'
 export { type Lines, type ScoredEntry, type ScoredSession, scoreLines } from './score.js'
 export { type TextOfEntry, textReader } from './text.js'

@@ -86,13 +86,13 @@ export interface ScoredRuns {
 }
 
 /** Before the words of each run, which are no JSON: to write and to read hundreds of KB of it would cost more than the search. */
-const WORDS_SIGN = '\x1e'
+export const WORDS_SIGN = '\x1e'
 
 /** What is kept: the rest is not shown, whatever is retracted meanwhile. */
 const ENTRIES_OF_SESSION_KEPT = 4
 
 /**
- * Scores what the database found, `answer`, as its function wrote it. `labels`: what the line of an entry must begin
+ * Scores what the database found, `answer`, as its function wrote it, with the words of the runs. `labels`: what the line of an entry must begin
  * with. `most`: entries, and sessions, that are returned.
  */
 export function scoreRuns(answer: string, question: Question, labels: string[], most: number): ScoredRuns {

@@ -17,6 +17,7 @@ import type { Finding, FoundPlace, Search } from './find_entries.js'
 import { recall } from './recall/recall.js'
 import { READ_TITLES, REFILL } from './recall/recall_queries.js'
 import { FoundSession, RECALL_LIMIT } from './recall/recall_schema.js'
+import { RunWords } from './recall/run_words.js'
 import { WordCounts } from './recall/word_counts.js'
 import { findNewest, findRelevant, type FoundPage as Page, type RankedPlace } from './search.js'
 import { FoundEntry, FoundPage, FoundSessions, SearchQuery } from './search_schema.js'
@@ -24,7 +25,10 @@ import { readSearchState } from './search_state.js'
 import { matchesOnThread, recalledTextsOnThread, scoresOnThread } from './search_work.js'
 
 /** Entries of all sessions, by their words. */
-const search = ({ thread, changes }: Pick<Kits, 'thread' | 'changes'>, counts = new WordCounts()) =>
+const search = (
+  { thread, changes }: Pick<Kits, 'thread' | 'changes'>,
+  known = { counts: new WordCounts(), runWords: new RunWords() },
+) =>
   operationsOf('Search')({
     call: 'GET /search',
     id: 'search',
@@ -39,7 +43,7 @@ const search = ({ thread, changes }: Pick<Kits, 'thread' | 'changes'>, counts = 
     json: async (request) => {
       const { narrow } = request.grant!
       const query = narrow ? await narrowedSearch(request) : request.query
-      if (query.mode === 'recall') return answerQuestion(request, thread, counts)
+      if (query.mode === 'recall') return answerQuestion(request, thread, known)
       const search = searchOf(request.project_id, query)
       const { order = 'newest', group = 'entry', limit = PAGE_LIMIT_DEFAULT, cursor } = query
       const { terms: _read, ...filters } = search
@@ -171,7 +175,7 @@ type SearchRequest = Parameters<typeof logReadBytes>[0] & FastifyRequest<{ Query
 async function answerQuestion(
   request: SearchRequest,
   thread: WorkThread,
-  counts: WordCounts,
+  known: { counts: WordCounts; runWords: RunWords },
 ): Promise<string> {
   const { project_id, database, query } = request
   const { group = 'session', limit = RECALL_LIMIT.default } = query
@@ -194,7 +198,7 @@ async function answerQuestion(
     limit,
     question,
     group,
-    counts,
+    ...known,
     textsOf,
     scoreRuns: scoresOnThread(thread),
   }

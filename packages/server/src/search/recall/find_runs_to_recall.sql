@@ -2,9 +2,10 @@
 -- is; a rare word is looked up in all segments, a frequent one in as many of the newest as leave p_hits runs in all.
 -- Where p_runs were found that tell at least as much as all words that are left, these are only looked up in runs that
 -- have one of the words before: no other run can be among the best. After about p_ms, only the rarest words are looked
--- up, and a few more where these find nothing. Answer: a line of JSON, and the words of each run after a U+001E each.
+-- up, and a few more where these find nothing. Answer: JSON.
 -- `complete`, whether all runs that have any of the words are in `runs`; `weights`, how much each word tells; `counts`,
--- runs of the sample, and those of each word; `runs`, [session_id, seq, when the first happened, in ms] of p_runs at most.
+-- runs of the sample, and those of each word; `runs`, [session_id, seq, when the first happened, in ms, last_seq] of
+-- p_runs at most.
 -- p_words: by word of the question, what a run must have of it; p_counts: what an answer of a moment ago had as `counts`,
 -- null where it had none. p_scopes: what a run must have all of; p_sessions: ids, of one of which it must be.
 CREATE OR REPLACE FUNCTION {name}(
@@ -260,17 +261,16 @@ BEGIN
     SELECT json_build_object('complete', complete AND p_runs >= (
         SELECT count(*) FROM (SELECT DISTINCT f.session_id, f.seq FROM unnest(found_sessions, found_seqs) AS f (session_id, seq)) f),
       'weights', weights, 'counts', sampled,
-      'runs', coalesce(json_agg(json_build_array(r.session_id, r.seq, floor(extract(epoch FROM r.first_at) * 1000))), '[]'))::text
-      || coalesce(E'\x1e' || string_agg(r.words, E'\x1e'), '')
+      'runs', coalesce(json_agg(json_build_array(r.session_id, r.seq, floor(extract(epoch FROM r.first_at) * 1000), r.last_seq)), '[]'))::text
     FROM (
-      SELECT g.session_id, g.seq, w.words, w.first_at
+      SELECT g.session_id, g.seq, w.last_seq, w.first_at
       FROM (
         SELECT f.session_id, f.seq FROM unnest(found_sessions, found_seqs, found_weights) AS f (session_id, seq, weight)
         GROUP BY f.session_id, f.seq
         ORDER BY greatest(sum(f.weight) FILTER (WHERE f.weight > 0), -min(f.weight)) DESC, f.session_id DESC, f.seq DESC
       ) g
       CROSS JOIN LATERAL (
-        SELECT c.words, c.first_at FROM search_entries c WHERE c.project_id = p_project AND c.session_id = g.session_id AND c.seq = g.seq OFFSET 0
+        SELECT c.last_seq, c.first_at FROM search_entries c WHERE c.project_id = p_project AND c.session_id = g.session_id AND c.seq = g.seq OFFSET 0
       ) w
       WHERE p_configs IS NULL OR EXISTS (
         SELECT FROM sessions s WHERE s.project_id = p_project AND s.id = g.session_id AND s.configs @> p_configs OFFSET 0)

@@ -17,6 +17,7 @@ import {
 } from '@annals/recall'
 import { type Finding, type Search, scopesOf } from '../find_entries.js'
 import { FIND_RUNS_TO_RECALL, READ_RECALLED } from './recall_queries.js'
+import type { RunWords } from './run_words.js'
 import type { WordCounts } from './word_counts.js'
 
 /**
@@ -39,6 +40,7 @@ export interface Asking extends Omit<Finding, 'search' | 'matchesOf'> {
   question: Question
   group: 'entry' | 'session'
   counts: WordCounts
+  runWords: RunWords
   scoreRuns(
     project_id: string,
     answer: string,
@@ -85,7 +87,8 @@ export async function recall(asking: Asking): Promise<Recalled> {
   ])
   const is_exact = question.required.length + question.excluded.length > 0
   const most = is_exact ? READ_ENTRIES.exact : Math.max(READ_ENTRIES.usual, limit + READ_ENTRIES.least)
-  const scored = await asking.scoreRuns(project_id, row!.answer!, question, labels, most)
+  const answer = await asking.runWords.addTo(row!.answer!, database, project_id, !state.is_refilling)
+  const scored = await asking.scoreRuns(project_id, answer, question, labels, most)
   if (among) counts.add(among, words, scored.counts)
   const readFirst = async (first: number) => {
     const chosen = entriesToRead(scored, group, { first, fuller: Math.ceil(limit / 2), most })

@@ -81,6 +81,17 @@ CROSS JOIN LATERAL (
 ) i WHERE i.bytes_before < ${READ_BYTES_MAX}`,
 )
 
+/** Words of runs. Parameters: $1 project, $2 sessions, $3 seqs. Rows in any order. */
+export const READ_RUN_WORDS = prepared(
+  'read_words_of_runs',
+  `
+SELECT c.session_id, c.seq, c.words
+FROM unnest($2::uuid[], $3::bigint[]) AS r (session_id, seq)
+CROSS JOIN LATERAL (
+  SELECT o.session_id, o.seq, o.words FROM search_entries o
+  WHERE o.project_id = $1 AND o.session_id = r.session_id AND o.seq = r.seq OFFSET 0) c`,
+)
+
 /** Messages of a session that its title is looked for in. */
 const TITLE_SEQ_MAX = 16
 const TITLE_BYTES_MAX = 32 * 1024

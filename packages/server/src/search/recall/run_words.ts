@@ -1,0 +1,47 @@
+import type { Queryable } from '@annals/kits/postgres/database.js'
+import { plainArray } from '@annals/kits/postgres/statement.js'
+import { WORDS_SIGN } from '@annals/recall'
+import { LRUCache } from 'lru-cache'
+import { READ_RUN_WORDS } from './recall_queries.js'
+
+/** Memory of all projects, and how long words are good for: what is shown is read from the log, whatever they say. */
+const BYTES_MAX = 16 * 1024 * 1024
+const KNOWN_MS = 60_000
+const ENTRY_BYTES = 256
+
+/** The words of runs, as recent questions read them: most questions look at the newest ones, which take long to unpack. */
+export class RunWords {
+  private readonly known = new LRUCache<string, string>({
+    ttl: KNOWN_MS,
+    maxSize: BYTES_MAX,
+    sizeCalculation: (words) => 2 * words.length + ENTRY_BYTES,
+  })
+
+  /**
+   * An answer of the database with the words of the runs that it names; none where they are gone. `isKept`: whether the
+   * words of a run stay as they are until it has more entries.
+   */
+  async addTo(answer: string, database: Queryable, project_id: string, isKept: boolean): Promise<string> {
+    const { runs } = JSON.parse(answer) as {
+      runs: [session_id: string, seq: number, at: number, last_seq: number][]
+    }
+    const keys = runs.map(([session_id, seq, , last_seq]) => `${project_id} ${session_id} ${seq} ${last_seq}`)
+    const words = keys.map((key) => (isKept ? this.known.get(key) : undefined))
+    const wanted = runs.filter((_run, index) => words[index] === undefined)
+    if (wanted.length > 0) {
+      const rows = await database.query(READ_RUN_WORDS, [
+        project_id,
+        plainArray(wanted.map(([session_id]) => session_id)),
+        plainArray(wanted.map(([, seq]) => seq)),
+      ])
+      const read = new Map(rows.map((row) => [`${row.session_id} ${row.seq}`, row.words!]))
+      for (const [index, [session_id, seq]] of runs.entries()) {
+        const found = words[index] === undefined && read.get(`${session_id} ${seq}`)
+        if (!found) continue
+        words[index] = found
+        if (isKept) this.known.set(keys[index]!, found)
+      }
+    }
+    return [answer, ...words.map((found) => found ?? '')].join(WORDS_SIGN)
+  }
+}
