@@ -183,7 +183,6 @@ const inLines = (data: string, width: number, line_break: string) =>
 const WRITTEN: Array<[string, bytes: number, (data: string) => string]> = [
   ['in one line', 786_290, (data) => data],
   ['in lines of MIME', 722_000, (data) => `${inLines(data, 76, '\r\n')}\r\n`],
-  ['in lines of PEM', 722_000, (data) => inLines(data, 64, '\n')],
 ]
 
 describe.each(WRITTEN)('long base64 in a text, %s,', (_, bytes, written) => {
