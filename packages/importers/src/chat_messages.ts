@@ -108,3 +108,16 @@ function contentOf(content: unknown): unknown {
     return { type: 'text', text: writeJson(part) }
   })
 }
+
+/** A message as it is stored. */
+export interface Stored {
+  format: 'openai' | 'anthropic'
+  blob: JsonObject
+}
+
+/** A result of a call, in the format that can say how it went. */
+export function resultOf(id: string, content: string, is_error: boolean): Stored {
+  if (!is_error) return { format: 'openai', blob: { role: 'tool', tool_call_id: id, content } }
+  const result = { type: 'tool_result', tool_use_id: id, content, is_error }
+  return { format: 'anthropic', blob: { role: 'user', content: [result] } }
+}

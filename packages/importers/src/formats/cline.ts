@@ -1,4 +1,5 @@
 import { isJsonObject } from '@annals/messages/json'
+import { resultOf, type Stored } from '../chat_messages.js'
 import { type FileFacts, type Format, keyOfFile, type Parser, stemOf } from '../format.js'
 import { isEmpty, listIn, objectIn, objectsIn, textIn, without } from '../json.js'
 import type { Output } from '../output.js'
@@ -249,18 +250,7 @@ function shownIn(one: JsonObject): string {
 const SPOKEN = new Set(['text', 'completion_result', 'followup', 'plan_mode_respond', 'plan_mode_response'])
 const RESULTS = new Set(['command_output', 'mcp_server_response', 'browser_action_result'])
 
-interface Stored {
-  format: 'openai' | 'anthropic'
-  blob: JsonObject
-}
-
 function callOf(id: string, name: string, given: JsonObject): Stored {
   const called = { id, type: 'function', function: { name, arguments: JSON.stringify(given) } }
   return { format: 'openai', blob: { role: 'assistant', content: null, tool_calls: [called] } }
-}
-
-function resultOf(id: string, content: string, is_error: boolean): Stored {
-  if (!is_error) return { format: 'openai', blob: { role: 'tool', tool_call_id: id, content } }
-  const result = { type: 'tool_result', tool_use_id: id, content, is_error }
-  return { format: 'anthropic', blob: { role: 'user', content: [result] } }
 }

@@ -24,15 +24,14 @@ export const LANGFUSE: Format = {
   title: 'traces and observations exported from Langfuse',
   knows: (sample) =>
     isTrace(sample) || isObservation(sample) || isColumns(sample) || isTrace(objectIn(sample.trace)),
-  open: (output) => new LangfuseParser(output),
+  open: (output) => new LangfuseParser(output, new Traces(output)),
 }
 
 class LangfuseParser implements Parser {
-  private readonly traces: Traces
-
-  constructor(private readonly out: Output) {
-    this.traces = new Traces(out)
-  }
+  constructor(
+    private readonly out: Output,
+    private readonly traces: Traces,
+  ) {}
 
   read(value: unknown): void {
     if (!isJsonObject(value)) return

@@ -10,15 +10,14 @@ export const LANGSMITH: Format = {
   name: 'langsmith',
   title: 'runs exported from LangSmith',
   knows: (sample) => isRun(sample) || objectsIn(sample.runs).some(isRun),
-  open: (output) => new LangSmithParser(output),
+  open: (output) => new LangSmithParser(output, new Traces(output)),
 }
 
 class LangSmithParser implements Parser {
-  private readonly traces: Traces
-
-  constructor(private readonly out: Output) {
-    this.traces = new Traces(out)
-  }
+  constructor(
+    private readonly out: Output,
+    private readonly traces: Traces,
+  ) {}
 
   read(value: unknown): void {
     if (!isJsonObject(value)) return

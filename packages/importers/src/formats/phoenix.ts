@@ -11,15 +11,14 @@ export const PHOENIX: Format = {
   name: 'phoenix',
   title: 'spans exported from Arize Phoenix and Logfire, or to the console',
   knows: (sample) => isSpan(sample) || objectsIn(sample.spans ?? sample.data).some(isSpan),
-  open: (output) => new PhoenixParser(output),
+  open: (output) => new PhoenixParser(output, new Traces(output)),
 }
 
 class PhoenixParser implements Parser {
-  private readonly traces: Traces
-
-  constructor(private readonly out: Output) {
-    this.traces = new Traces(out)
-  }
+  constructor(
+    private readonly out: Output,
+    private readonly traces: Traces,
+  ) {}
 
   read(value: unknown): void {
     if (!isJsonObject(value)) return

@@ -1,4 +1,5 @@
 import { isJsonObject } from '@annals/messages/json'
+import { resultOf, type Stored } from '../chat_messages.js'
 import { type FileFacts, type Format, keyOfFile, type Parser } from '../format.js'
 import { listIn, objectIn, objectsIn, textIn, without } from '../json.js'
 import type { Output } from '../output.js'
@@ -120,11 +121,6 @@ class VsCodeChat implements Parser {
   }
 }
 
-interface Stored {
-  format: 'openai' | 'anthropic'
-  blob: JsonObject
-}
-
 /** What the model was called for, round by round, with the results of its tools. */
 function ofRounds(rounds: JsonObject[], results: JsonObject): Stored[] {
   return rounds.flatMap(({ response, toolCalls, thinking }) => {
@@ -215,12 +211,6 @@ function textOfResult(result: unknown): string {
       return typeof value === 'string' ? value : JSON.stringify(value ?? '')
     })
     .join('\n')
-}
-
-function resultOf(id: string, content: string, is_error: boolean): Stored {
-  if (!is_error) return { format: 'openai', blob: { role: 'tool', tool_call_id: id, content } }
-  const result = { type: 'tool_result', tool_use_id: id, content, is_error }
-  return { format: 'anthropic', blob: { role: 'user', content: [result] } }
 }
 
 function usageOf(request: JsonObject, metadata: JsonObject): JsonObject | undefined {
