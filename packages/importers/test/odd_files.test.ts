@@ -55,8 +55,8 @@ describe('lines that are written in another way', () => {
 
 describe('a file of no known format', () => {
   it.each([
-    ['{"colour":"red","size":3}', 'x.json, whose first object has colour, size. On'],
-    ['hello', 'x.json, whose beginning has no JSON object. On'],
+    ['{"colour":"red","size":3}', 'x.json, whose first object has colour, size. If it is'],
+    ['hello', 'x.json, whose beginning has no JSON object. If it is'],
   ])('is told what it has: %s', async (text, told) => {
     await expect(recordsOf('x.json', text)).rejects.toThrow(told)
   })
