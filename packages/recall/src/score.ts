@@ -190,8 +190,8 @@ function soughtOf(asked: readonly AskedWord[]): Sought {
     const begun = beginnings.filter(({ beginning }) => form.startsWith(beginning))
     return begun.length === 0 ? found : [...found, ...begun]
   }
-  // recheck: a word of at most so many, each matched once from where a word begins, and nothing after it
   const hasOtherStem = asked.map(({ word, stems }) => stems.some((stem) => stem !== word))
+  // recheck: a word of at most so many, each matched once from where a word begins, and nothing after it
   return { hasOtherStem, pattern: new RegExp(` (?:${patterns.join('|')})`, 'g'), wordsOf }
 }
 
