@@ -8,6 +8,8 @@ export const LOG_PAGE = 200
 const PAGES_AHEAD_MAX = 15
 const PAGES_AT_ONCE = 2
 const FLUSH_MS = 60
+/** Entries that are read first, so that those of a page, which may be long, are not waited for. */
+const BEGINNING = 20
 
 /** A session's log: the loaded entries by seq, and those that arrive meanwhile. */
 export interface Log {
@@ -35,7 +37,7 @@ export function pageQuery(project: Project, session_id: string, page: number, la
   }
 }
 
-/** The end of the log when the view is opened. The tail continues from there. The first page is read along with it. */
+/** The end of the log when the view is opened. The tail continues from there. The log's beginning is read along with it. */
 export function useLastSeq(session_id: string) {
   const project = useProject()
   const queries = useQueryClient()
@@ -45,13 +47,16 @@ export function useLastSeq(session_id: string) {
       const read = async (query: { time_desc?: boolean; limit: number }) =>
         (await project.annals.sessions.timeline(session_id, query, { signal }).page()).items
       const [first, [last]] = await Promise.all([
-        read({ limit: LOG_PAGE }),
+        read({ limit: BEGINNING }),
         read({ time_desc: true, limit: 1 }),
       ])
       const last_seq = last?.seq ?? 0
       // It may lack what was stored between the two answers; then it is read again.
-      if (first.length >= Math.min(last_seq, LOG_PAGE))
-        queries.setQueryData(pageQuery(project, session_id, 0, last_seq).queryKey, first)
+      const isWhole = last_seq <= BEGINNING && first.length >= last_seq
+      const key = isWhole
+        ? pageQuery(project, session_id, 0, last_seq).queryKey
+        : beginningKey(project, session_id)
+      queries.setQueryData(key, first)
       return last_seq
     },
     staleTime: Number.POSITIVE_INFINITY,
@@ -59,9 +64,15 @@ export function useLastSeq(session_id: string) {
   })
 }
 
+function beginningKey({ project_id }: Project, session_id: string) {
+  return [project_id, 'beginning', session_id]
+}
+
 /** The log up to its last seq at opening, page by page, and its live end. */
 export function useLog(session_id: string, opened_at: number): Log {
   const project = useProject()
+  const queries = useQueryClient()
+  const [beginning] = useState(() => queries.getQueryData<TimelineItem[]>(beginningKey(project, session_id)))
   const pages_all = Math.ceil(opened_at / LOG_PAGE)
   const [wanted, setWanted] = useState<number[]>(() => (pages_all > 0 ? [0] : []))
   const results = useQueries({
@@ -95,7 +106,7 @@ export function useLog(session_id: string, opened_at: number): Log {
   const stored = useMemo(() => {
     const pages = new Map<number, TimelineItem[]>()
     for (const [index, page] of wanted.entries()) {
-      const items = results.pages[index]
+      const items = results.pages[index] ?? (page === 0 ? beginning : undefined)
       // Later entries arrive by the tail.
       if (items)
         pages.set(
@@ -104,7 +115,7 @@ export function useLog(session_id: string, opened_at: number): Log {
         )
     }
     return pages
-  }, [wanted, results.pages, opened_at])
+  }, [wanted, results.pages, opened_at, beginning])
   const read = useMemo(() => [...[...stored.values()].flat(), ...tail.items], [stored, tail.items])
   const entry = useCallback(
     (seq: number) =>
