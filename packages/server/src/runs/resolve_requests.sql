@@ -11,6 +11,7 @@ DECLARE{run_variables}
   writes boolean := last = 0;
   one jsonb;
   request record;
+  given jsonb;
   stored bigint;
   p_session uuid;
   sessions uuid[] := '{}';
@@ -68,8 +69,8 @@ BEGIN
           {lock_head}
         END IF;
         {append}
-        UPDATE session_requests AS q SET place = head.place + 1, decision = one ->> 'decision',
-          answer = CASE WHEN one ? 'answer' THEN jsonb_build_object('value', one -> 'answer') END,
+        given := CASE WHEN one ? 'answer' THEN jsonb_build_object('value', one -> 'answer') END;
+        UPDATE session_requests AS q SET place = head.place + 1, decision = one ->> 'decision', answer = given,
           resolved_by = one ->> 'by', resolved_at = at, resolved_seq = head.last_seq, bytes = q.bytes + event_bytes
         WHERE q.project_id = p_project AND q.id = request.id
         RETURNING q.* INTO request;
