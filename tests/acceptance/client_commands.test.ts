@@ -118,21 +118,23 @@ describe('annals sessions', () => {
       service.adminClient().request('PATCH', `/admin/v1/projects/${project_id}`, { body: { outcomes } })
     for (const wrong of [{ '': 'passed' }, { ['x'.repeat(41)]: 'passed' }, { submitted: 'good' }])
       expect(await set(wrong)).toMatchObject({ status: 400, text: expect.stringContaining('/outcomes') })
-    expectOk(await set({ submitted: 'passed', gave_up: 'failed' }))
+    expectOk(await set({ submitted: 'passed', handed_over: 'failed' }))
     const configs = { exit_status: 'Submitted' }
     const id = await newSession({ user: 'words', configs })
-    await newSession({ user: 'words', configs: { title: 'Told', outcome: 'gave_up' } })
+    await newSession({ user: 'words', configs: { title: 'Told', outcome: 'handed_over' } })
     const log = sessionLog(commands.api, id)
     expectOk(await log.add({ role: 'system', content: 'You help.' }), 201)
     expectOk(await log.add({ role: 'user', content: 'Where is\n my kettle?' }), 201)
     const outcomes = () => values('sessions', 'list', '--user', 'words')
     // A key is remembered for some seconds, and so is its project.
     await expect.poll(outcomes, { timeout: 30_000 }).toMatchObject([
-      { title: 'Told', outcome: 'gave_up', verdict: 'failed' },
+      { title: 'Told', outcome: 'handed_over', verdict: 'failed' },
       { title: 'Where is my kettle?', outcome: 'Submitted', verdict: 'passed' },
     ])
     const list = await annals(['sessions', 'list', '--user', 'words', '--no-json'], { COLUMNS: '120' })
-    expect(list.stdout).toMatch(/gave_up \(failed\) .*Told\n.*Submitted \(passed\) .*Where is my kettle\?$/)
+    expect(list.stdout).toMatch(
+      /handed_over \(failed\) .*Told\n.*Submitted \(passed\) .*Where is my kettle\?$/,
+    )
     const shown = await annals(['show', id, '--no-json'])
     expect(shown.stdout).toContain('title    Where is my kettle?\n')
     expect(shown.stdout).toContain('outcome  Submitted (passed)\n')

@@ -3144,7 +3144,7 @@ export interface components {
              * @description The project's own words for how a session ended, where `configs` have one as `status`, `outcome`, `result`, `state`, `verdict` or `exit_status`; in any case. The console and the command line show and count them.
              * @example {
              *       "submitted": "passed",
-             *       "gave_up": "failed"
+             *       "handed_over": "failed"
              *     }
              */
             outcomes?: {

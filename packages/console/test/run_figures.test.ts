@@ -30,8 +30,11 @@ describe('the figures of runs', () => {
   })
 
   it('count as failed what the words of the project say', () => {
-    const runs = [run({ agent: 'a', exit_status: 'submitted' }, 0), run({ agent: 'a', status: 'gave_up' }, 0)]
-    const words = { submitted: 'passed', gave_up: 'failed' } as const
+    const runs = [
+      run({ agent: 'a', exit_status: 'submitted' }, 0),
+      run({ agent: 'a', status: 'handed_over' }, 0),
+    ]
+    const words = { submitted: 'passed', handed_over: 'failed' } as const
     expect(byAgent(runs, 'agent', words)).toMatchObject([{ known: 2, failed: 1 }])
   })
 

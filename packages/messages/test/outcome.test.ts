@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { outcomeOf, verdictOf } from '../src/session/outcome.ts'
 
 describe('an outcome', () => {
-  it.each([
+  it.each<readonly [Record<string, unknown>, 'failed' | 'passed' | undefined]>([
     [{ reward: 0 }, 'failed'],
     [{ reward: 1 }, 'passed'],
     [{ reward: 0.5 }, undefined],
@@ -33,15 +33,15 @@ describe('an outcome', () => {
 
   it.each([
     [{ exit_status: 'Submitted' }, 'passed'],
-    [{ run: { status: 'gave_up' }, model: 'm' }, 'failed'],
+    [{ run: { status: 'handed_over' }, model: 'm' }, 'failed'],
     // What a project says comes before what its configs seem to say.
-    [{ success: true, status: 'gave_up' }, 'failed'],
+    [{ success: true, status: 'handed_over' }, 'failed'],
     [{ status: 'done' }, 'failed'],
     [{ status: 'completed' }, 'passed'],
     [{ status: 'constructor' }, undefined],
     [{ note: 'submitted' }, undefined],
   ])('of configs %j is %s in the words of its project', (configs, verdict) => {
-    const words = { submitted: 'passed', gave_up: 'failed', Done: 'failed' } as const
+    const words = { submitted: 'passed', handed_over: 'failed', Done: 'failed' } as const
     expect(outcomeOf(configs, words)?.verdict).toBe(verdict)
     expect(verdictOf(['exit_status'], '"submitted"', words)).toBe('passed')
   })

@@ -111,7 +111,7 @@ Examples:
   annals project set checkout-agent --search on
   annals project set checkout-agent --proof on
   annals project set checkout-agent --audit-reads people --audit-reads-days 400
-  annals project set checkout-agent --outcomes submitted=passed,gave_up=failed
+  annals project set checkout-agent --outcomes submitted=passed,handed_over=failed
   annals project set checkout-agent --max-sessions 100000 --max-bytes 10000000000
   annals project set checkout-agent --model gpt-5-mini --model-url https://api.openai.com/v1 --model-key < key.txt`,
     )
@@ -182,7 +182,7 @@ function withSettings(command: Command): Command {
     )
     .option(
       '--outcomes <words>',
-      'what its own words for outcomes mean, such as submitted=passed,gave_up=failed; `none` removes them',
+      'what its own words for outcomes mean, such as submitted=passed,handed_over=failed; `none` removes them',
       parseOutcomes,
     )
     .option(

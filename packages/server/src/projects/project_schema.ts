@@ -106,7 +106,7 @@ const Outcomes = Type.Record(
     maxProperties: OUTCOME_WORDS_MAX,
     description:
       "The project's own words for how a session ended, where `configs` have one as `status`, `outcome`, `result`, `state`, `verdict` or `exit_status`; in any case. The console and the command line show and count them.",
-    examples: [{ submitted: 'passed', gave_up: 'failed' }],
+    examples: [{ submitted: 'passed', handed_over: 'failed' }],
   },
 )
 
