@@ -162,8 +162,8 @@ export const DAMAGES: Damage[] = [
     'blob chunk',
   ],
   [
-    'request_unlisted',
-    'a request that no list has',
+    'request_seq',
+    'a request that the log does not show',
     `INSERT INTO session_requests (project_id, id, session_id, place, seq, bytes, body, created_at)
      VALUES ($1, gen_random_uuid(), $2, 1, 1, 2, '{}', now())`,
     'request ',

@@ -6,13 +6,8 @@ export const RESTORE_RUNS = {
     'restore_runs',
     `
 INSERT INTO session_runs AS r (project_id, session_id, ttl_ms, progress, place, wake_at)
-SELECT x.project_id, x.session_id, 0, false, 0, min(x.not_before)
-FROM (
-  SELECT i.project_id, i.session_id, i.not_before FROM session_inbox i WHERE i.project_id = $1 AND i.withdrawn_at IS NULL
-  UNION ALL
-  SELECT q.project_id, q.session_id, NULL FROM session_requests q WHERE q.project_id = $1 AND q.decision IS NULL
-) x
-WHERE x.project_id = $1 GROUP BY x.project_id, x.session_id
+SELECT i.project_id, i.session_id, 0, false, 0, min(i.not_before) FROM session_inbox i
+WHERE i.project_id = $1 AND i.withdrawn_at IS NULL GROUP BY i.project_id, i.session_id
 ON CONFLICT (project_id, session_id) DO UPDATE SET wake_at = excluded.wake_at`,
   ),
   places: prepared(

@@ -153,13 +153,6 @@ const REQUESTS: Table = {
   unchanging: ['created_at'],
   order: ['created_at', 'id'],
   checks: {
-    request_unlisted: {
-      where: `t.decision IS NULL AND NOT EXISTS (
-        SELECT FROM session_runs r WHERE r.project_id = $1 AND r.session_id = t.session_id)`,
-      detail: "'its session has no row in session_runs'",
-      means: 'a request waits for an answer, and its session is not listed as waiting',
-      todo: RELISTED,
-    },
     request_seq: {
       where: `NOT EXISTS (
         SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.seq AND e.type = '${requests.REQUEST_TYPE}')`,

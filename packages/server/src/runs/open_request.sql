@@ -27,8 +27,6 @@ BEGIN
   VALUES (p_project, own_id, p_session, head.place + 1, head.last_seq, event_bytes, p_request -> 'body', p_request ->> 'call_sha256', at,
     (p_request ->> 'expires_at')::timestamptz)
   RETURNING q.* INTO request;
-  INSERT INTO session_runs AS r (project_id, session_id, ttl_ms, progress, place) VALUES (p_project, p_session, 0, false, 0)
-  ON CONFLICT (project_id, session_id) DO NOTHING;
   RETURN concat(E'{"state":"new"}\n', {request_json});
 END
 $function$

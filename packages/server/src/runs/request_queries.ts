@@ -81,30 +81,31 @@ const IN_STATE = {
   expired: 't.expires_at <= clock_timestamp()',
 }
 
-/** The ids of sessions of a user, or below another, by what $6 says: those that have a run. */
-const IDS = {
+/** The sessions of a user, or below another, by what $6 says. */
+const SESSIONS = {
   user: `
-  SELECT r.session_id FROM users u JOIN sessions s ON s.project_id = $1 AND s.user_id = u.id
-    JOIN session_runs r ON r.project_id = $1 AND r.session_id = s.id
-  WHERE u.project_id = $1 AND u.identifier = $6`,
+    SELECT s.id FROM users u JOIN sessions s ON s.project_id = $1 AND s.user_id = u.id
+    WHERE u.project_id = $1 AND u.identifier = $6`,
   parent: `
-  WITH RECURSIVE below (id) AS (
-    SELECT s.id FROM sessions s WHERE s.project_id = $1 AND s.parent_id = $6::uuid
-    UNION
-    SELECT s.id FROM below b JOIN sessions s ON s.project_id = $1 AND s.parent_id = b.id
-  )
-  SELECT r.session_id FROM below b JOIN session_runs r ON r.project_id = $1 AND r.session_id = b.id`,
+    WITH RECURSIVE below (id) AS (
+      SELECT s.id FROM sessions s WHERE s.project_id = $1 AND s.parent_id = $6::uuid
+      UNION
+      SELECT s.id FROM below b JOIN sessions s ON s.project_id = $1 AND s.parent_id = b.id
+    )
+    SELECT b.id FROM below b`,
 } as const
 
 /** Whose the rows of a list are: of a session, or of several. */
-export type Reach = keyof typeof IDS | 'session_id'
+export type Reach = keyof typeof SESSIONS | 'session_id'
 
-/** Which rows `t` of a list are within a reach, and what the list reads first to know that. */
-export function reachedBy(reach: Reach | undefined) {
+/** Which rows `t` of a list are within a reach, and what the list reads first to know that: the sessions that have such rows. */
+export function reachedBy(reach: Reach | undefined, table: string, which: string) {
   if (reach === undefined) return {}
   if (reach === 'session_id') return { only: 't.session_id = $6::uuid' }
-  const only = 't.session_id = ANY ((SELECT f.ids FROM first f)::uuid[])'
-  return { only, first: `SELECT ARRAY(${IDS[reach]}) AS ids` }
+  const first = `SELECT ARRAY(
+  SELECT s.id FROM (${SESSIONS[reach]}) s
+  WHERE EXISTS (SELECT FROM ${table} t WHERE t.project_id = $1 AND t.session_id = s.id AND ${which} OFFSET 0)) AS ids`
+  return { only: 't.session_id = ANY ((SELECT f.ids FROM first f)::uuid[])', first }
 }
 
 /** Of a state, after the parameters of a page: $5 user identifier or null, and, for some sessions only, $6 whose they are. Items: requests. */
@@ -113,10 +114,12 @@ export function listRequests(
   direction: 'asc' | 'desc',
   reach: Reach | undefined,
 ): Statement {
+  const table = 'session_requests'
+  const which = `t.decision IS ${state === 'resolved' ? 'NOT NULL' : 'NULL'}`
   const list = {
-    table: 'session_requests',
-    which: `t.decision IS ${state === 'resolved' ? 'NOT NULL' : 'NULL'}`,
-    ...reachedBy(reach),
+    table,
+    which,
+    ...reachedBy(reach, table, which),
     at: 't.created_at',
     id: 't.id',
     shows: `${IN_STATE[state]} AND ${notErased('t.session_id')} AND ($5::text IS NULL OR EXISTS (

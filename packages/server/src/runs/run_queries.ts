@@ -9,28 +9,30 @@ import { isOpenText, type Reach, reachedBy, requestJson } from './request_querie
 export const FRAMES_MAX = 200
 const FRAMES_BYTES_MAX = 1024 * 1024
 
-/** The run of the session with the row `r` and the head `h`, of which one is known, and the other one is read. Parameter: $1 project. */
-const runOf = (r: string, h: string, read: string, which: string) => `
-      SELECT ${r}.owner, ${r}.taken_at, ${r}.wake_at, l.ends_at, ${h}.fence,
-        coalesce(${r}.owner IS NOT NULL AND l.ends_at > clock_timestamp(), false) AS is_leased,
+/** The run of a session that ever had a lease, an input or a request. Parameter: $1 project. */
+const runOf = (session_id: string) => `
+      SELECT r.owner, r.taken_at, r.wake_at, l.ends_at, k.fence,
+        coalesce(r.owner IS NOT NULL AND l.ends_at > clock_timestamp(), false) AS is_leased,
         (SELECT count(*) FROM session_inbox i
-          WHERE i.project_id = $1 AND i.session_id = ${h}.session_id AND ${isPendingText('i')}) AS pending,
+          WHERE i.project_id = $1 AND i.session_id = k.session_id AND ${isPendingText('i')}) AS pending,
         (SELECT count(*) FROM session_requests q
-          WHERE q.project_id = $1 AND q.session_id = ${h}.session_id AND ${isOpenText('q')}) AS open_requests
-      FROM ${read} CROSS JOIN LATERAL (SELECT ${leaseEndText(r, h)} AS ends_at) l WHERE ${which}`
+          WHERE q.project_id = $1 AND q.session_id = k.session_id AND ${isOpenText('q')}) AS open_requests
+      FROM session_heads k LEFT JOIN session_runs r ON r.project_id = $1 AND r.session_id = k.session_id
+        CROSS JOIN LATERAL (SELECT ${leaseEndText('r', 'k')} AS ends_at) l
+      WHERE k.project_id = $1 AND k.session_id = ${session_id} AND k.run_place IS NOT NULL`
 
-const jsonOf = (r: string) => `concat('{"state":"',
-      CASE WHEN ${r}.is_leased THEN 'running' WHEN ${r}.open_requests > 0 THEN 'waiting' WHEN ${r}.wake_at <= clock_timestamp() AND ${r}.pending > 0 THEN 'queued' ELSE 'idle' END,
-      '"', CASE WHEN ${r}.is_leased THEN concat(',"owner":', to_json(${r}.owner)::text, ',"expires_at":"', ${timestampText(`${r}.ends_at`)}, '","taken_at":"', ${timestampText(`${r}.taken_at`)}, '"') END,
-      ',"fence":', coalesce(${r}.fence, 0), ',"pending":', ${r}.pending, ',"open_requests":', ${r}.open_requests, '}')`
+/** A row `r` of this as JSON text. */
+const RUN_JSON = `concat('{"state":"',
+      CASE WHEN r.is_leased THEN 'running' WHEN r.open_requests > 0 THEN 'waiting' WHEN r.wake_at <= clock_timestamp() AND r.pending > 0 THEN 'queued' ELSE 'idle' END,
+      '"', CASE WHEN r.is_leased THEN concat(',"owner":', to_json(r.owner)::text, ',"expires_at":"', ${timestampText('r.ends_at')}, '","taken_at":"', ${timestampText('r.taken_at')}, '"') END,
+      ',"fence":', coalesce(r.fence, 0), ',"pending":', r.pending, ',"open_requests":', r.open_requests, '}')`
 
 /**
- * The run of the session with head `h`, as JSON text: `state` is running with a valid lease, else waiting with an open
- * request, else queued with due input, else idle. Null if it never had any of these. Parameter: $1 project.
+ * The run of a session as JSON text: `state` is running with a valid lease, else waiting with an open request, else queued
+ * with due input, else idle. Null if it never had any of these. Parameter: $1 project.
  */
-export function runJson(h: string): string {
-  const which = `r.project_id = $1 AND r.session_id = ${h}.session_id`
-  return `(SELECT ${jsonOf('r')} FROM (${runOf('r', h, 'session_runs r', which)}) r)`
+export function runJson(session_id: string): string {
+  return `(SELECT ${RUN_JSON} FROM (${runOf(session_id)}) r)`
 }
 
 const STATES = {
@@ -71,18 +73,16 @@ export function listRuns(state: keyof typeof STATES, reach: Reach | undefined): 
   const { table, which, since, id, may, holds } = STATES[state]
   // An index begins at one bound of several: each has to leave out what is due later.
   const from = state === 'queued' ? 'least($2::timestamptz, now())' : '$2::timestamptz'
-  const read = 'session_heads h JOIN session_runs r ON r.project_id = $1 AND r.session_id = t.session_id'
-  const run = runOf('r', 'h', read, 'h.project_id = $1 AND h.session_id = t.session_id')
   const list = {
     table,
     which,
-    ...reachedBy(reach),
+    ...reachedBy(reach, table, which),
     at: since,
     from,
     id,
     shows: `${may} AND ($5::jsonb IS NULL OR EXISTS (
       SELECT FROM sessions s WHERE s.project_id = $1 AND s.id = t.session_id AND s.configs @> $5::jsonb OFFSET 0))`,
-    joined: `SELECT ${jsonOf('r')} AS run FROM (${run}) r WHERE ${holds}`,
+    joined: `SELECT ${RUN_JSON} AS run FROM (${runOf('t.session_id')}) r WHERE ${holds}`,
     json: `concat('{"session_id":"', t.session_id, '","since":"', ${timestampText('t.listed_at')}, '","run":', t.run, '}')`,
   }
   return scannedList(`list_runs_${state}${reach ? `_of_${reach}` : ''}`, list, 'desc')

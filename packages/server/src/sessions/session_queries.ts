@@ -77,7 +77,7 @@ export const CREATE_SESSION = storedFunctionIn('sessions/create_session.sql', {
 export const READ_SESSION = prepared(
   'read_session',
   `
-SELECT ${sessionJson('s', 'h')} AS json, ${runJson('h')} AS run
+SELECT ${sessionJson('s', 'h')} AS json, ${runJson('s.id')} AS run
 FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
 WHERE s.project_id = $1 AND s.id = $2`,
   'one row',
