@@ -26,7 +26,7 @@ const SHARED_PROCESS = {
 }
 
 /** A timeout ends what hangs. A busy machine may be twenty times slower than a quiet one. */
-const PATIENCE = { testTimeout: 120_000, hookTimeout: 120_000 }
+const PATIENCE = { testTimeout: 300_000, hookTimeout: 300_000 }
 
 const EMBEDDED = 'packages/embedded-postgres/test/**/*.test.ts'
 
@@ -68,8 +68,6 @@ const ON_A_DATABASE = {
   ],
   globalSetup: ['tests/harness/global_setup.ts'],
   ...PATIENCE,
-  // For a database that files share, see patient_waits.ts.
-  ...(process.env.TEST_DATABASE_URL ? { testTimeout: 300_000 } : {}),
   expect: { poll: { timeout: 15_000 } },
 }
 

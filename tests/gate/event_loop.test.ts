@@ -82,7 +82,7 @@ describe('the event loop is held for 20 ms at most', () => {
     expect(watch.noted().join('\n')).toBe('')
   })
 
-  it('by any value in a body', { timeout: 120_000 }, async () => {
+  it('by any value in a body', async () => {
     let place = 0
     for (const described of OPERATIONS) {
       const client = described.path.startsWith('/admin/') ? admin : api
@@ -100,7 +100,7 @@ describe('the event loop is held for 20 ms at most', () => {
     expect(watch.noted().join('\n')).toBe('')
   })
 
-  it('by any name of a parameter, a header or a field that there is not', { timeout: 60_000 }, async () => {
+  it('by any name of a parameter, a header or a field that there is not', async () => {
     let place = 0
     const inner = ['spaces in the middle', JSON.stringify(`a${' '.repeat(BODY_BYTES - 10)}b`)] as const
     for (const { path, method, operation } of OPERATIONS) {
@@ -132,7 +132,7 @@ describe('the event loop is held for 20 ms at most', () => {
     ['entries', '{"entries":[{"kind":"event","type":"x","data":{"a":@}}]}'],
     ['entries', '{"entries":[{"kind":"message","bl\\u006fb":{"role":"user","content":@}}]}'],
     ['entries', '{"entries":@}'],
-  ])('by any value in what is appended: %s %s', { timeout: 60_000 }, async (resource, template) => {
+  ])('by any value in what is appended: %s %s', async (resource, template) => {
     const all = [...values, ...inline]
     const count = IS_THOROUGH ? all.length : Math.ceil(all.length / 6)
     for (const [name, value] of shareOf(all, templates++, count)) {
@@ -144,7 +144,7 @@ describe('the event loop is held for 20 ms at most', () => {
     expect(watch.noted().join('\n')).toBe('')
   })
 
-  it('by messages with attachments of 18 MiB, and by reading them', { timeout: 60_000 }, async () => {
+  it('by messages with attachments of 18 MiB, and by reading them', async () => {
     const { id } = expectOk(await api.createSession({}), 201)
     const path = `/api/v1/session/${id}/messages`
     const url = `data:image/png;base64,${randomBytes(18 * 1024 * 1024).toString('base64')}`
