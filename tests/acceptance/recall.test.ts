@@ -29,7 +29,7 @@ interface Answer {
 
 const service = useSharedService()
 const searching: Project[] = []
-beforeAll(async () => void searching.push(...(await newSearchingProjects(service, 12))))
+beforeAll(async () => void searching.push(...(await newSearchingProjects(service, 13))))
 
 /** A project with sessions, each a list of what its user and its assistant say in turns. */
 async function projectWith(sessions: Record<string, string[]>, users: Record<string, string> = {}) {
@@ -121,6 +121,22 @@ describe('a question', () => {
     expect(await asked(api, 'Why did the migration of the ledger fail?')).toEqual([ids.said, id])
     const { items } = await ask(api, 'migration of the ledger', { group: 'entry' })
     expect(items.map(({ session_id }) => session_id)).toEqual([ids.said, id, id, id])
+  })
+
+  it('is answered with what a session has said since the question before', async () => {
+    const { api, ids } = await projectWith({ trip: ['We want to see the lighthouse.', 'Noted.'] })
+    expect(await asked(api, 'Who wants to see a lighthouse?')).toEqual([ids.trip])
+    // Enough that their words are put together with those of before.
+    const lines = ['The lighthouse has a museum of compasses.', 'I did not know.']
+    const entries = lines.map((content) => ({
+      kind: 'message',
+      format: 'openai',
+      blob: { role: 'user', content },
+    }))
+    expectOk(await api.request('POST', `/api/v1/session/${ids.trip}/entries`, { body: { entries } }), 201)
+    await untilIndexed(api)
+    const { items } = await ask(api, 'Which museums has the lighthouse?')
+    expect(items[0]!.entries[0]).toMatchObject({ session_id: ids.trip, seq: 3 })
   })
 
   it('keeps to quotes, to what is excluded and to filters, and finds parts of names', async () => {

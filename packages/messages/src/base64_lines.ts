@@ -25,8 +25,28 @@ export const JSON_BREAKS = Array.from({ length: BREAKS_KNOWN }, (_, given) =>
 )
 
 /** A break between the quotes of a JSON string. */
-export function jsonBreak(lines: Base64Lines): string {
+function jsonBreak(lines: Base64Lines): string {
   return JSON.stringify(breakOf(lines)).slice(1, -1)
+}
+
+/** Breaks base64 that comes in pieces, each as it stands between the quotes of a JSON string. */
+export function lineBreaker(lines?: Base64Lines): (piece: string) => string {
+  let column = 0
+  return (piece) => {
+    if (!lines) return piece
+    const broken: string[] = []
+    for (let at = 0; at < piece.length; ) {
+      if (column === lines.width) {
+        broken.push(jsonBreak(lines))
+        column = 0
+      }
+      const part = piece.slice(at, at + lines.width - column)
+      broken.push(part)
+      at += part.length
+      column += part.length
+    }
+    return broken.join('')
+  }
 }
 
 /** The lines that a reference says; undefined if they cannot be. */

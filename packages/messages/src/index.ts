@@ -11,8 +11,8 @@ export {
   type Base64Lines,
   breakOf,
   JSON_BREAKS,
-  jsonBreak,
   LINE_WIDTH_MIN,
+  lineBreaker,
   linesOf,
 } from './base64_lines.js'
 export type { MessagePlace } from './blob_reading.js'

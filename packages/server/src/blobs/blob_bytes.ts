@@ -3,7 +3,7 @@ import { notFound } from '@annals/kits/errors.js'
 import { logReadBytes, sendChunks } from '@annals/kits/http/answer/answer.js'
 import { encoded } from '@annals/kits/http/request/find_base64.js'
 import type { Tenant } from '@annals/kits/postgres/database.js'
-import { type Base64Lines, jsonBreak, lacksBytes, linesOf } from '@annals/messages'
+import { type Base64Lines, lacksBytes, lineBreaker, linesOf } from '@annals/messages'
 import { endOfString } from '@annals/messages/json'
 import type { FastifyReply } from 'fastify'
 import { findBlobs, readBlob } from './blob_store.js'
@@ -154,20 +154,7 @@ async function* base64Of(
   lines?: Base64Lines,
 ): AsyncGenerator<string> {
   let rest = Buffer.alloc(0)
-  let column = 0
-  const broken = (text: string) => {
-    if (!lines) return text
-    const pieces: string[] = []
-    for (let at = 0; at < text.length; ) {
-      if (column === lines.width) pieces.push(jsonBreak(lines))
-      if (column === lines.width) column = 0
-      const piece = text.slice(at, at + lines.width - column)
-      pieces.push(piece)
-      at += piece.length
-      column += piece.length
-    }
-    return pieces.join('')
-  }
+  const broken = lineBreaker(lines)
   for await (const chunk of chunks) {
     const bytes = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk
     const whole = bytes.length - (bytes.length % 3)
