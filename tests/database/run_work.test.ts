@@ -81,16 +81,18 @@ describe.skipIf(inject('testServer').mode === 'shared')('beside many others', ()
       ...{ id, mode: 'queue', kind: 'event', type: 'go', bytes: 2, tokens: 0, blobs: [], data: {} },
       ...{ key: null, role: null, format: null, meta: null, not_before: null, expires_at: null },
     })
-  const question = (event_id: string, id: string = randomUUID()) =>
-    JSON.stringify({ id, event_id, body: { kind: 'question' }, expires_at: null })
+  const question = (event_id: string, id: string = randomUUID()) => [
+    ...[project, session, null, id, event_id, '{"kind":"question"}', null, null],
+  ]
   /** Opens a request. */
   async function ask(event_id: string = randomUUID()): Promise<string> {
     const id = randomUUID()
-    await pagesOf('open_request', [project, session, null, question(event_id, id)])
+    await pagesOf('open_request', question(event_id, id))
     return id
   }
-  const answer = async (event_id: string) =>
-    JSON.stringify([{ id: await ask(), event_id, decision: 'answer', answer: 1 }])
+  const answer = async (event_id: string) => [
+    ...[project, await ask(), '[{"decision":"answer","answer":1}]', [event_id]],
+  ]
 
   it.each<[string, string, () => unknown[] | Promise<unknown[]>]>([
     ['taking a lease', 'change_lease', () => [project, session, null, 1_000, 'a', false, false, false]],
@@ -101,9 +103,9 @@ describe.skipIf(inject('testServer').mode === 'shared')('beside many others', ()
     ['adding an input', 'add_input', () => [project, session, null, input(randomUUID())]],
     ['adding one that the log has', 'add_input', () => [project, session, null, input(stored)]],
     ['withdrawing one that the log has', 'withdraw_input', () => [project, session, null, stored, null]],
-    ['answering with an id of the log', 'resolve_requests', async () => [project, await answer(stored)]],
-    ['asking again', 'open_request', () => [project, session, null, question(randomUUID())]],
-    ['answering', 'resolve_requests', async () => [project, await answer(randomUUID())]],
+    ['answering with an id of the log', 'resolve_requests', () => answer(stored)],
+    ['asking again', 'open_request', () => question(randomUUID())],
+    ['answering', 'resolve_requests', () => answer(randomUUID())],
   ])('%s looks at no more than at what it is about', async (_what, name, values) => {
     const pages: number[] = []
     // A call may be planned, for which PostgreSQL looks at its catalogue: the first one, and those after changes of others.

@@ -1,6 +1,6 @@
--- Adds an input, unless its id is known. Answer: `state`, which is new with the `hooks` that are to hear of it, known, or
--- applied with its `seq`, and unless it was applied, the input on a line of its own; or `refused`: fenced, input_differs,
--- inbox_full, blob; null if there is no such session. The session changed, but its log did not. The session refers to the blobs of its input, under seq 0, for as
+-- Adds an input, unless its id is known. Answer: the `hooks` that are to hear of it, if it is new, and the input on a line
+-- of its own; or its `seq`, if it was applied; or `refused`: fenced, input_differs, inbox_full, blob; null if there is no
+-- such session. The session changed, but its log did not. The session refers to the blobs of its input, under seq 0, for as
 -- long as it is there.
 CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_session uuid, p_fence bigint, p_input jsonb) RETURNS text
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
@@ -22,14 +22,14 @@ BEGIN
         OR known.meta IS DISTINCT FROM nullif(p_input -> 'meta', 'null')) THEN
       RETURN '{"refused":"input_differs"}';
     END IF;
-    RETURN concat(E'{"state":"known"}\n', {known_json});
+    RETURN concat(E'{}\n', {known_json});
   END IF;
   SELECT e.seq, e.kind, e.data INTO known FROM entries e WHERE e.project_id = p_project AND {by_id};
   IF FOUND THEN
     IF known.kind <> p_input ->> 'kind' OR known.data <> p_input -> 'data' THEN
       RETURN '{"refused":"input_differs"}';
     END IF;
-    RETURN concat('{"state":"applied","seq":', known.seq, '}');
+    RETURN concat('{"seq":', known.seq, E'}\n');
   END IF;
   IF (SELECT count(*) FROM (SELECT FROM session_inbox i WHERE i.project_id = p_project AND i.session_id = p_session AND {pending} LIMIT {pending_max}) i) = {pending_max} THEN
     RETURN '{"refused":"inbox_full"}';
@@ -64,6 +64,6 @@ BEGIN
     SELECT p_project, x.id, own_id, p_session, -1, 0, 0, now() FROM unnest(hooks) AS x (id)
     ON CONFLICT (project_id, webhook_id, session_id) DO NOTHING;
   END IF;
-  RETURN concat('{"state":"new","hooks":', to_json(hooks), E'}\n', {added_json});
+  RETURN concat('{"hooks":', to_json(hooks), E'}\n', {added_json});
 END
 $function$

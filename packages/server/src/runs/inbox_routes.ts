@@ -18,18 +18,16 @@ import { refuseTail } from '../projects/within_quotas.js'
 import { ADD_INPUT, LIST_INPUTS, WITHDRAW_INPUT } from './inbox_queries.js'
 import { READ_FRAMES, READ_PLACE } from './run_queries.js'
 import { AddedInput, InboxQuery, RUN_BODIES, TailHeaders, WithdrawQuery } from './run_schema.js'
-import {
-  accepted,
-  callFor,
-  changeUnderFence,
-  linesOf,
-  type RunParts,
-  refusalIn,
-  told,
-  withinQuota,
-} from './runs.js'
+import { accepted, callFor, changeUnderFence, type RunParts, refusalIn, told, withinQuota } from './runs.js'
 
 const operation = operationsOf('Runs')
+
+/** What ADD_INPUT says of the input that follows, or instead of one that was applied. */
+interface Added {
+  added?: never
+  seq?: number
+  hooks?: string[]
+}
 
 export const inboxRoutes = (parts: RunParts) =>
   allOf(
@@ -55,15 +53,15 @@ export const inboxRoutes = (parts: RunParts) =>
             'An input that is sent with a token cannot refer to attachments. Append the entry instead.',
           )
         const fence = fenceOf(request)
-        const added = await withinQuota(parts, request, bytes, async () => {
+        const store = async () => {
           const answer = await callFor(request, ADD_INPUT, fence ?? null, json)
           const missing = blobs.find(({ sha256 }) => sha256 === refusalIn(answer)?.sha256)
           if (missing) throw blobMissing(missing)
           return accepted(answer, fence)
-        })
-        if (added.startsWith('{"state":"applied"')) return `{"id":"${id}",${added.slice(1)}`
+        }
+        const [{ seq, hooks }, input] = await withinQuota<Added>(parts, request, bytes, store)
+        if (seq !== undefined) return `{"id":"${id}","state":"applied","seq":${seq}}`
         told(parts, project_id, [session_id], { isWork: true })
-        const [{ hooks }, input] = linesOf<{ hooks?: string[] }>(added)
         if (hooks) parts.onInput(project_id, hooks)
         const [state] = /"state":"\w+"/.exec(input)!
         const shown = mayRead(request) ? input : withFields(input, { reason: undefined })

@@ -52,20 +52,20 @@ export const OPEN_REQUEST = runFunction('open_request', {
   is_open: isOpenText('q'),
   append: appendText(
     REQUEST_TYPE,
-    "(p_request ->> 'event_id')::uuid",
-    "(p_request -> 'body') || jsonb_build_object('request_id', own_id) || CASE WHEN p_request -> 'expires_at' <> 'null' THEN jsonb_build_object('expires_at', p_request -> 'expires_at') ELSE '{}' END",
+    'p_event',
+    "asked || jsonb_build_object('request_id', p_id) || CASE WHEN p_expires_at IS NULL THEN '{}' ELSE jsonb_build_object('expires_at', p_expires_at) END",
   ),
 })
 
 export const RESOLVE_REQUESTS = runFunction('resolve_requests', {
   resolved_at_text: timestampText('request.resolved_at'),
   expires_at_text: timestampText('request.expires_at'),
-  by_event_id: byId('e', 'request.session_id', "(one ->> 'event_id')::uuid"),
+  by_event_id: byId('e', 'request.session_id', 'p_events[index + 1]'),
   request_json: requestJson('request'),
   append: appendText(
     RESOLUTION_TYPE,
-    "(one ->> 'event_id')::uuid",
-    "(one - '{event_id,id}'::text[]) || jsonb_build_object('request_id', request.id, 'request_seq', request.seq)",
+    'p_events[index + 1]',
+    "(one - '{id,request_id}'::text[]) || jsonb_build_object('request_id', request.id, 'request_seq', request.seq)",
   ),
 })
 

@@ -5,6 +5,8 @@ import { answerScannedList, Cursors } from '@annals/kits/http/answer/page_answer
 import { allOf, operationsOf } from '@annals/kits/http/operation.js'
 import { parseFilter } from '@annals/kits/http/request/validate.js'
 import { SCANNED_MAX } from '@annals/kits/lists/scanned.js'
+import type { Row } from '@annals/kits/postgres/database.js'
+import { plainArray } from '@annals/kits/postgres/statement.js'
 import { call } from '@annals/kits/postgres/stored_function.js'
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
@@ -14,15 +16,7 @@ import { mayRead } from '../projects/authenticate.js'
 import { listRequests, OPEN_REQUEST, READ_REQUEST, RESOLVE_REQUESTS, type Reach } from './request_queries.js'
 import { listRuns } from './run_queries.js'
 import { RequestsQuery, RUN_BODIES, RunItem, RunsQuery } from './run_schema.js'
-import {
-  accepted,
-  changeUnderFence,
-  linesOf,
-  type RunParts,
-  showSessions,
-  told,
-  withinQuota,
-} from './runs.js'
+import { accepted, changeUnderFence, type RunParts, told, withinQuota } from './runs.js'
 
 const operation = operationsOf('Runs')
 
@@ -30,6 +24,12 @@ const operation = operationsOf('Runs')
 const RESOLUTION_BYTES = 256
 
 type Resolutions = ReturnType<(typeof RUN_BODIES)['resolveRequests'][1]>
+
+/** What RESOLVE_REQUESTS says of the requests that follow. */
+interface Resolved {
+  added: number
+  sessions: string[]
+}
 
 export const requestRoutes = (parts: RunParts) =>
   allOf(
@@ -45,13 +45,12 @@ export const requestRoutes = (parts: RunParts) =>
       returns: 'The request.',
       data: Type.Ref('RunnerRequest'),
       errors: ['fenced', 'quota_exceeded', 'idempotency_key_reused'],
-      json: async (request, _reply, { json, bytes }) => {
+      json: async (request, _reply, { asked, bytes }) => {
         const { project_id, params } = request
-        const store = () => changeUnderFence(request, OPEN_REQUEST, json)
-        const opened = await withinQuota(parts, request, bytes, store, (answer) => (isNew(answer) ? 1 : 0))
-        if (isNew(opened)) told(parts, project_id, [params.session_id], { isLog: true })
-        const [, asked] = linesOf(opened)
-        return mayRead(request) ? asked : withFields(asked, HIDDEN_ANSWER)
+        const store = () => changeUnderFence(request, OPEN_REQUEST, ...asked)
+        const [{ added }, json] = await withinQuota<{ added: number }>(parts, request, bytes, store)
+        if (added > 0) told(parts, project_id, [params.session_id], { isLog: true })
+        return mayRead(request) ? json : withFields(json, HIDDEN_ANSWER)
       },
     }),
 
@@ -71,7 +70,7 @@ export const requestRoutes = (parts: RunParts) =>
         const list = listRequests(state, time_desc ? 'desc' : 'asc', own?.by)
         const more = [user ?? null, ...(own ? [own.of] : [])]
         return answerScannedList(request, reply, cursors, request.query, list, more, (items) =>
-          showSessions(request, items),
+          request.shows?.(sessionsOf(items)),
         )
       },
     }),
@@ -84,9 +83,9 @@ export const requestRoutes = (parts: RunParts) =>
       returns: 'The request.',
       data: Type.Ref('RunnerRequest'),
       json: async (request) => {
-        const json = await readReached(request, request.params.request_id)
-        showSessions(request, [json])
-        return json
+        const { json, session_id } = await readReached(request, request.params.request_id)
+        request.shows?.([session_id!])
+        return json!
       },
     }),
 
@@ -102,11 +101,10 @@ export const requestRoutes = (parts: RunParts) =>
       returns: 'The request, resolved.',
       data: Type.Ref('RunnerRequest'),
       errors: ['resolved', 'quota_exceeded', 'idempotency_key_reused'],
-      json: async (request, _reply, { resolutions: [one], bytes }) => {
+      json: async (request, _reply, body) => {
         const { request_id } = request.params
         if (request.grant!.narrow) await readReached(request, request_id)
-        const resolutions = [{ ...one!, id: request_id }]
-        const [json] = await resolve(parts, request, { resolutions, bytes })
+        const [json] = await resolve(parts, request, body, request_id)
         return json!
       },
     }),
@@ -121,7 +119,7 @@ export const requestRoutes = (parts: RunParts) =>
       returns: 'The requests, resolved, in the order sent.',
       data: Type.Object({ items: Type.Array(Type.Ref('RunnerRequest')) }),
       errors: ['request_not_found', 'resolved', 'quota_exceeded', 'idempotency_key_reused'],
-      json: async (request, _reply, body) => itemsOf(await resolve(parts, request, body, '/resolutions')),
+      json: async (request, _reply, body) => itemsOf(await resolve(parts, request, body)),
     }),
 
     operation({
@@ -142,7 +140,7 @@ export const requestRoutes = (parts: RunParts) =>
         const query = { ...request.query, time_desc: true }
         const more = [filter ?? null, ...(own ? [own.of] : [])]
         return answerScannedList(request, reply, cursors, query, list, more, (items) =>
-          showSessions(request, items, 'listed'),
+          request.shows?.(sessionsOf(items), 'listed'),
         )
       },
     }),
@@ -165,32 +163,36 @@ async function reachOfList(
 }
 
 /** @throws AnnalsError request_not_found: the token does not reach the session of the request, or there is none */
-async function readReached(request: FastifyRequest, request_id: string): Promise<string> {
+async function readReached(request: FastifyRequest, request_id: string): Promise<Row> {
   const { database, project_id } = request
   const [row] = await database.query(READ_REQUEST, [project_id, request_id])
   if (!row || !(await reaches(request, row.session_id!))) throw notFound('request')
-  return row.json!
+  return row
 }
 
-const isNew = (answer: string) => answer.startsWith('{"state":"new"')
+/** How a request and the session of a list begin. */
+const OF_SESSION = /^\{(?:"id":"[0-9a-f-]{36}",)?"session_id":"([0-9a-f-]{36})"/
 
+function sessionsOf(items: readonly string[]): string[] {
+  return items.flatMap((item) => OF_SESSION.exec(item)?.[1] ?? [])
+}
+
+/** `request_id`: of the only resolution, if that does not name its request. */
 async function resolve(
   parts: RunParts,
   request: FastifyRequest,
-  { resolutions, bytes }: Resolutions,
-  list?: string,
+  { resolutions, event_ids, bytes }: Resolutions,
+  request_id: string | null = null,
 ): Promise<string[]> {
   const { database, project_id } = request
-  const json = `[${resolutions.map(({ id, members }) => `{"id":"${id}",${members}}`).join(',')}]`
-  const store = async () =>
-    accepted((await call(database, RESOLVE_REQUESTS, project_id, json))!, undefined, list)
-  const most = bytes + RESOLUTION_BYTES * resolutions.length
-  const read = (answer: string) =>
-    JSON.parse(answer) as Record<'sessions' | 'items', string[]> & { added: number }
-  const answered = await withinQuota(parts, request, most, store, (answer) => read(answer).added)
-  const { sessions, items } = read(answered)
+  const list = request_id === null ? '/resolutions' : undefined
+  const sent = [project_id, request_id, resolutions, plainArray(event_ids)]
+  const store = async () => accepted((await call(database, RESOLVE_REQUESTS, ...sent))!, undefined, list)
+  const most = bytes + RESOLUTION_BYTES * event_ids.length
+  const [{ sessions }, json] = await withinQuota<Resolved>(parts, request, most, store)
   told(parts, project_id, sessions, { isLog: true })
-  showSessions(request, items)
+  request.shows?.(sessions)
+  const items = JSON.parse(json) as string[]
   return mayRead(request) ? items : items.map((item) => withFields(item, HIDDEN_QUESTION))
 }
 

@@ -1,9 +1,9 @@
--- Resolves requests, all or none, and appends an event for each. `p_resolutions`: a JSON array of `id`, `event_id`,
--- `decision`, `answer`, `by`, `call_sha256`. Answer: `sessions`, how many were `added`, and `items`, which are JSON as
--- text; or `refused`, the `index` and what is there: missing, resolved, expired, kind (the decision is none for it), call
--- (another call was asked for), differs (another entry has the `event_id`). One that was added under its `event_id` before
+-- Resolves requests, all or none, and appends an event for each, under the id in `p_events`. `p_resolutions`: a JSON array
+-- of resolutions as they were sent; the only one is of `p_request`, if that is not null. Answer: `sessions` and how many
+-- events were `added`, and on a line of its own the requests, an array of JSON as text; or `refused`, the `index` and what is there: missing, resolved, expired, kind (the decision is none for it), call
+-- (another call was asked for), differs (another entry has the event's id). One that was added under its event's id before
 -- is a retry. The heads are locked in the order of their ids, as by appends.
-CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_resolutions jsonb) RETURNS text
+CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_request uuid, p_resolutions jsonb, p_events uuid[]) RETURNS text
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
 DECLARE{run_variables}
@@ -22,7 +22,7 @@ BEGIN
   -- One by one: for a list of ids the planner may read all requests, or all heads, of the project.
   FOR index IN 0 .. last LOOP
     SELECT q.session_id INTO p_session FROM session_requests q
-    WHERE q.project_id = p_project AND q.id = (p_resolutions -> index ->> 'id')::uuid;
+    WHERE q.project_id = p_project AND q.id = coalesce(p_request, (p_resolutions -> index ->> 'request_id')::uuid);
     sessions := sessions || p_session;
   END LOOP;
   IF last > 0 THEN
@@ -40,7 +40,7 @@ BEGIN
     FOR index IN 0 .. last LOOP
       one := p_resolutions -> index;
       SELECT q.* INTO request FROM session_requests q
-      WHERE q.project_id = p_project AND q.id = (one ->> 'id')::uuid;
+      WHERE q.project_id = p_project AND q.id = coalesce(p_request, (one ->> 'request_id')::uuid);
       IF last = 0 OR NOT writes THEN
         IF NOT coalesce(request.session_id = ANY (found_sessions), false) THEN
           RETURN json_build_object('refused', 'missing', 'index', index);
@@ -80,6 +80,6 @@ BEGIN
     EXIT WHEN writes;
     writes := true;
   END LOOP;
-  RETURN json_build_object('sessions', found_sessions, 'added', added, 'items', items);
+  RETURN concat(json_build_object('sessions', found_sessions, 'added', added), E'\n', to_json(items));
 END
 $function$

@@ -20,8 +20,9 @@ import { type TakeBody, whole } from '@annals/kits/http/request/read_body.js'
 import { checkObjectBytes, timeInUtc } from '@annals/kits/http/request/validate.js'
 import { newId } from '@annals/kits/ids.js'
 import { OBJECT_BYTES_MAX } from '@annals/kits/limits.js'
+import type { Parameter } from '@annals/kits/postgres/database.js'
 import type { FactsOf } from '@annals/messages'
-import { canonicalJson, ExactNumber, memberObjects, memberTexts, parseJson } from '@annals/messages/json'
+import { canonicalJson, ExactNumber, memberTexts, parseJson } from '@annals/messages/json'
 import Type, { type Static } from '#typebox'
 import type { AppendedEntry, BlobPlace } from '../log/append/append_request.js'
 import { takeEntry } from '../log/append_bodies.js'
@@ -346,43 +347,34 @@ function refuseLong(bytes: number, what: string): void {
     )
 }
 
-/** The members of an object with these names, as they were sent. */
-function membersOf(members: ReadonlyMap<string, string>, ...names: string[]): string[] {
-  return names.flatMap((name) => (members.has(name) ? `"${name}":${members.get(name)}` : []))
-}
-
-/** The JSON that OPEN_REQUEST takes, and the request's id. */
-const takeRequest: TakeBody<OpenRequestBody, { json: string; bytes: number }> = (body, text, bytes) => {
+/** What OPEN_REQUEST takes after the fence. */
+const takeRequest: TakeBody<OpenRequestBody, { asked: Parameter[]; bytes: number }> = (body, text, bytes) => {
   refuseLong(bytes, 'A request')
-  const members = memberTexts(text)
   if (body.kind === 'question' && body.call)
     throw invalidRequest('/call belongs to an approval, not to a question. Leave it out.')
-  const json = JSON.stringify({
-    id: body.id?.toLowerCase() ?? newId(),
-    event_id: newId(),
-    call_sha256: body.call ? digestOfCall(members.get('call')!) : null,
-    expires_at: timeOf('/expires_at', body.expires_at),
-  })
-  const asked = membersOf(members, 'kind', 'call', 'text', 'options').join(',')
-  return { bytes, json: `${json.slice(0, -1)},"body":{${asked}}}` }
+  const digest = body.call ? digestOfCall(memberTexts(text).get('call')!) : null
+  const id = body.id?.toLowerCase() ?? newId()
+  return { bytes, asked: [id, newId(), text, digest, timeOf('/expires_at', body.expires_at)] }
 }
 
 interface TakenResolutions {
-  /** In order: the request, unless the path names it, and the members of its resolution. */
-  resolutions: Array<{ id: string | undefined; members: string }>
+  /** A JSON array. */
+  resolutions: string
+  /** The ids of their events. */
+  event_ids: string[]
   bytes: number
 }
 
-/** Takes resolutions, each with its members as they were sent; `list`: where the body has them, if it has several. */
+/** `list`: where the body has the resolutions, if it has several; each then names its request. */
 function takeEach(
   resolutions: ReadonlyArray<Static<typeof ResolveRequestBody> & { request_id?: string }>,
-  members: ReadonlyArray<ReadonlyMap<string, string>>,
+  json: string,
   bytes: number,
   list?: string,
 ): TakenResolutions {
   refuseLong(bytes, 'Resolutions')
   const seen = new Set<string>()
-  const taken = resolutions.map(({ decision, answer, ...sent }, index) => {
+  const event_ids = resolutions.map(({ decision, answer, ...sent }, index) => {
     const place = list === undefined ? '' : `${list}/${index}`
     const { request_id, id } = { request_id: sent.request_id?.toLowerCase(), id: sent.id?.toLowerCase() }
     for (const [name, value] of Object.entries({ request_id, id })) {
@@ -393,23 +385,16 @@ function takeEach(
     }
     if ((decision === 'answer') !== (answer !== undefined))
       throw invalidRequest(`${place}/answer is only for the decision "answer". Leave it out.`)
-    const own = membersOf(members[index]!, 'decision', 'answer', 'by', 'call_sha256')
-    return { id: request_id, members: [`"event_id":"${id ?? newId()}"`, ...own].join(',') }
+    return id ?? newId()
   })
-  return { resolutions: taken, bytes }
+  return { resolutions: json, event_ids, bytes }
 }
 
 const takeResolution: TakeBody<Static<typeof ResolveRequestBody>, TakenResolutions> = (body, text, bytes) =>
-  takeEach([body], [memberTexts(text)], bytes)
+  takeEach([body], `[${text}]`, bytes)
 
-const takeResolutions: TakeBody<Static<typeof ResolveRequestsBody>, TakenResolutions> = (
-  body,
-  text,
-  bytes,
-) => {
-  const members = memberObjects(text, 'resolutions').map((object) => object.members)
-  return takeEach(body.resolutions, members, bytes, '/resolutions')
-}
+const takeResolutions: TakeBody<Static<typeof ResolveRequestsBody>, TakenResolutions> = (body, text, bytes) =>
+  takeEach(body.resolutions, memberTexts(text).get('resolutions')!, bytes, '/resolutions')
 
 const takeClaim: TakeBody<Static<typeof ClaimBody>, Static<typeof ClaimBody> & { filter: string | null }> = (
   body,

@@ -108,7 +108,7 @@ const REFUSALS: Record<string, Refused> = {
     ),
 }
 
-/** The two lines of an answer that says something of the JSON after it. */
+/** The two lines of an answer: what is said of the JSON, and that. */
 export function linesOf<Head>(answer: string): [head: Head, json: string] {
   const end = answer.indexOf('\n')
   return [JSON.parse(answer.slice(0, end)) as Head, answer.slice(end + 1)]
@@ -150,31 +150,15 @@ export async function changeUnderFence(
   return accepted(await callFor(request, change, fence ?? null, ...parameters), fence)
 }
 
-/** Stores so many bytes within the project's quota, and counts them if they are new entries. */
-export async function withinQuota(
+/** Stores so many bytes within the project's quota, and counts the new entries among them. Returns the lines of the answer. */
+export async function withinQuota<Head extends { added?: number }>(
   { usage }: RunParts,
   request: FastifyRequest,
   bytes: number,
   store: () => Promise<string>,
-  newEntries: (answer: string) => number = () => 0,
-): Promise<string> {
+): Promise<[head: Head, json: string]> {
   const room = roomFor(usage, request)
-  const stored = (await withinRoom(room, { bytes }, store))!
-  const entries = newEntries(stored)
-  if (entries > 0) room.made?.({ entries, bytes })
-  return stored
-}
-
-/** How a request and the session of a list begin. */
-const OF_SESSION = /^\{(?:"id":"[0-9a-f-]{36}",)?"session_id":"([0-9a-f-]{36})"/
-
-export function showSessions(
-  { shows }: Pick<FastifyRequest, 'shows'>,
-  items: readonly string[],
-  how?: 'listed',
-): void {
-  shows?.(
-    items.flatMap((item) => OF_SESSION.exec(item)?.[1] ?? []),
-    how,
-  )
+  const [head, json] = linesOf<Head>((await withinRoom(room, { bytes }, store))!)
+  if (head.added) room.made?.({ entries: head.added, bytes })
+  return [head, json]
 }
