@@ -4988,13 +4988,13 @@ export interface operations {
                     /**
                      * Format: date-time
                      * @description It is due from then on. By default at once.
-                     * @example 2026-11-26T09:30:00Z
+                     * @example 2026-11-21T09:30:00.123456Z
                      */
                     not_before?: string;
                     /**
                      * Format: date-time
                      * @description From then on it is no longer pending. By default never.
-                     * @example 2026-11-26T09:30:00Z
+                     * @example 2026-11-21T09:30:00.123456Z
                      */
                     expires_at?: string;
                     /**
@@ -5029,13 +5029,13 @@ export interface operations {
                     /**
                      * Format: date-time
                      * @description It is due from then on. By default at once.
-                     * @example 2026-11-26T09:30:00Z
+                     * @example 2026-11-21T09:30:00.123456Z
                      */
                     not_before?: string;
                     /**
                      * Format: date-time
                      * @description From then on it is no longer pending. By default never.
-                     * @example 2026-11-26T09:30:00Z
+                     * @example 2026-11-21T09:30:00.123456Z
                      */
                     expires_at?: string;
                     /**
@@ -5217,7 +5217,7 @@ export interface operations {
                     /**
                      * Format: date-time
                      * @description From then on it cannot be answered.
-                     * @example 2026-11-26T09:30:00Z
+                     * @example 2026-11-21T09:30:00.123456Z
                      */
                     expires_at?: string;
                 };

@@ -31,6 +31,7 @@ export const Seq = Type.Integer({
 
 export const Fence = Type.Integer({
   minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
   description: 'The number of a lease. It only grows: whoever takes the lease next gets a greater one.',
   examples: [1_795_685_400_123],
 })

@@ -13,11 +13,6 @@ import type { RunParts } from './runs.js'
 const RELISTED =
   'Something other than Annals wrote here. Export the project and import it into another one, which lists it anew'
 
-/** SQL: whether a row's place is beyond the newest that its session's head gave out. */
-function ahead(row: string): string {
-  return `${row}.place > (SELECT coalesce(h.run_place, 0) FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ${row}.session_id)`
-}
-
 /** Leases are no business of exports: whoever works on a restored session takes a new one, whose fence is greater. */
 const RUNS: Table = {
   name: 'session_runs',
@@ -119,7 +114,8 @@ const INBOX: Table = {
       todo: RELISTED,
     },
     input_place: {
-      where: ahead('t'),
+      where: `t.place > (
+        SELECT coalesce(h.run_place, 0) FROM session_heads h WHERE h.project_id = $1 AND h.session_id = t.session_id)`,
       detail: "'its place is ' || t.place || ', which the head has not reached'",
       means: 'input that comes next would stand before this one',
       todo: RELISTED,
@@ -181,10 +177,10 @@ export const RUNS_MODULE: Module<OpenRuns> = {
   open: (_kits, opened) => {
     const { usage } = opened(PROJECTS_MODULE)
     const { feed, heartbeat } = opened(LOG_MODULE)
-    let onInput: RunParts['onInput'] = () => {}
+    const parts: RunParts = { feed, heartbeat, usage, onInput: () => {} }
     return {
       tellOfInput: (listener) => {
-        onInput = listener
+        parts.onInput = listener
       },
       routes: async () => {
         const [{ leaseRoutes }, { inboxRoutes }, { requestRoutes }, schemas] = await Promise.all([
@@ -193,7 +189,6 @@ export const RUNS_MODULE: Module<OpenRuns> = {
           import('./request_routes.js'),
           import('./run_schema.js'),
         ])
-        const parts: RunParts = { feed, heartbeat, usage, onInput: (...told) => onInput(...told) }
         const { Lease, InboxInput, RunnerRequest, Run } = schemas
         return {
           project: allOf(leaseRoutes(parts), inboxRoutes(parts), requestRoutes(parts)),

@@ -39,7 +39,6 @@ const Ttl = {
   examples: [30_000],
 }
 const Wait = Between(0, 30_000, 'How long to wait if the answer would be no, in ms.', 0)
-const FenceBody = { ...Fence, maximum: Number.MAX_SAFE_INTEGER }
 
 export const Lease = Type.Object(
   {
@@ -65,21 +64,19 @@ const TakeLeaseBody = Strict({
   }),
 })
 
-export const ReleaseQuery = Strict({ fence: FenceBody })
+export const ReleaseQuery = Strict({ fence: Fence })
 
-const RenewLeaseBody = Strict({ fence: FenceBody, ttl_ms: Ttl })
+const RenewLeaseBody = Strict({ fence: Fence, ttl_ms: Ttl })
 
 const Mode = OneOf(
   ['queue', 'steer', 'interrupt'],
   'What the runner should do: take it up after its turn, during it, or stop for it. The service treats all alike.',
 )
-const Time = (description: string) =>
-  Type.String({ maxLength: 64, format: 'date-time', description, examples: ['2026-11-26T09:30:00Z'] })
 
 const inputMembers = {
   id: Uuid('An id for the input, and for the entry that it becomes. It makes a retry safe.'),
-  not_before: Time('It is due from then on. By default at once.'),
-  expires_at: Time('From then on it is no longer pending. By default never.'),
+  not_before: Timestamp('It is due from then on. By default at once.'),
+  expires_at: Timestamp('From then on it is no longer pending. By default never.'),
   key: EntryKey,
 }
 
@@ -212,7 +209,7 @@ const OpenRequestBody = Strict({
   ...optional({
     id: Uuid('An id for the request. It makes a retry safe.'),
     ...asked,
-    expires_at: Time('From then on it cannot be answered.'),
+    expires_at: Timestamp('From then on it cannot be answered.'),
   }),
 })
 type OpenRequestBody = Static<typeof OpenRequestBody>
