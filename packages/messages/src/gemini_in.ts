@@ -111,9 +111,13 @@ function readFileData(...[field, at, _, parts, signature]: Parameters<ReadField>
   else parts.push(medium({ url, ...(media_type && { media_type }) }, filename, signature))
 }
 
+/** A page that Gemini looks at as a film; to others it is no file. */
+const FILM = /^https?:\/\/((www|m)\.)?(youtube\.com|youtu\.be)\//i
+
 function medium(given: MediaMeta, filename: string | null, thought_signature?: string): Part {
   const meta = thought_signature === undefined ? given : { ...given, thought_signature }
-  const media_type = (meta.media_type ?? mediaTypeOf(meta.url ?? '') ?? '').toLowerCase()
+  const { url = '' } = meta
+  const media_type = (meta.media_type ?? mediaTypeOf(url) ?? (FILM.test(url) ? 'video/*' : '')).toLowerCase()
   switch (media_type.slice(0, media_type.indexOf('/'))) {
     case 'image':
       return part('image', null, meta, filename)

@@ -66,15 +66,23 @@ export const GEMINI_SHAPE: Shape = {
 
   renamed(piece, id, name) {
     const key = keyOf(piece.block, piece.kind === 'call' ? CALL : RESULT)!
-    const field = piece.block[key] as JsonObject
-    const had_id = typeof field.id === 'string' && field.id !== ''
-    const { id: _, ...rest } = field
-    return { ...piece.block, [key]: { ...(had_id && { id }), ...rest, ...(name !== undefined && { name }) } }
+    const { id: had, ...rest } = piece.block[key] as JsonObject
+    return {
+      ...piece.block,
+      [key]: { ...(hasId(had) && { id }), ...rest, ...(name !== undefined && { name }) },
+    }
+  },
+
+  // A response names its call by the id that this one has, and by none where it has none.
+  answering({ block }, result) {
+    const { id } = callOf(block)
+    const key = keyOf(result, RESULT)!
+    const { id: _, ...field } = responseOf(result)
+    return { ...result, [key]: hasId(id) ? { id, ...field } : field }
   },
 
   noResult({ block, call, name }) {
-    const field = block[keyOf(block, CALL)!] as JsonObject
-    const had_id = typeof field.id === 'string' && field.id !== ''
+    const had_id = hasId(callOf(block).id)
     const key = keyOf(block, CALL) === 'function_call' ? 'function_response' : 'functionResponse'
     return { [key]: { ...(had_id && { id: call }), name: name ?? '', response: { error: NO_RESULT } } }
   },
@@ -110,6 +118,14 @@ function isPicture(part: JsonObject): boolean {
   const field = part.inlineData ?? part.inline_data ?? part.fileData ?? part.file_data
   const type = isObject(field) ? (field.mimeType ?? field.mime_type) : undefined
   return part.thought !== true && typeof type === 'string' && /^image\//i.test(type)
+}
+
+function hasId(id: unknown): boolean {
+  return typeof id === 'string' && id !== ''
+}
+
+function callOf(part: JsonObject): JsonObject {
+  return part[keyOf(part, CALL)!] as JsonObject
 }
 
 function responseOf(part: JsonObject): JsonObject {

@@ -160,7 +160,7 @@ function completed(item: JsonObject): JsonObject {
 /** Only answers say who made an item. */
 function withoutAuthor({ created_by: _, ...given }: JsonObject): JsonObject {
   const item = withoutOptionalNulls(given)
-  if (isObject(item.action)) item.action = withoutOptionalNulls(item.action)
+  for (const key of ['action', 'output']) if (isObject(item[key])) item[key] = withoutOptionalNulls(item[key])
   return item.type === 'additional_tools' ? { ...item, role: 'developer' } : item
 }
 
@@ -175,7 +175,10 @@ const TEXT_FIELDS = fields('type', 'text', 'annotations', 'logprobs')
 const TEXTS = new Set(['text', 'input_text', 'output_text'])
 
 /** The message with the content that its speaker may have, and without what is null in it. */
-function spokenMessage(item: JsonObject, omit: OmitBlock): JsonObject {
+function spokenMessage(given: JsonObject, omit: OmitBlock): JsonObject {
+  const { status: _, ...rest } = given
+  // Only what OpenAI knows by its id has a status.
+  const item = given.id === undefined ? rest : given
   if (!Array.isArray(item.content)) return item
   const is_models = item.role === 'assistant'
   const blocks: JsonObject[] = item.content.filter(isObject)

@@ -14,7 +14,9 @@ export function brokenContent(format: MessageFormat, items: readonly Json[]): st
       broken.push(...RULES[format](value))
     })
   if (format === 'anthropic') broken.push(...mixedCitations(items))
-  const approvals = items.flatMap(({ approval_request_id }) => approval_request_id ?? [])
+  const approvals = items.flatMap(({ type, approval_request_id }) =>
+    type === 'mcp_approval_response' ? approval_request_id : [],
+  )
   if (new Set(approvals).size < approvals.length) broken.push(`answered twice: ${approvals}`)
   return broken
 }
@@ -65,6 +67,9 @@ function openaiContent(value: Json): string[] {
 
 function responsesContent(value: Json): string[] {
   const broken: string[] = []
+  if (value.role !== undefined && 'status' in value && value.id === undefined)
+    broken.push('Unknown parameter: status')
+  if (value.type === 'computer_screenshot' && value.image_url === null) broken.push('image_url: got null')
   const places = ['file_id', 'file_url', 'file_data', 'image_url'].filter((key) => value[key] !== undefined)
   if (/^input_(file|image)$/.test(value.type) && places.length > 1)
     broken.push(`Mutually exclusive parameters: ${places}`)

@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest'
+import { FitToSend } from '../../src/fit/index.js'
+import { MESSAGE_FORMATS, type MessageFormat } from '../../src/index.js'
+import { messageId } from '../stored_run.js'
+import { brokenRules } from './provider_rules.js'
+
+// biome-ignore lint/suspicious/noExplicitAny: it looks into messages of every format
+type Item = any
+
+function sent(from: MessageFormat, to: MessageFormat, blobs: readonly object[]) {
+  const list = new FitToSend(to)
+  for (const [i, blob] of blobs.entries())
+    list.add({ id: messageId(i), parent_id: null, seq: i + 1, format: from, blob: JSON.stringify(blob) })
+  const { items, omitted } = list.finish()
+  return { items: items.map(({ json }) => JSON.parse(json) as Item), omitted }
+}
+
+const asked = (...parts: object[]) => ({ role: 'user', parts })
+const model = (...parts: object[]) => ({ role: 'model', parts })
+const called = (more = {}) => ({ functionCall: { name: 'look', args: {}, ...more } })
+const answered = (output: string, more = {}) => ({
+  functionResponse: { name: 'look', response: { output }, ...more },
+})
+const said = (text: string) => ({ type: 'output_text', text, annotations: [] })
+const user = { role: 'user', content: 'x' }
+
+const CONVERSATIONS: Record<string, [MessageFormat, object[]]> = {
+  'a status of a message that has no id': [
+    'responses',
+    [
+      { ...user, status: 'completed' },
+      { type: 'message', role: 'assistant', status: 'completed', content: [said('y')] },
+      { type: 'message', role: 'assistant', status: 'completed', content: 'z' },
+    ],
+  ],
+  'a screenshot without an address, as an SDK dumps it': [
+    'responses',
+    [
+      user,
+      {
+        type: 'computer_call',
+        id: 'cu_1',
+        call_id: 'a',
+        action: { type: 'wait' },
+        pending_safety_checks: [],
+      },
+      {
+        type: 'computer_call_output',
+        call_id: 'a',
+        output: { type: 'computer_screenshot', file_id: 'file-1', image_url: null },
+      },
+    ],
+  ],
+  'an approval and the call that it allowed': [
+    'responses',
+    [
+      user,
+      { type: 'mcp_approval_request', id: 'mcpr_1', name: 'f', arguments: '{}', server_label: 's' },
+      { type: 'mcp_approval_response', approval_request_id: 'mcpr_1', approve: true, reason: null },
+      {
+        type: 'mcp_call',
+        id: 'mcp_1',
+        approval_request_id: 'mcpr_1',
+        name: 'f',
+        server_label: 's',
+        arguments: '{}',
+        output: '1',
+        error: null,
+      },
+    ],
+  ],
+  'calls with ids and responses without': [
+    'gemini',
+    [
+      asked({ text: 'x' }),
+      model(called({ id: '1' }), called({ id: '2' })),
+      asked(answered('a'), answered('b')),
+    ],
+  ],
+  'a response with an id that its call does not have': [
+    'gemini',
+    [asked({ text: 'x' }), model(called()), asked(answered('a', { id: 'made-up' }))],
+  ],
+  'a film at YouTube': [
+    'gemini',
+    [asked({ fileData: { fileUri: 'https://www.youtube.com/watch?v=1' } }, { text: 'x' })],
+  ],
+}
+
+describe.each(MESSAGE_FORMATS)('fit to be sent in %s', (to) => {
+  it.each(Object.entries(CONVERSATIONS))('is a conversation with %s', (_, [from, blobs]) => {
+    const { items } = sent(from, to, blobs)
+    expect(brokenRules(to, items), JSON.stringify(items)).toEqual([])
+  })
+})
+
+describe('a list', () => {
+  it('says of a message’s status nothing, unless it is OpenAI’s own', () => {
+    const own = { type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content: [said('y')] }
+    const [, blobs] = CONVERSATIONS['a status of a message that has no id']!
+    expect(sent('responses', 'responses', [...blobs, own]).items).toEqual([
+      user,
+      { type: 'message', role: 'assistant', content: 'y' },
+      { type: 'message', role: 'assistant', content: 'z' },
+      own,
+    ])
+  })
+
+  it('has in Gemini’s format the ids of responses that the calls have', () => {
+    const ids = (name: string) => {
+      const { items } = sent(...(['gemini', 'gemini'] as const), CONVERSATIONS[name]![1])
+      return items[2].parts.map((part: Item) => part.functionResponse.id)
+    }
+    expect(ids('calls with ids and responses without')).toEqual(['1', '2'])
+    expect(ids('a response with an id that its call does not have')).toEqual([undefined])
+  })
+
+  it('names a film that only Gemini can look at, and sends no page of a site as a file', () => {
+    const [from, blobs] = CONVERSATIONS['a film at YouTube']!
+    for (const to of ['openai', 'anthropic', 'responses'] as const) {
+      const { items, omitted } = sent(from, to, blobs)
+      expect(JSON.stringify(items)).not.toContain('youtube')
+      expect(omitted).toEqual([{ id: messageId(0), reason: 'not_in_format', what: 'video' }])
+    }
+    expect(sent(from, 'gemini', blobs).items).toEqual(blobs)
+  })
+})
