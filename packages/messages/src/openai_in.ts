@@ -111,12 +111,15 @@ function readCall(value: unknown, at: string, ids: CallIds): Part {
 const SIGNATURE_IN_ID = '__thought__'
 
 /** Gemini's signature of a call, where its service in OpenAI's format puts it, or LiteLLM does. */
-function signatureOf({ extra_content, provider_specific_fields, id }: JsonObject): string | undefined {
+function signatureOf(call: JsonObject): string | undefined {
+  const { extra_content, provider_specific_fields, function: called, id } = call
   const google = isObject(extra_content) ? extra_content.google : undefined
+  const beside = isObject(called) ? called.provider_specific_fields : undefined
   const at = typeof id === 'string' ? id.indexOf(SIGNATURE_IN_ID) : -1
   const given = [
     isObject(google) ? google.thought_signature : undefined,
     isObject(provider_specific_fields) ? provider_specific_fields.thought_signature : undefined,
+    isObject(beside) ? beside.thought_signature : undefined,
     at < 0 ? undefined : (id as string).slice(at + SIGNATURE_IN_ID.length),
   ]
   const signature = given.find((one) => typeof one === 'string' && one !== '')

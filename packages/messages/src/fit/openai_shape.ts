@@ -20,31 +20,14 @@ import {
   isEmptyMedium,
   NO_RESULT,
   type OmitBlock,
+  only,
   type Piece,
   type PieceIds,
   type Run,
   type Shape,
   type SourcePiece,
-  withoutNulls,
 } from './pieces.js'
 
-/** Fields that only answers have. Others stay: services that speak this format have fields of their own. */
-const ANSWER_FIELDS = new Set([
-  'annotations',
-  'created',
-  'finish_reason',
-  'function_call',
-  'id',
-  'index',
-  'logprobs',
-  'model',
-  'object',
-  'parsed',
-  'stop_reason',
-  'tool_calls',
-  'type',
-  'usage',
-])
 /** Parts that the content of a reply may have. */
 const OF_REPLIES = new Set(['text', 'refusal'])
 /** In which services give a model's thoughts. */
@@ -54,6 +37,32 @@ export const REASONING_FIELDS = [
   'reasoning_details',
   'thinking_blocks',
 ] as const
+
+const fields = (...names: string[]): ReadonlySet<string> => new Set(names)
+
+/** Fields of services that speak this format: marks of a cache, and signatures of Gemini's, at Google and at LiteLLM. */
+const OF_SERVICES = ['cache_control', 'extra_content', 'provider_specific_fields'] as const
+/**
+ * Fields that a message of a request may have, beside its content and its calls: answers have more, and so have programs,
+ * which the API refuses ("Unknown parameter"). DeepSeek, Mistral and Moonshot go on with a reply that is a prefix.
+ */
+const HEAD_FIELDS = fields(
+  ...['role', 'name', 'refusal', 'audio', 'images', 'prefix', 'partial'],
+  ...OF_SERVICES,
+  ...REASONING_FIELDS,
+)
+const RESULT_FIELDS = fields(...OF_SERVICES)
+const CALL_FIELDS = fields('function', 'custom', ...OF_SERVICES)
+const FUNCTION_FIELDS = fields('name', 'provider_specific_fields')
+const CUSTOM_FIELDS = fields('name', 'input')
+/** What a block has within the member that is named as its type. */
+const BLOCK_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
+  text: fields(),
+  refusal: fields(),
+  image_url: fields('url', 'detail'),
+  input_audio: fields('data', 'format'),
+  file: fields('file_data', 'file_id', 'filename'),
+}
 
 export const OPENAI_SHAPE: Shape = {
   joins_all: false,
@@ -124,9 +133,7 @@ function runOf(item: JsonObject, { calls, results }: PieceIds, omit: OmitBlock):
     const result = results.pop()
     return result ? resultRuns(item, result, omit) : []
   }
-  const head: JsonObject = {}
-  for (const [key, value] of Object.entries(item))
-    if (value !== null && key !== 'content' && !ANSWER_FIELDS.has(key)) head[key] = value
+  const head = withoutEmptyLists(only(item, HEAD_FIELDS))
   if (typeof head.name === 'string') head.name = cutText(head.name.replace(/[\s<|\\/>]/g, '_'), 64)
   if (head.name === '') delete head.name
   const pieces = contentPieces(item.content, omit).filter(({ block }) => {
@@ -168,10 +175,8 @@ function runOf(item: JsonObject, { calls, results }: PieceIds, omit: OmitBlock):
 
 /** A result, and what is not text in it as something that the user says: a result takes nothing else. */
 function resultRuns(item: JsonObject, { id, name }: PieceIds['results'][number], omit: OmitBlock): Run[] {
-  const { role, tool_call_id: _, name: own, content, ...rest } = item
-  const block: JsonObject = { role: 'tool' }
-  for (const [key, value] of Object.entries(rest))
-    if (value !== null && !ANSWER_FIELDS.has(key)) block[key] = value
+  const { role, name: own, content } = item
+  const block: JsonObject = { role: 'tool', ...only(item, RESULT_FIELDS) }
   const pieces = Array.isArray(content) ? contentPieces(content, omit) : []
   const texts = pieces.flatMap(({ block }) => (block.type === 'text' ? [block] : []))
   block.content = Array.isArray(content) ? (texts.length > 0 ? texts : '') : cutResult(String(content ?? ''))
@@ -186,13 +191,13 @@ function resultRuns(item: JsonObject, { id, name }: PieceIds['results'][number],
 
 /** A call with its type, its id and the text of an object as arguments. */
 function callBlock(call: JsonObject, id: string, omit: OmitBlock): JsonObject {
-  const { index: _, type, ...rest } = withoutNulls(call)
-  if (isObject(rest.custom)) return { ...rest, id, type: 'custom' }
+  const rest = only(call, CALL_FIELDS)
+  if (isObject(rest.custom)) return { ...rest, id, type: 'custom', custom: only(rest.custom, CUSTOM_FIELDS) }
   const called = isObject(rest.function) ? rest.function : {}
-  const { parsed_arguments: _parsed, ...asked } = called
   const text = sentArguments(called.arguments)
   if (text === undefined) omit('arguments', { text: called.arguments })
-  return { ...rest, id, type: 'function', function: { ...asked, arguments: text ?? '{}' } }
+  const asked = { ...only(called, FUNCTION_FIELDS), arguments: text ?? '{}' }
+  return { ...rest, id, type: 'function', function: asked }
 }
 
 function contentPieces(content: unknown, omit: OmitBlock): Piece[] {
@@ -205,7 +210,7 @@ function contentPieces(content: unknown, omit: OmitBlock): Piece[] {
     .filter(({ type, text }) => type !== 'text' || !isBlank(text))
     .flatMap((block) => {
       const own = isForeign(block, OF_OPENAI_AND_LIKE) ? ofForeign(block) : block
-      const taken = own && takenBlock(OF_OPENAI.has(String(own.type)) ? said(own) : own)
+      const taken = own && takenBlock(said(own))
       if (taken === undefined) omit(String(block.type).replace('input_', ''), block)
       return taken ? { kind: 'content', block: taken } : []
     })
@@ -258,10 +263,8 @@ function takenSound(block: JsonObject): JsonObject | undefined {
     : undefined
 }
 
-/** Blocks that are OpenAI's own, and have null for nothing. */
-const OF_OPENAI = new Set(['text', 'image_url', 'input_audio', 'file'])
-/** And those that replies have, or that services take which speak this format. */
-const OF_OPENAI_AND_LIKE = new Set([...OF_OPENAI, 'refusal', 'video_url'])
+/** Blocks that are OpenAI's own, or that services take which speak this format. */
+const OF_OPENAI_AND_LIKE = new Set([...Object.keys(BLOCK_FIELDS), 'video_url'])
 
 /** What a block of another format says, as OpenAI takes it. */
 function ofForeign(block: JsonObject): JsonObject | undefined {
@@ -273,11 +276,18 @@ function ofForeign(block: JsonObject): JsonObject | undefined {
 }
 
 function said(block: JsonObject): JsonObject {
-  const inner = Object.entries(withoutNulls(block)).map(([key, value]) => [
-    key,
-    isObject(value) ? withoutNulls(value) : value,
-  ])
-  return Object.fromEntries(inner)
+  const type = String(block.type)
+  const known = BLOCK_FIELDS[type]
+  if (!known) return block
+  const kept = only(block, fields('type', type, 'cache_control', 'prompt_cache_breakpoint'))
+  return isObject(kept[type]) ? { ...kept, [type]: only(kept[type], known) } : kept
+}
+
+/** SDKs write an empty list for what is not there. */
+function withoutEmptyLists(object: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(object).filter(([, value]) => !(Array.isArray(value) && value.length === 0)),
+  )
 }
 
 /** A file of bytes has to have a name. */

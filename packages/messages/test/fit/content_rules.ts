@@ -46,8 +46,42 @@ function unknown(value: Json, ...known: string[]): string[] {
 const isBase64 = (text: unknown) => typeof text === 'string' && /^[A-Za-z0-9+/_=-]*$/.test(text)
 const HTML = /^PGh0bWw|^PCFET0NUWVBF/
 
+const OF_SERVICES = ['cache_control', 'extra_content', 'provider_specific_fields']
+const REASONING = ['reasoning', 'reasoning_content', 'reasoning_details', 'thinking_blocks']
+const MESSAGE = [
+  'role',
+  'content',
+  'name',
+  'refusal',
+  'audio',
+  'tool_calls',
+  'tool_call_id',
+  'images',
+  'prefix',
+]
+const INNER: Record<string, string[]> = {
+  text: [],
+  image_url: ['url', 'detail'],
+  input_audio: ['data', 'format'],
+  file: ['file_data', 'file_id', 'filename'],
+}
+
+/** Members that the API does not know, and no service that speaks its format. */
+function unknownInOpenai(value: Json): string[] {
+  if (value.role !== undefined) return unknown(value, ...MESSAGE, 'partial', ...OF_SERVICES, ...REASONING)
+  const asked = value.type === 'function' || value.type === 'custom' ? value.type : undefined
+  if (asked && value.id) {
+    const inner = unknown(value[asked], 'name', 'arguments', 'input', 'provider_specific_fields')
+    return [...inner, ...unknown(value, 'id', 'type', asked, ...OF_SERVICES)]
+  }
+  const inside = INNER[value.type]
+  if (!inside) return []
+  const inner = typeof value[value.type] === 'object' ? unknown(value[value.type], ...inside) : []
+  return [...inner, ...unknown(value, 'type', value.type, 'cache_control', 'prompt_cache_breakpoint')]
+}
+
 function openaiContent(value: Json): string[] {
-  const broken: string[] = []
+  const broken: string[] = unknownInOpenai(value)
   if (value.tool_calls?.length > 128) broken.push('tool_calls: array too long')
   const { file_data } = value.file ?? {}
   if (value.type === 'file' && file_data !== undefined && !file_data.startsWith('data:application/pdf;'))

@@ -81,6 +81,31 @@ const CONVERSATIONS: Record<string, [MessageFormat, object[]]> = {
     'gemini',
     [asked({ text: 'x' }), model(called()), asked(answered('a', { id: 'made-up' }))],
   ],
+  'members that programs put into messages': [
+    'openai',
+    [
+      { ...user, timestamp: 1, metadata: {}, sent_from: 'ui' },
+      {
+        role: 'assistant',
+        content: [{ type: 'text', text: 'y', index: 0, id: 'lc_1', annotations: [] }],
+        reasoning_details: [],
+        tool_calls: [
+          {
+            id: 'a',
+            type: 'function',
+            thoughtSignature: 's',
+            function: { name: 'look', arguments: '{}', description: 'd' },
+          },
+        ],
+        response_metadata: {},
+      },
+      { role: 'tool', tool_call_id: 'a', content: 'done', status: 'success', artifact: { rows: 1 } },
+      {
+        role: 'user',
+        content: [{ type: 'image_url', image_url: { url: 'https://x.test/a.png', format: 'png' }, alt: 'a' }],
+      },
+    ],
+  ],
   'a film at YouTube': [
     'gemini',
     [asked({ fileData: { fileUri: 'https://www.youtube.com/watch?v=1' } }, { text: 'x' })],
@@ -104,6 +129,37 @@ describe('a list', () => {
       { type: 'message', role: 'assistant', content: 'z' },
       own,
     ])
+  })
+
+  it('keeps what services need that speak OpenAI’s format, and nothing that a program added', () => {
+    const [from, blobs] = CONVERSATIONS['members that programs put into messages']!
+    expect(sent(from, 'openai', blobs).items.map((item) => Object.keys(item).join())).toEqual([
+      'role,content',
+      'role,content,tool_calls',
+      'role,content,tool_call_id',
+      'role,content',
+    ])
+    const cache_control = { type: 'ephemeral' }
+    const fields = { thought_signature: 'R1M=' }
+    const kept = [
+      { role: 'user', content: [{ type: 'text', text: 'x', cache_control }] },
+      {
+        role: 'assistant',
+        content: null,
+        reasoning_content: 'hm',
+        tool_calls: [
+          {
+            extra_content: { google: fields },
+            id: 'a',
+            type: 'function',
+            function: { name: 'look', provider_specific_fields: fields, arguments: '{}' },
+          },
+        ],
+      },
+      { role: 'tool', cache_control, content: 'done', tool_call_id: 'a' },
+      { role: 'assistant', content: 'Answer:', prefix: true },
+    ]
+    expect(sent('openai', 'openai', kept).items).toEqual(kept)
   })
 
   it('has in Gemini’s format the ids of responses that the calls have', () => {

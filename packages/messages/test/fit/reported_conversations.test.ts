@@ -409,6 +409,9 @@ describe('a list', () => {
   it('has Gemini’s signature of a call, where LiteLLM keeps it', () => {
     for (const one of [
       call('a', { provider_specific_fields: { thought_signature: 'R1M=' } }),
+      call('a', {
+        function: { ...call('a').function, provider_specific_fields: { thought_signature: 'R1M=' } },
+      }),
       call('a__thought__R1M='),
     ]) {
       const { items } = sent('openai', 'gemini', [
