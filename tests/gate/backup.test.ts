@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { Annals } from '@annals/client'
 import { describe, expect, inject, it, vi } from 'vitest'
-import { runAnnals, startAnnals, startServer } from '../harness/annals_process.ts'
+import { startAnnals, startServer } from '../harness/annals_process.ts'
 import { apiClient } from '../harness/api_client.ts'
 import { runCommand } from '../harness/command_process.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
@@ -11,10 +11,12 @@ import { countEntries, insertLargeLog, useTransfers } from '../harness/exports.t
 import { type Project, useService } from '../harness/service.ts'
 import { queryRows, withConnection } from '../harness/sql.ts'
 import { createTestDatabase } from '../harness/test_database.ts'
+import { IS_THOROUGH } from '../harness/thorough.ts'
 
 const service = useService()
 const files = useTransfers(service)
-const MANY = Number(process.env.TEST_BACKUP_ENTRIES ?? 20_000)
+/** Several pieces, as which an export reads a log. */
+const MANY = Number(process.env.TEST_BACKUP_ENTRIES ?? (IS_THOROUGH ? 20_000 : 5_000))
 
 /** A project with sessions of users and of nobody, a blob, a space and a key that was revoked. */
 async function filledProject(): Promise<{ project: Project; revoked: string; session_id: string }> {
@@ -52,11 +54,11 @@ async function backUp(...args: string[]): Promise<string> {
 /** Restores a file into a database of its own. */
 async function restored<T>(
   path: string,
-  work: (url: string, restore: () => ReturnType<typeof runAnnals>) => Promise<T>,
+  work: (url: string, restore: () => ReturnType<typeof runCommand>) => Promise<T>,
 ): Promise<T> {
   const database = await createTestDatabase()
   try {
-    return await work(database.url, () => runAnnals(['restore', path], { DATABASE_URL: database.url }))
+    return await work(database.url, () => runCommand(['restore', path], { DATABASE_URL: database.url }))
   } finally {
     await database.drop()
   }

@@ -102,7 +102,6 @@ describe('annals demo', () => {
       expect(forPeople.stdout).toMatch(/call 3 issue_refund[\s\S]*payment_provider_timeout/)
       expect((await runCommand([...wanted, '--tool', '9'], client)).code).toBe(3)
     },
-    60_000,
   )
 
   it('says what to do where there is neither a service nor a database', async () => {
@@ -127,25 +126,25 @@ describe('beside the embedded database', () => {
       const here = data
       const demo = await runAnnals(['demo'], here)
       expect(demo.code, demo.stderr).toBe(0)
-      const keys = () => runAnnals(['token', 'list', '--json'], here).then(({ stdout }) => stdout)
+      const keys = () => runCommand(['token', 'list', '--json'], here).then(({ stdout }) => stdout)
       const before = await keys()
       await mkdir(join(directory, 'lost'))
       await symlink('nowhere', join(directory, 'lost', 'annals'))
       const unkept = { ...here, XDG_CONFIG_HOME: join(directory, 'lost') }
-      const refused = await runAnnals(['users', 'list'], unkept)
+      const refused = await runCommand(['users', 'list'], unkept)
       expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('Set XDG_CONFIG_HOME') })
       expect(await keys()).toBe(before)
-      const list = await runAnnals(['sessions', 'list', '--user', 'omar'], here)
+      const list = await runCommand(['sessions', 'list', '--user', 'omar'], here)
       expect(list.code, list.stderr).toBe(0)
       expect(linesOf(list.stdout)).toHaveLength(4)
       expect(list.stderr).toMatch(/Created an API key .* as the profile "embedded .*data"/)
-      const again = await runAnnals(['users', 'list'], here)
+      const again = await runCommand(['users', 'list'], here)
       expect(again).toMatchObject({ code: 0, stderr: '' })
       const moved = `http://localhost:${new URL(node.url).port}`
-      expect((await runAnnals(['users', 'list', '--url', moved], here)).code).toBe(0)
+      expect((await runCommand(['users', 'list', '--url', moved], here)).code).toBe(0)
       const profiles = await readFile(join(directory, 'config', 'annals', 'profiles.json'), 'utf8')
       expect(profiles).toContain(`"${moved}"`)
-      const elsewhere = await runAnnals(['users', 'list', '--url', 'http://192.0.2.1:8029'], here)
+      const elsewhere = await runCommand(['users', 'list', '--url', 'http://192.0.2.1:8029'], here)
       expect(elsewhere).toMatchObject({ code: 4, stderr: expect.stringContaining('No API key for') })
       const { mode } = await stat(join(directory, 'config', 'annals', 'profiles.json'))
       expect(mode & 0o777).toBe(0o600)
@@ -153,5 +152,5 @@ describe('beside the embedded database', () => {
       await node.stop()
     }
     await expect(stat(join(directory, 'data', 'address'))).rejects.toThrow('ENOENT')
-  }, 60_000)
+  })
 })

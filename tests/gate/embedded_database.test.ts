@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest'
 import { type AnnalsServer, runAnnals, startServer } from '../harness/annals_process.ts'
 import { type ApiClient, apiClient } from '../harness/api_client.ts'
+import { runCommand } from '../harness/command_process.ts'
 import { isAlive, postmasterPid, prepareDataDir } from '../harness/embedded_postgres.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { expectOrderlyEnds } from '../harness/service.ts'
@@ -50,13 +51,13 @@ async function appendSome(api: ApiClient, sessionId: string, count: number) {
   return (await Promise.all(calls)).map((answer) => expectOk(answer))
 }
 
-describe('the embedded PostgreSQL', { timeout: 120_000 }, () => {
+describe('the embedded PostgreSQL', () => {
   it.each([['export'], ['backup', 'all.ndjson'], ['verify'], ['token', 'list'], ['demo']])(
     'is not created by `annals %s`, which says so',
     async (...command) => {
       dataDir = join(directory, 'none')
       const env = { ANNALS_DATA_DIR: dataDir, XDG_CONFIG_HOME: directory }
-      const { code, stderr } = await runAnnals(command, env)
+      const { code, stderr } = await runCommand(command, env)
       expect({ code, stderr }).toEqual({
         code: 5,
         stderr: expect.stringContaining('no embedded database in'),

@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type AnnalsServer, runAnnals, startServer } from '../harness/annals_process.ts'
 import { type ApiClient, apiClient } from '../harness/api_client.ts'
+import { runCommand } from '../harness/command_process.ts'
 import { type DatabaseProxy, proxyDatabase } from '../harness/database_proxy.ts'
 import { withDatabaseHost, withDatabaseName } from '../harness/database_url.ts'
 import { openTail } from '../harness/event_stream.ts'
@@ -38,6 +39,10 @@ async function startNode(databaseUrl: string, env: Record<string, string> = {}):
   clients.push(client)
   return client
 }
+
+/** A service is a process of its own; other commands share one. */
+const run = (args: string[], env: Record<string, string>) =>
+  (args[0] === 'serve' ? runAnnals : runCommand)(args, env)
 
 async function stopNodes(): Promise<void> {
   for (const client of clients.splice(0)) client.close()
@@ -75,7 +80,7 @@ describe('a server that cannot take what a start writes', () => {
   it.each([starts('serve'), starts('migrate'), starts('serve', '--workers', '2')])(
     'is named by annals %s: a standby, with exit code 5',
     async (...args) => {
-      const { code, stderr } = await runAnnals(args, { DATABASE_URL: standby.url, PORT: '0' })
+      const { code, stderr } = await run(args, { DATABASE_URL: standby.url, PORT: '0' })
       expect(stderr).toMatch(/^annals: The database server is a standby, which takes no writes\./m)
       expect(stderr).not.toContain('    at ')
       expect(code).toBe(5)
@@ -103,12 +108,12 @@ describe('a server that cannot take what a start writes', () => {
       if (change) await execute(primary.url, change)
       const env = { DATABASE_URL: withDatabaseName(primary.url, 'hostile'), PORT: '0' }
       for (const command of ['migrate', 'serve']) {
-        const { code, stderr } = await runAnnals([command], env)
+        const { code, stderr } = await run([command], env)
         expect(stderr).toMatch(sentence)
         expect(stderr).not.toContain('    at ')
         expect(code).toBe(exitCode)
       }
-      const { stdout } = await runAnnals(['doctor'], env)
+      const { stdout } = await run(['doctor'], env)
       expect(stdout).toMatch(/read-only|no schema in search_path|encoding is LATIN1/)
     } finally {
       await execute(primary.url, 'DROP DATABASE hostile WITH (FORCE)')
@@ -132,7 +137,7 @@ it('a standby is backed up, exported and verified, for which it only has to be r
   const env = { DATABASE_URL: standby.url }
   const backup = join(folder, 'annals.backup')
   for (const args of [['backup', backup], ['export', '--output', join(folder, 'all.ndjson')], ['verify']]) {
-    const { code, stderr } = await runAnnals(args, env)
+    const { code, stderr } = await run(args, env)
     expect(code, stderr).toBe(0)
   }
   expect(await readFile(backup, 'utf8')).toContain(sessionId)
@@ -174,7 +179,7 @@ describe.skipIf(!existsSync(OPENSSL))('TLS to the database', () => {
       const { username, pathname } = new URL(withDatabaseHost(primary.url, 'localhost', 1))
       const diagnose = async (parameters: string) => {
         const DATABASE_URL = `postgresql://${username}@localhost:${front.port}${pathname}?${parameters}`
-        const { stdout } = await runAnnals(['doctor', '--json'], { DATABASE_URL })
+        const { stdout } = await run(['doctor', '--json'], { DATABASE_URL })
         const { checks } = JSON.parse(stdout) as { checks: Record<'check' | 'state' | 'found', string>[] }
         const { state, found } = checks.find(({ check }) => check === 'connection')!
         return `${state}: ${found}`

@@ -2,15 +2,26 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { ANNALS_BIN } from '../harness/annals_process.ts'
-import { countEntries, insertLargeLog, useTransfers } from '../harness/exports.ts'
-import { useService } from '../harness/service.ts'
+import { countEntries, type Exported, insertLargeLog, useTransfers } from '../harness/exports.ts'
+import { type Project, useService } from '../harness/service.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 import { IS_THOROUGH } from '../harness/thorough.ts'
 
 const service = useService()
 const annals = useTransfers(service)
+/** Enough for a command to be caught in the middle of it. */
+const ENTRIES = 4_000
+let source: Project
+let session: string
+let exported: Exported
+
+beforeAll(async () => {
+  source = await service.newProject()
+  session = await insertLargeLog(service.databaseUrl, source.id, ENTRIES, 10_000)
+  exported = await annals.export(source.name)
+})
 
 /** Starts a command and gives its process, and the most memory that it took, in MB, once it has ended. */
 function start(args: string[]) {
@@ -38,15 +49,12 @@ describe('an import that is interrupted', () => {
   it.each(['SIGKILL', 'SIGTERM'] as const)(
     'by %s has whole logs so far, and is completed by the next',
     async (signal) => {
-      const source = await service.newProject()
       const target = await service.newProject()
-      const session = await insertLargeLog(service.databaseUrl, source.id, 4_000, 10_000)
-      const exported = await annals.export(source.name)
       const { child, ended } = start(['import', exported.path, '--project', target.id])
       await vi.waitFor(
         async () => expect(await countEntries(service.databaseUrl, target.id)).toBeGreaterThan(0),
         {
-          timeout: 20_000,
+          timeout: 60_000,
           interval: 5,
         },
       )
@@ -69,13 +77,12 @@ describe('an import that is interrupted', () => {
       const stored = Number(log!.last_seq)
       expect(log).toEqual({ last_seq: `${stored}`, max_seq: `${stored}`, count: `${stored}` })
       expect(stored).toBeGreaterThan(0)
-      expect(stored).toBeLessThan(4_000)
+      expect(stored).toBeLessThan(ENTRIES)
       expect(await annals.import(exported.path, target.id)).toContain(
-        ` 0 sessions, ${4_000 - stored} entries.`,
+        ` 0 sessions, ${ENTRIES - stored} entries.`,
       )
       expect((await annals.export(target.name)).body).toEqual(exported.body)
     },
-    120_000,
   )
 })
 
@@ -92,19 +99,17 @@ describe.runIf(process.platform === 'linux' && IS_THOROUGH)('memory', () => {
     // The file has 400 MB. What Node takes by itself, and garbage that it was in no hurry to collect, count too.
     expect(exporting.peak).toBeLessThan(350)
     expect(importing.peak).toBeLessThan(450)
-  }, 240_000)
+  })
 })
 
 it('an export that is interrupted leaves no file', async () => {
-  const source = await service.newProject()
-  await insertLargeLog(service.databaseUrl, source.id, 4_000, 10_000)
   const path = annals.newPath()
   const { child, ended } = start(['export', '--project', source.id, '--output', path])
   const isWriting = async () => (await readdir(dirname(path))).some((name) => name.includes('.partial'))
-  await vi.waitFor(async () => expect(await isWriting()).toBe(true), { timeout: 20_000, interval: 2 })
+  await vi.waitFor(async () => expect(await isWriting()).toBe(true), { timeout: 60_000, interval: 2 })
   child.kill('SIGINT')
   expect((await ended).code).toBe(130)
   expect(
     (await readdir(dirname(path))).filter((name) => path.endsWith(name) || name.includes('.partial')),
   ).toEqual([])
-}, 60_000)
+})

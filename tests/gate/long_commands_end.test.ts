@@ -3,7 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest'
-import { runAnnals, startAnnals, startServer } from '../harness/annals_process.ts'
+import { startAnnals, startServer } from '../harness/annals_process.ts'
+import { runCommand } from '../harness/command_process.ts'
 import { socketUrl } from '../harness/database_url.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { lockWaits } from '../harness/lock_waits.ts'
@@ -48,7 +49,7 @@ describe.skipIf(reasonForNoOwnDatabase())('in the middle of a statement', () => 
     expectOk(await log.batch(mixedEntries(5)), 201)
     const env = { DATABASE_URL: service.databaseUrl }
     const file = join(directory, 'export.ndjson')
-    expect((await runAnnals(['export', '--project', project.id, '--output', file], env)).code).toBe(0)
+    expect((await runCommand(['export', '--project', project.id, '--output', file], env)).code).toBe(0)
     // So that it is old enough to be pruned.
     for (const statement of [
       `UPDATE session_heads SET updated_at = updated_at - interval '1 hour' WHERE project_id = $1`,
@@ -92,5 +93,5 @@ describe.skipIf(!inject('testServer').embedded)('on the embedded PostgreSQL', ()
     )
     await expectToEnd(command, 'SIGTERM')
     expect(existsSync(join(cluster, 'postmaster.pid'))).toBe(false)
-  }, 60_000)
+  })
 })

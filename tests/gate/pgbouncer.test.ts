@@ -2,8 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { ADMIN_TOKEN, type AnnalsServer, runAnnals, startServer } from '../harness/annals_process.ts'
+import { ADMIN_TOKEN, type AnnalsServer, startServer } from '../harness/annals_process.ts'
 import { type ApiClient, apiClient } from '../harness/api_client.ts'
+import { runCommand } from '../harness/command_process.ts'
 import { openTail } from '../harness/event_stream.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { type HttpClient, httpClient } from '../harness/http_client.ts'
@@ -117,12 +118,12 @@ describe('through a PgBouncer in transaction mode', () => {
     const directory = await mkdtemp(join(tmpdir(), 'annals-pgbouncer-export-'))
     const file = join(directory, 'export.ndjson')
     try {
-      expect(await runAnnals(['migrate'], env)).toMatchObject({ code: 0 })
-      expect(await runAnnals(['export', '--project', project.name, '--output', file], env)).toMatchObject({
+      expect(await runCommand(['migrate'], env)).toMatchObject({ code: 0 })
+      expect(await runCommand(['export', '--project', project.name, '--output', file], env)).toMatchObject({
         code: 0,
       })
       const target = await createProject(clients[0]!)
-      const imported = await runAnnals(['import', file, '--project', target.name], env)
+      const imported = await runCommand(['import', file, '--project', target.name], env)
       expect(imported).toMatchObject({ code: 0 })
       const [rows] = await queryRows(
         database.url,

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { runAnnals } from '../harness/annals_process.ts'
 import type { ApiClient } from '../harness/api_client.ts'
+import { runCommand } from '../harness/command_process.ts'
 import { withDatabasePassword } from '../harness/database_url.ts'
 import { describedOperations, sampleOf } from '../harness/described_operations.ts'
 import { expectOk, NOBODYS_ID } from '../harness/expectations.ts'
@@ -104,7 +104,7 @@ describe('a database password', () => {
     'mysql://annals:%@db/annals',
   ])('is not shown by a command that cannot connect: %s', async (url) => {
     const env = { DATABASE_URL: url.replace('%', PASSWORD), ANNALS_DATABASE_WAIT_MS_MAX: '200' }
-    const { code, stdout, stderr } = await runAnnals(['migrate'], env)
+    const { code, stdout, stderr } = await runCommand(['migrate'], env)
     expect(code).not.toBe(0)
     expect(stderr).not.toBe('')
     expect(stdout + stderr).not.toContain(PASSWORD)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ADMIN_TOKEN, type AnnalsServer, runAnnals, startServer } from '../harness/annals_process.ts'
 import { type ApiClient, apiClient } from '../harness/api_client.ts'
+import { runCommand } from '../harness/command_process.ts'
 import { openTail, type Tail } from '../harness/event_stream.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import { whileSessionIsHeld } from '../harness/held_session.ts'
@@ -182,7 +183,7 @@ describe('annals serve --workers', () => {
     })
     expectOk(answer)
     expect(pids.filter(isAlive)).toEqual([])
-  }, 90_000)
+  })
 
   it('leaves no worker behind when the primary is killed, and answers what these had accepted', async () => {
     const doomed = await start(HELD)
@@ -201,7 +202,7 @@ describe('annals serve --workers', () => {
     await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]), { timeout: 15_000 })
     await doomed.exited
     expect(expectOk(await sessionLog(api, log.id).timeline()).items).toHaveLength(1)
-  }, 90_000)
+  })
 
   it('says once why it cannot start, and ends', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
@@ -233,7 +234,7 @@ describe('annals serve --workers', () => {
     expect(result.code).toBe(1)
     expect(result.stderr).toMatch(/^annals: 10 workers with 26 connections each are more than .* \(237\)/)
     for (const count of ['0', 'x', '-1'])
-      expect((await runAnnals(['serve', '--workers', count])).code).toBe(2)
+      expect((await runCommand(['serve', '--workers', count])).code).toBe(2)
     const alone = await runAnnals(['serve', '--worker'], { DATABASE_URL: database.url })
     expect(alone.code).toBe(1)
     expectError(await api.getSession('01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d'), 404, 'session_not_found')
