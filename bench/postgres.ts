@@ -21,12 +21,14 @@ export interface BenchDatabase {
 export class PostgresServer {
   readonly url: string
   readonly kind: 'embedded' | 'DATABASE_URL' | 'cluster'
-  readonly stop: () => Promise<void>
+  /** One migrated database for each build, which the others are copies of: to migrate takes more than a second of a processor. */
+  private readonly templates = new Map<string, Promise<BenchDatabase & { name: string }>>()
+  private readonly end: () => Promise<void>
 
-  private constructor(url: string, kind: PostgresServer['kind'], stop: () => Promise<void>) {
+  private constructor(url: string, kind: PostgresServer['kind'], end: () => Promise<void>) {
     this.url = url
     this.kind = kind
-    this.stop = stop
+    this.end = end
   }
 
   static async start(given: string | undefined, directory: string): Promise<PostgresServer> {
@@ -62,27 +64,53 @@ export class PostgresServer {
 
   /** A new database, migrated by the service's own command, or by that of another build. */
   async createDatabase(bin = ANNALS): Promise<BenchDatabase> {
-    if (this.kind === 'cluster') return migrated(this.url, async () => {}, bin)
-    const name = `annals_bench_${randomBytes(6).toString('hex')}`
-    await withConnection(this.url, (connection) => connection.query(`CREATE DATABASE ${name}`))
-    const url = withDatabaseName(this.url, name)
-    const drop = async () => {
-      await withConnection(this.url, (connection) =>
-        connection.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
-      )
+    if (this.kind === 'cluster') {
+      const database = opened(this.url, async () => {})
+      await migrate(database, bin)
+      return database
     }
-    return migrated(url, drop, bin)
+    let template = this.templates.get(bin)
+    if (!template) {
+      template = this.createTemplate(bin)
+      this.templates.set(bin, template)
+    }
+    return this.create((await template).name)
+  }
+
+  async stop(): Promise<void> {
+    for (const template of this.templates.values()) await template.then(({ drop }) => drop()).catch(() => {})
+    await this.end()
+  }
+
+  private async createTemplate(bin: string): Promise<BenchDatabase & { name: string }> {
+    const template = await this.create()
+    try {
+      await migrate(template, bin)
+    } catch (error) {
+      await template.drop()
+      throw error
+    }
+    return template
+  }
+
+  private async create(template?: string): Promise<BenchDatabase & { name: string }> {
+    const name = `annals_bench_${randomBytes(6).toString('hex')}`
+    const from = template ? ` TEMPLATE ${template}` : ''
+    const execute = (sql: string) => withConnection(this.url, (connection) => connection.query(sql))
+    await execute(`CREATE DATABASE ${name}${from}`)
+    const drop = async () => {
+      await execute(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+    }
+    return { name, ...opened(withDatabaseName(this.url, name), drop) }
   }
 }
 
-async function migrated(url: string, drop: () => Promise<void>, bin: string): Promise<BenchDatabase> {
-  try {
-    const env = { ...process.env, DATABASE_URL: url }
-    await promisify(execFile)(process.execPath, [bin, 'migrate'], { env })
-  } catch (error) {
-    await drop()
-    throw error
-  }
+async function migrate({ url }: BenchDatabase, bin: string): Promise<void> {
+  const env = { ...process.env, DATABASE_URL: url }
+  await promisify(execFile)(process.execPath, [bin, 'migrate'], { env })
+}
+
+function opened(url: string, drop: () => Promise<void>): BenchDatabase {
   const query: BenchDatabase['query'] = (sql, values) =>
     withConnection(url, async (connection) => (await connection.query(sql, values)).rows as never)
   return { url, query, drop }
