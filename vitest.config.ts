@@ -25,7 +25,10 @@ const SHARED_PROCESS = {
   setupFiles: ['tests/harness/leaves_nothing_faked.ts', 'tests/harness/bounded_properties.ts'],
 }
 
-/** A timeout ends what hangs. A busy machine may be twenty times slower than a quiet one. */
+/**
+ * A timeout ends what hangs. A busy machine may be twenty times slower than a quiet one, so no test has a shorter one of its
+ * own; and where files share a database, a test may wait for what another file's node had taken up (patient_waits.ts).
+ */
 const PATIENCE = { testTimeout: 300_000, hookTimeout: 300_000 }
 
 const EMBEDDED = 'packages/embedded-postgres/test/**/*.test.ts'
@@ -68,7 +71,7 @@ const ON_A_DATABASE = {
   ],
   globalSetup: ['tests/harness/global_setup.ts'],
   ...PATIENCE,
-  expect: { poll: { timeout: 15_000 } },
+  expect: { poll: { timeout: 60_000 } },
 }
 
 /**

@@ -11,7 +11,6 @@ import { switchSearch, untilIndexed } from '../harness/search.ts'
 import { type Project, useService } from '../harness/service.ts'
 import { sessionLog } from '../harness/session_log.ts'
 
-const TEST_MS_MAX = 60_000
 const service = useService()
 const browser = useBrowser()
 /** A failed session and a learning space of the demo, and a session with a PDF. */
@@ -64,7 +63,7 @@ beforeAll(async () => {
   // Its tree has a sub-session and forks.
   expectOk(await api.createSession({ parent: ids.failed, configs: { title: 'A helper' } }), 201)
   for (const up_to_seq of [6, 7]) expectOk(await sessionLog(api, ids.failed).copy({ body: { up_to_seq } }))
-}, TEST_MS_MAX)
+})
 
 /** A session with pending input, and a request of each kind that waits. */
 async function waitingRun(api: ApiClient): Promise<string> {
@@ -161,28 +160,24 @@ describe.skipIf(!CHROMIUM)(`axe (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () 
     tab = await browser.open(`${service.node.url}/console`)
   })
 
-  it(
-    'finds nothing where one signs in, and in a project without sessions',
-    async () => {
-      const { page } = tab
-      await page.getByLabel('API key').waitFor()
-      expect(await look(tab, 'sign-in')).toEqual([])
-      await signIn(page, (await service.newProject()).token)
-      await page.getByRole('button', { name: 'Load the demo' }).waitFor()
-      expect(await look(tab, 'empty')).toEqual([])
-      await page.goto(`${service.node.url}/console/search?q=refund`)
-      await page.getByRole('button', { name: 'Switch search on' }).waitFor()
-      expect(await look(tab, 'search-off')).toEqual([])
-      await page.goto(`${service.node.url}/console/sessions?sign_in=1`)
-      // Whoever sees the most.
-      await signIn(page, (await newPerson(service.databaseUrl, project.id, 'admin')).token)
-      await page.goto(`${service.node.url}/console/admin?sign_in=1`)
-      await page.getByLabel('API key').fill(ADMIN_TOKEN)
-      await page.getByRole('button', { name: 'Sign in' }).click()
-      await page.getByRole('heading', { name: 'Keys and projects' }).waitFor()
-    },
-    TEST_MS_MAX,
-  )
+  it('finds nothing where one signs in, and in a project without sessions', async () => {
+    const { page } = tab
+    await page.getByLabel('API key').waitFor()
+    expect(await look(tab, 'sign-in')).toEqual([])
+    await signIn(page, (await service.newProject()).token)
+    await page.getByRole('button', { name: 'Load the demo' }).waitFor()
+    expect(await look(tab, 'empty')).toEqual([])
+    await page.goto(`${service.node.url}/console/search?q=refund`)
+    await page.getByRole('button', { name: 'Switch search on' }).waitFor()
+    expect(await look(tab, 'search-off')).toEqual([])
+    await page.goto(`${service.node.url}/console/sessions?sign_in=1`)
+    // Whoever sees the most.
+    await signIn(page, (await newPerson(service.databaseUrl, project.id, 'admin')).token)
+    await page.goto(`${service.node.url}/console/admin?sign_in=1`)
+    await page.getByLabel('API key').fill(ADMIN_TOKEN)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'Keys and projects' }).waitFor()
+  })
 
   it.each(SHOWN)(
     'finds nothing on the view “%s”, light and dark, from 360 px to 2560',
@@ -192,64 +187,51 @@ describe.skipIf(!CHROMIUM)(`axe (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () 
       expect(await look(tab, name)).toEqual([])
       expect(tab.complaints).toEqual([])
     },
-    TEST_MS_MAX,
   )
 
-  it(
-    'finds nothing where a PDF is open',
-    async () => {
-      const { page } = tab
-      await page.goto(`${service.node.url}/console/sessions/${ids.pdf}`)
-      await page.getByRole('button', { name: 'Show', exact: true }).click()
-      await page.getByRole('img', { name: 'receipt.pdf, page 2' }).waitFor()
-      expect(await look(tab, 'pdf')).toEqual([])
-    },
-    TEST_MS_MAX,
-  )
+  it('finds nothing where a PDF is open', async () => {
+    const { page } = tab
+    await page.goto(`${service.node.url}/console/sessions/${ids.pdf}`)
+    await page.getByRole('button', { name: 'Show', exact: true }).click()
+    await page.getByRole('img', { name: 'receipt.pdf, page 2' }).waitFor()
+    expect(await look(tab, 'pdf')).toEqual([])
+  })
 
-  it(
-    'finds nothing in the help and in the builder of filters',
-    async () => {
-      const { page } = tab
-      await page.goto(`${service.node.url}/console/sessions`)
-      await page.getByRole('table', { name: 'Sessions' }).waitFor()
-      await page.keyboard.press('?')
-      await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
-      expect(await findings(tab)).toEqual([])
-      await page.keyboard.press('Escape')
-      await page.getByRole('button', { name: '+ Configs' }).click()
-      expect(await findings(tab)).toEqual([])
-    },
-    TEST_MS_MAX,
-  )
+  it('finds nothing in the help and in the builder of filters', async () => {
+    const { page } = tab
+    await page.goto(`${service.node.url}/console/sessions`)
+    await page.getByRole('table', { name: 'Sessions' }).waitFor()
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
+    expect(await findings(tab)).toEqual([])
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: '+ Configs' }).click()
+    expect(await findings(tab)).toEqual([])
+  })
 
-  it(
-    'is not needed to see that the keys alone lead from the list to a tool call',
-    async () => {
-      const tab = await browser.open(`${service.node.url}/console`)
-      const { page } = tab
-      await signIn(page, project.token)
-      await page.getByRole('table', { name: 'Sessions' }).waitFor()
-      await page.keyboard.press('g')
-      await page.keyboard.press('u')
-      await page.getByRole('heading', { name: 'Users' }).waitFor()
-      await page.keyboard.press('g')
-      await page.keyboard.press('s')
-      await page.getByRole('table', { name: 'Sessions' }).getByRole('row').nth(2).waitFor()
-      for (const row of [0, 1]) {
-        await page.keyboard.press('j')
-        await page.locator(`[data-index="${row}"] .row-link:focus`).waitFor()
-      }
-      await page.keyboard.press('Enter')
-      await page.getByRole('region', { name: 'Timeline' }).waitFor()
-      await page.getByRole('article', { name: 'Entry 1', exact: true }).waitFor()
-      await page.keyboard.press('t')
-      await expect.poll(() => new URL(page.url()).searchParams.get('seq')).not.toBeNull()
-      await page
-        .getByRole('article', { name: `Entry ${new URL(page.url()).searchParams.get('seq')}`, exact: true })
-        .getByRole('region', { name: /^Tool call 1/ })
-        .waitFor()
-    },
-    TEST_MS_MAX,
-  )
+  it('is not needed to see that the keys alone lead from the list to a tool call', async () => {
+    const tab = await browser.open(`${service.node.url}/console`)
+    const { page } = tab
+    await signIn(page, project.token)
+    await page.getByRole('table', { name: 'Sessions' }).waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('u')
+    await page.getByRole('heading', { name: 'Users' }).waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('s')
+    await page.getByRole('table', { name: 'Sessions' }).getByRole('row').nth(2).waitFor()
+    for (const row of [0, 1]) {
+      await page.keyboard.press('j')
+      await page.locator(`[data-index="${row}"] .row-link:focus`).waitFor()
+    }
+    await page.keyboard.press('Enter')
+    await page.getByRole('region', { name: 'Timeline' }).waitFor()
+    await page.getByRole('article', { name: 'Entry 1', exact: true }).waitFor()
+    await page.keyboard.press('t')
+    await expect.poll(() => new URL(page.url()).searchParams.get('seq')).not.toBeNull()
+    await page
+      .getByRole('article', { name: `Entry ${new URL(page.url()).searchParams.get('seq')}`, exact: true })
+      .getByRole('region', { name: /^Tool call 1/ })
+      .waitFor()
+  })
 })

@@ -4,7 +4,6 @@ import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
 import { sessionLog } from '../harness/session_log.ts'
 
-const OPTIONS = { timeout: 60_000 }
 const service = useSharedService()
 const browser = useBrowser()
 let tab: Tab
@@ -40,9 +39,9 @@ beforeAll(async () => {
   tab = await browser.open(`${service.node.url}/console`)
   await signIn(tab.page, project.token)
   await tab.page.goto(`${service.node.url}/console/activity`)
-}, OPTIONS.timeout)
+})
 
-describe.skipIf(!CHROMIUM)(`activity (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OPTIONS, () => {
+describe.skipIf(!CHROMIUM)(`activity (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () => {
   it('shows which tool failed most, and what the agent said after it', async () => {
     const { page } = tab
     const failed = page.getByRole('region', { name: 'Failed calls of pay' })

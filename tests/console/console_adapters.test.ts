@@ -7,7 +7,6 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
 
-const OPTIONS = { timeout: 60_000 }
 const service = useSharedService()
 const browser = useBrowser()
 let project: Project
@@ -20,7 +19,7 @@ beforeAll(async () => {
   annals = new Annals({ url: service.node.url, token: project.token })
   tab = await browser.open(`${service.node.url}/console`)
   await signIn(tab.page, project.token)
-}, OPTIONS.timeout)
+})
 
 /** Opens the session that has this in its configs, when its last entry is loaded. */
 async function openSession(filter_by_configs: object): Promise<Session> {
@@ -30,7 +29,7 @@ async function openSession(filter_by_configs: object): Promise<Session> {
   return items[0]!
 }
 
-describe.skipIf(!CHROMIUM)(`what adapters store (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OPTIONS, () => {
+describe.skipIf(!CHROMIUM)(`what adapters store (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () => {
   it('reads as the text that was streamed, with the calls in it, in a few rows', async () => {
     const words = Array.from({ length: 60 }, (_, n) => `word${n} `)
     const parts = [

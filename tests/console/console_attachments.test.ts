@@ -5,7 +5,6 @@ import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
 import { sessionLog } from '../harness/session_log.ts'
 
-const OPTIONS = { timeout: 60_000 }
 const service = useSharedService()
 const browser = useBrowser()
 let tab: Tab
@@ -57,9 +56,9 @@ beforeAll(async () => {
   tab = await browser.open(`${service.node.url}/console`)
   await signIn(tab.page, project.token)
   await tab.page.goto(`${service.node.url}/console/sessions/${log.id}`)
-}, OPTIONS.timeout)
+})
 
-describe.skipIf(!CHROMIUM)(`attachments (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OPTIONS, () => {
+describe.skipIf(!CHROMIUM)(`attachments (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () => {
   it('are shown where they are images or recordings, also those of events', async () => {
     const { page } = tab
     const widths = (all: unknown[]) => all.map((one) => (one as { naturalWidth: number }).naturalWidth)

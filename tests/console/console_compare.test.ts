@@ -4,7 +4,6 @@ import { expectOk } from '../harness/expectations.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
 import { sessionLog } from '../harness/session_log.ts'
 
-const OPTIONS = { timeout: 60_000 }
 const service = useSharedService()
 const browser = useBrowser()
 let project: Project
@@ -35,9 +34,9 @@ beforeAll(async () => {
   }
   tab = await browser.open(`${service.node.url}/console`)
   await signIn(tab.page, project.token)
-}, OPTIONS.timeout)
+})
 
-describe.skipIf(!CHROMIUM)(`comparing sessions (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OPTIONS, () => {
+describe.skipIf(!CHROMIUM)(`comparing sessions (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () => {
   it('begins by selecting two in the list', async () => {
     const { page } = tab
     await page.getByRole('checkbox', { name: 'Compare The good run' }).check()
@@ -88,30 +87,26 @@ describe.skipIf(!CHROMIUM)(`comparing sessions (${CHROMIUM ? 'in Chromium' : NO_
   })
 })
 
-describe.skipIf(!CHROMIUM)(
-  `on a phone, the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`,
-  OPTIONS,
-  () => {
-    it('folds its tools away, and has the outline', async () => {
-      const { page } = await browser.open(`${service.node.url}/console`, { width: 360, height: 780 })
-      await signIn(page, project.token)
-      const order = page.getByRole('combobox', { name: 'Order' })
-      expect(await order.isVisible()).toBe(false)
-      await page.getByRole('button', { name: 'View', exact: true }).click()
-      await order.waitFor()
-      await page.getByRole('link', { name: 'The good run' }).click()
-      await page.getByRole('article', { name: 'Entry 1', exact: true }).waitFor()
-      const format = page.getByRole('combobox', { name: 'Format' })
-      expect(await format.isVisible()).toBe(false)
-      await page.getByRole('button', { name: 'Tools' }).click()
-      await format.waitFor()
-      const outline = page.getByRole('navigation', { name: 'Tool calls and events' })
-      const line = outline.getByRole('button', { name: /look_up/ })
-      expect(await line.isVisible()).toBe(false)
-      await outline.getByRole('button', { name: /^Outline: 2 tool calls/ }).click()
-      await line.click()
-      await expect.poll(() => new URL(page.url()).searchParams.get('seq')).toBe('2')
-      expect(await line.isVisible()).toBe(false)
-    })
-  },
-)
+describe.skipIf(!CHROMIUM)(`on a phone, the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () => {
+  it('folds its tools away, and has the outline', async () => {
+    const { page } = await browser.open(`${service.node.url}/console`, { width: 360, height: 780 })
+    await signIn(page, project.token)
+    const order = page.getByRole('combobox', { name: 'Order' })
+    expect(await order.isVisible()).toBe(false)
+    await page.getByRole('button', { name: 'View', exact: true }).click()
+    await order.waitFor()
+    await page.getByRole('link', { name: 'The good run' }).click()
+    await page.getByRole('article', { name: 'Entry 1', exact: true }).waitFor()
+    const format = page.getByRole('combobox', { name: 'Format' })
+    expect(await format.isVisible()).toBe(false)
+    await page.getByRole('button', { name: 'Tools' }).click()
+    await format.waitFor()
+    const outline = page.getByRole('navigation', { name: 'Tool calls and events' })
+    const line = outline.getByRole('button', { name: /look_up/ })
+    expect(await line.isVisible()).toBe(false)
+    await outline.getByRole('button', { name: /^Outline: 2 tool calls/ }).click()
+    await line.click()
+    await expect.poll(() => new URL(page.url()).searchParams.get('seq')).toBe('2')
+    expect(await line.isVisible()).toBe(false)
+  })
+})

@@ -275,7 +275,7 @@ describe('the address of the service', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM)(`costs (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, { timeout: 60_000 }, () => {
+describe.skipIf(!CHROMIUM)(`costs (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () => {
   it('are shown with a session by the price list, and only to those who signed in', async () => {
     expectError(await service.rawClient().request('GET', '/console/data/prices'), 401, 'unauthorized')
     const { token } = await service.newProject()

@@ -6,7 +6,6 @@ import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
 import { sessionLog } from '../harness/session_log.ts'
 
-const OPTIONS = { timeout: 60_000 }
 const FIRST_LOAD_BYTES_MAX = 280_000
 const SESSIONS = 50
 const service = useSharedService()
@@ -56,9 +55,9 @@ beforeAll(async () => {
   await signIn(tab.page, project.token)
   // The calls of new sessions are counted.
   await untilRead(tab.page)
-}, OPTIONS.timeout)
+})
 
-describe.skipIf(!CHROMIUM)(`the first load (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OPTIONS, () => {
+describe.skipIf(!CHROMIUM)(`the first load (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () => {
   it(`takes at most ${FIRST_LOAD_BYTES_MAX / 1000} kB, its data included, of a project with the demo and ${SESSIONS} sessions`, async () => {
     const loaded = await openAnew(tab)
     const urls = [...loaded.keys()].join('\n')

@@ -4,7 +4,6 @@ import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/b
 import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
 
-const OPTIONS = { timeout: 60_000 }
 const service = useSharedService()
 const browser = useBrowser()
 let api: ApiClient
@@ -16,9 +15,9 @@ beforeAll(async () => {
   api = await service.newClient({ token: project.token })
   tab = await browser.open(`${service.node.url}/console`)
   await signIn(tab.page, project.token)
-}, OPTIONS.timeout)
+})
 
-describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OPTIONS, () => {
+describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () => {
   const say = async (id: string, content: string) =>
     expectOk(
       await api.request('POST', `/api/v1/session/${id}/messages`, {

@@ -30,5 +30,5 @@ describe.skipIf(!CHROMIUM)(`importing in the console (${CHROMIUM ? 'in Chromium'
     await dialog.getByText('Imported 0 sessions, 0 entries. There already: 2 sessions').waitFor()
     await dialog.getByText('again.jsonl, line 17: refused, it is not JSON').waitFor()
     expect(complaints).toEqual([])
-  }, 120_000)
+  })
 })

@@ -4,7 +4,6 @@ import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/b
 import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
 
-const OPTIONS = { timeout: 60_000 }
 const service = useSharedService()
 const browser = useBrowser()
 let api: ApiClient
@@ -53,15 +52,15 @@ beforeAll(async () => {
   space = expectOk(await api.createLearningSpace({}), 201).id
   tab = await browser.open(`${service.node.url}/console`)
   await signIn(tab.page, project.token)
-}, OPTIONS.timeout)
+})
 
-describe.skipIf(!CHROMIUM)(`what a space learnt (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OPTIONS, () => {
+describe.skipIf(!CHROMIUM)(`what a space learnt (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () => {
   it('says of a new space how to begin, and shows proposals without a reload when it has learnt', async () => {
     await open(`/spaces/${space}`)
     await region('Statements').getByText(`npx annals spaces learn ${space}`).waitFor()
     await region('Skills').getByText('approve one').waitFor()
     for (const tool of ['book', 'seek', 'cancel', 'refund']) await failIn(tool)
-    await expect.poll(() => shown().count(), { timeout: 25_000 }).toBe(4)
+    await expect.poll(() => shown().count()).toBe(4)
     await region('Statements').getByRole('button', { name: 'Proposed 4' }).waitFor()
     const card = shown().filter({ hasText: 'book' })
     const said = await card.innerText()

@@ -5,7 +5,6 @@ import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
 import { sessionLog } from '../harness/session_log.ts'
 
-const OPTIONS = { timeout: 60_000 }
 const service = useSharedService()
 const browser = useBrowser()
 let api: ApiClient
@@ -34,9 +33,9 @@ beforeAll(async () => {
   }
   tab = await browser.open(`${service.node.url}/console`, { width: 1600 })
   await signIn(tab.page, project.token)
-}, OPTIONS.timeout)
+})
 
-describe.skipIf(!CHROMIUM)(`the list of sessions (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OPTIONS, () => {
+describe.skipIf(!CHROMIUM)(`the list of sessions (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () => {
   it('names each session by what was asked, with its entries, calls and failures', async () => {
     await expect.poll(titles).toEqual(TITLES.toReversed())
     const first = row(TITLES[0]!)

@@ -7,7 +7,6 @@ import { newPerson } from '../harness/people.ts'
 import { type Project, useSharedService } from '../harness/service.ts'
 import { sessionLog } from '../harness/session_log.ts'
 
-const OPTIONS = { timeout: 60_000 }
 const service = useSharedService()
 const browser = useBrowser()
 let api: ApiClient
@@ -35,9 +34,9 @@ beforeAll(async () => {
   }
   tab = await browser.open(`${service.node.url}/console`)
   await signIn(tab.page, project.token)
-}, OPTIONS.timeout)
+})
 
-describe.skipIf(!CHROMIUM)(`users and spaces (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OPTIONS, () => {
+describe.skipIf(!CHROMIUM)(`users and spaces (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () => {
   it('shows of each user the sessions, how many failed, and the last activity', async () => {
     const { page } = tab
     await open('/users')

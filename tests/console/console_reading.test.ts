@@ -6,7 +6,6 @@ import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
 import { type SessionLog, sessionLog } from '../harness/session_log.ts'
 
-const OPTIONS = { timeout: 60_000 }
 const service = useSharedService()
 const browser = useBrowser()
 let api: ApiClient
@@ -35,9 +34,9 @@ beforeAll(async () => {
   await signIn(tab.page, project.token)
   await tab.page.goto(`${service.node.url}/console/sessions/${id}`)
   await entry(5).waitFor()
-}, OPTIONS.timeout)
+})
 
-describe.skipIf(!CHROMIUM)(`reading a session (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OPTIONS, () => {
+describe.skipIf(!CHROMIUM)(`reading a session (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () => {
   it('has the title of what the user asked, on the page and in the tab', async () => {
     await tab.page.getByRole('heading', { level: 1, name: 'Which a is >= b' }).waitFor()
     await expect.poll(() => tab.page.title()).toMatch(/^Which a is >= b.* · Annals$/)

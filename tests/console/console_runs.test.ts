@@ -3,7 +3,6 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { CHROMIUM, NO_BROWSER, signIn, type Tab, useBrowser } from '../harness/browser.ts'
 import { useSharedService } from '../harness/service.ts'
 
-const OPTIONS = { timeout: 60_000 }
 const service = useSharedService()
 const browser = useBrowser()
 let annals: Annals
@@ -15,9 +14,9 @@ beforeAll(async () => {
   annals = new Annals({ url: service.node.url, token: project.token })
   tab = await browser.open(`${service.node.url}/console`)
   await signIn(tab.page, project.token)
-}, OPTIONS.timeout)
+})
 
-describe.skipIf(!CHROMIUM)(`runs in the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OPTIONS, () => {
+describe.skipIf(!CHROMIUM)(`runs in the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () => {
   it('answers requests by the keyboard, each once, with the call that was read', async () => {
     const { page } = tab
     const { id } = await annals.sessions.create({ configs: { title: 'Refund 4711' } })

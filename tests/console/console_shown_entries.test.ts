@@ -5,7 +5,6 @@ import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
 import { sessionLog } from '../harness/session_log.ts'
 
-const OPTIONS = { timeout: 60_000 }
 const service = useSharedService()
 const browser = useBrowser()
 let tab: Tab
@@ -43,9 +42,9 @@ beforeAll(async () => {
   tab = await browser.open(`${service.node.url}/console`)
   await signIn(tab.page, project.token)
   await tab.page.goto(`${service.node.url}/console/sessions/${log.id}`)
-}, OPTIONS.timeout)
+})
 
-describe.skipIf(!CHROMIUM)(`a log (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OPTIONS, () => {
+describe.skipIf(!CHROMIUM)(`a log (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () => {
   const rows = () => tab.page.getByRole('article').evaluateAll((all) => all.map((row) => row.ariaLabel))
   const entries = (...seqs: number[]) => seqs.map((seq) => `Entry ${seq}`)
 

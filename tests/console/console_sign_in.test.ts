@@ -9,7 +9,6 @@ import { watchEventLoop } from '../harness/event_loop_watch.ts'
 import { httpClient } from '../harness/http_client.ts'
 import { readRawAnswer, sendRaw } from '../harness/raw_connection.ts'
 
-const START_MS_MAX = 60_000
 const browser = useBrowser()
 const watch = watchEventLoop()
 let directory: string
@@ -31,7 +30,7 @@ const exchange = (code: string) => {
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'annals-console-'))
   await start()
-}, START_MS_MAX)
+})
 
 afterAll(async () => {
   await node?.stop()
@@ -77,7 +76,6 @@ describe('the link that the start of an embedded service prints', () => {
       await page.goto(`${node.url}/console?again#code=${links[1]}`)
       await page.getByRole('alert').filter({ hasText: 'has been used' }).waitFor()
     },
-    START_MS_MAX,
   )
 
   it.skipIf(!CHROMIUM)(
@@ -100,7 +98,6 @@ describe('the link that the start of an embedded service prints', () => {
       await another.getByLabel('API key').waitFor()
       expect(complaints).toEqual([])
     },
-    START_MS_MAX,
   )
 })
 

@@ -7,7 +7,6 @@ import { type Project, useSharedService } from '../harness/service.ts'
 import { issueToken } from '../harness/tokens.ts'
 import { type FailedRun, findFailedRun, importRuns } from './failed_run.ts'
 
-const OPTIONS = { timeout: 60_000 }
 const service = useSharedService()
 const commands = useClientCommands(service)
 const browser = useBrowser()
@@ -24,9 +23,9 @@ beforeAll(async () => {
   api = await service.newClient({ token: project.token })
   run = await findFailedRun(api, await importRuns(commands, project))
   tab = await browser.open(`${service.node.url}/console`)
-}, OPTIONS.timeout)
+})
 
-describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, OPTIONS, () => {
+describe.skipIf(!CHROMIUM)(`the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () => {
   it('refuses a key that is none, and a link that is cut off, and says so', async () => {
     await tab.page.goto(`${service.node.url}/console?cut#code=UpsPwNkhj`)
     await tab.page.getByRole('alert').filter({ hasText: 'This link is not complete' }).waitFor()

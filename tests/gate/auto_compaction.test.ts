@@ -39,7 +39,7 @@ async function compactingProject(node: { url: string } = service.node) {
 }
 
 // In a database that all files share, nodes without a model take up these sessions too.
-describe.skipIf(reasonForNoOwnDatabase())('a node that is killed', { timeout: 120_000 }, () => {
+describe.skipIf(reasonForNoOwnDatabase())('a node that is killed', () => {
   it.each([
     { which: 'is lost with the node', isLost: true },
     { which: 'is carried out after it', isLost: false },

@@ -104,13 +104,13 @@ describe('a tail of a service that restarts again and again while others append'
     })()
     for (let restart = 0; restart < RESTARTS; restart += 1) {
       const before = seqs.length
-      await expect.poll(() => seqs.length, { timeout: 30_000 }).toBeGreaterThan(before + 3)
+      await expect.poll(() => seqs.length).toBeGreaterThan(before + 3)
       await (restart % 2 ? node.kill() : node.stop())
       node = await service.startNode({ PORT })
     }
     enough = true
     await appending
-    await expect.poll(() => seqs.at(-1), { timeout: 30_000 }).toBe(appended)
+    await expect.poll(() => seqs.at(-1)).toBe(appended)
     end.abort()
     await tailing
     expect(seqs).toEqual(Array.from({ length: appended }, (_, n) => n + 1))

@@ -132,6 +132,5 @@ describe('the program of', () => {
       expect(stdout.trimEnd().split('\n')).toEqual(printed)
       expect(code).toBe(0)
     },
-    60_000,
   )
 })

@@ -70,6 +70,5 @@ describe('kill -9 of a node in the middle of 16 appenders', () => {
       expect(final.map((event) => event.seq)).toEqual(final.map((_, index) => index + 1))
       await restarted.stop()
     },
-    60_000,
   )
 })

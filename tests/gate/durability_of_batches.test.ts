@@ -103,4 +103,4 @@ it('kill -9 in the middle of full commits loses no batch, stores none twice, and
     expect(seqs).toEqual(seqs.map((_, at) => at + 1))
   }
   await restarted.stop()
-}, 60_000)
+})

@@ -40,7 +40,7 @@ async function expectStopped(pid: number | undefined): Promise<void> {
   await vi.waitFor(() => expect(isAlive(pid!)).toBe(false), { timeout: 20_000, interval: 50 })
 }
 
-describe('the embedded PostgreSQL stops with its last process', { timeout: 120_000 }, () => {
+describe('the embedded PostgreSQL stops with its last process', () => {
   it('when an error that nobody caught ended it', async () => {
     const node = await startServer({ ...env, NODE_OPTIONS: THROWS_WHEN_ASKED })
     const pid = await postmasterPid(directory)

@@ -136,7 +136,7 @@ describe('a fork of a session', () => {
       const { forked_at_seq } = expectOk(await api.getSession(copy.id)) as { forked_at_seq?: number }
       expect(items).toHaveLength(forked_at_seq!)
     }
-  }, 60_000)
+  })
 })
 
 describe('a fork that is longer than one statement copies', () => {
@@ -173,7 +173,7 @@ describe('a fork that is longer than one statement copies', () => {
     }
     await on.untilUnleased()
     await on.expectSound()
-  }, 60_000)
+  })
 })
 
 it('a fork needs room for what it has, and not for the whole log', async () => {

@@ -55,5 +55,5 @@ describe('a copy of a session that is longer than one statement copies', () => {
     const client = await service.newClient({ token: on.project.token, node: hasty })
     const id = await insertLongSession(service.databaseUrl, on.project.id, [{ count: 100_000, type: 'note' }])
     expectOk(await sessionLog(client, id).copy())
-  }, 120_000)
+  })
 })

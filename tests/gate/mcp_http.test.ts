@@ -93,4 +93,4 @@ it('a client that appends through a service that is killed in between has append
   expect(numbers.sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
   const { entries } = await value<{ entries: unknown[] }>('read_session', { session_id: log.id })
   expect(entries).toHaveLength(10)
-}, 90_000)
+})

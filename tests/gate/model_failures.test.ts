@@ -42,9 +42,7 @@ const FAILURES: Record<string, { reply: Reply; error: string }> = {
 const withOwnDatabase = describe.skipIf(reasonForNoOwnDatabase())
 
 withOwnDatabase('a model that fails', () => {
-  it('is told of in the session, disturbs no request, and is tried again by itself', {
-    timeout: 120_000,
-  }, async () => {
+  it('is told of in the session, disturbs no request, and is tried again by itself', async () => {
     const newLearner = async () => {
       const { id, token } = await service.newProject()
       return { project_id: id, ...learnerOf(service.databaseUrl, await service.newClient({ token }), id) }

@@ -14,7 +14,7 @@ const SPACES = 6
 const UNDER_WAY_MAX = 4
 
 // In a database that all files share, other nodes learn as well.
-describe.skipIf(reasonForNoOwnDatabase())('models of projects', { timeout: 120_000 }, () => {
+describe.skipIf(reasonForNoOwnDatabase())('models of projects', () => {
   it('that hang keep only their own projects waiting, each with four spaces at most', async () => {
     const silent = await Promise.all(
       Array.from({ length: HANGING_PROJECTS }, async () => {

@@ -49,7 +49,7 @@ describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names'
       expect(await callEveryOperation(service.node.url, token)).toBe(0)
     })
     expect(machines).toHaveLength(3)
-  }, 120_000)
+  })
 
   it.each(['force_logical', 'block_writes'])(
     'a chain that grows while its project is moved to another worker with %s stays sound',

@@ -118,9 +118,6 @@ async function newAttachment() {
 describe.skipIf(reasonForNoOwnDatabase())('an object store that answers with', () => {
   it.each(Object.entries(WRONG))(
     '%s is away: to a message, to a blob, and to a part of one',
-    {
-      timeout: 60_000,
-    },
     async (_name, wrong) => {
       const { api, bytes, messages, read } = await newAttachment()
       answers = wrong

@@ -45,7 +45,7 @@ it('a project with uploads that never end leaves the others connections to the o
   } finally {
     for (const upload of uploads) upload.destroy()
   }
-}, 60_000)
+})
 
 it('so does one whose readers take next to nothing', async () => {
   const project = await service.newProject()
@@ -59,4 +59,4 @@ it('so does one whose readers take next to nothing', async () => {
   } finally {
     for (const { socket } of readers) socket.destroy()
   }
-}, 60_000)
+})

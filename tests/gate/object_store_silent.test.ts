@@ -48,9 +48,6 @@ afterAll(async () => {
 // In a database that all files share, nodes with other stores would take the notes of its objects for theirs.
 it.skipIf(reasonForNoOwnDatabase())(
   'an object store that takes requests and says nothing is away: reads are 503, deletions end, and are made up for',
-  {
-    timeout: 60_000,
-  },
   async () => {
     const project = await service.newProject()
     const api = await service.newClient({ token: project.token })

@@ -33,7 +33,6 @@ describe('the exporters of others', () => {
       expect(calls[0]!.result!.text).toBe('4 degrees')
       expect(usage).toEqual(Array<object>(2).fill(TOKENS))
     },
-    60_000,
   )
 
   it.runIf(PYTHON).each(IN_PYTHON)(
@@ -104,7 +103,7 @@ it('10,000 spans of one trace are all in the next read', async () => {
   expect(items.map(({ data }) => (data as { span_id: string }).span_id)).toEqual(
     Array.from({ length: 10_000 }, (_, index) => hex(index + 1).padStart(16, '0')),
   )
-}, 120_000)
+})
 
 it('what was answered 200 is there after kill -9, and what was not can be sent again', async () => {
   const { token } = await service.newProject()
@@ -145,4 +144,4 @@ it('what was answered 200 is there after kill -9, and what was not can be sent a
   expect(await stored()).toEqual(expect.arrayContaining(answered.flatMap(sent)))
   for (const batch of batches) expect((await sendTraces(api, batch)).status).toBe(200)
   expect((await stored()).toSorted()).toEqual([...batches.keys()].flatMap(sent).toSorted())
-}, 120_000)
+})

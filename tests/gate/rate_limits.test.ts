@@ -100,7 +100,7 @@ describe('a project’s own limit', () => {
     await expectSoon([undefined, undefined])
     expect(expectOk(await setLimit(project.id, null)).rate_limit_per_second).toBeNull()
     await expectSoon([undefined, String(LIMIT)])
-  }, 60_000)
+  })
 
   it('is refused where it does not fit, and for a project that there is not', async () => {
     const { id } = await service.newProject()

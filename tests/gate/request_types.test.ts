@@ -32,9 +32,7 @@ function shapeOf(item: object): string {
   })
 }
 
-it('the contexts of 300 conversations are what the SDKs of the providers take in a request', {
-  timeout: 120_000,
-}, async () => {
+it('the contexts of 300 conversations are what the SDKs of the providers take in a request', async () => {
   const corpus = fc.sample(conversation, { numRuns: 300, seed: 32 })
   const lines = Object.entries(TYPES).flatMap(([to, type]) => {
     const items = corpus.flatMap((steps, nth) => {

@@ -168,7 +168,7 @@ it('a holder that was stopped beyond its time and goes on gets nothing more into
   } finally {
     holder.kill('SIGKILL')
   }
-}, 240_000)
+})
 
 /** Takes the lease once and writes under its fence; one that stops does so amid its writes, and goes on with late ones. */
 const RUNNER = `
@@ -259,4 +259,4 @@ it('of many processes on one session each has the lease for itself, and those th
   } finally {
     for (const child of children) child.kill('SIGKILL')
   }
-}, 240_000)
+})

@@ -65,4 +65,4 @@ it(`finds every entry once after ${KILLS} kills of a node that indexes`, async (
     [id],
   )
   expect(Number(rows!.entries)).toBe(places.length)
-}, 300_000)
+})

@@ -75,4 +75,4 @@ it(`writes every line of an old index anew though ${KILLS} nodes that do so are 
   await vi.waitFor(async () => expect(await refilling(api)).toBeUndefined(), 60_000)
   expect(await lines()).toEqual(before)
   expect(await placesOf(api, 'refunds 49')).toHaveLength(SESSIONS)
-}, 300_000)
+})

@@ -206,5 +206,5 @@ describe.skipIf(reasonForNoOwnDatabase() !== undefined)('a database of schema ve
     } finally {
       await database.drop()
     }
-  }, 60_000)
+  })
 })

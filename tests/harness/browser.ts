@@ -14,6 +14,9 @@ const PLACES = [
   '/usr/bin/google-chrome',
 ]
 
+/** As long as a poll of vitest's: a page of a busy machine may take its time. */
+const WAIT_MS_MAX = 60_000
+
 /** The machine's Chromium; undefined where there is none. */
 export const CHROMIUM = PLACES.find((path) => path && existsSync(path))
 
@@ -66,6 +69,7 @@ export function useBrowser(): Browsers {
         // A pulse that nobody sees is drawn sixty times a second for as long as its tab is open.
         reducedMotion: 'reduce',
       })
+      context.setDefaultTimeout(WAIT_MS_MAX)
       contexts.push(context)
       const page = await context.newPage()
       const complaints = watch(page, new URL(url).origin)

@@ -219,7 +219,7 @@ describe('a service that is killed in the middle of a run', () => {
     const read = (await service.getSession(NAME))!
     expect(textsOf(read)).toEqual(Array.from({ length: 30 }, (_, n) => `${n}`))
     expect(read.state).toEqual({ n: 29, 'user:n': 29 })
-  }, 60_000)
+  })
 })
 
 describe('a compaction of ADK', () => {

@@ -163,7 +163,7 @@ describe('a chat', () => {
     const edited = [said('new'), ...many.slice(0, 300)]
     await chats.saveChat({ chatId, messages: edited })
     expect(await chats.loadChat(chatId)).toEqual(edited)
-  }, 60_000)
+  })
 
   it('has what Anthropic and Gemini signed in its contexts', async () => {
     const chatId = randomUUID()
@@ -271,5 +271,5 @@ describe('a chat', () => {
       }),
       { numRuns: 25 },
     )
-  }, 60_000)
+  })
 })

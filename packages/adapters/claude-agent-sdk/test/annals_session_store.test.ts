@@ -289,5 +289,5 @@ describe('a service that is killed in the middle of a long transcript', () => {
     await service.startNode({ PORT: port })
     await Promise.all(appends)
     expect(await store.load(KEY)).toEqual(turns.flat())
-  }, 60_000)
+  })
 })

@@ -88,7 +88,7 @@ describe('a thread', () => {
         .reverse()
         .slice(0, 3),
     )
-  }, 60_000)
+  })
 
   it(`stores what changed: ${STEPS} steps beside a value of 100 KB store it once`, async () => {
     const { annals, saver } = await newSaver()
@@ -102,7 +102,7 @@ describe('a thread', () => {
     // As the input, as the write of the input's step, and as what the channel holds from then on.
     expect(holding).toHaveLength(3)
     expect(bytes(entries) - bytes(holding)).toBeLessThan(STEPS * 7_000)
-  }, 60_000)
+  })
 
   it('reads in the order in which it happened, although a graph goes on while it is stored', async () => {
     // Every other request is overtaken by those that are sent after it.
@@ -216,5 +216,5 @@ describe('a service that is killed in the middle of a run', () => {
     const entries = await entriesOf(annals, 'killed')
     const keys = entries.flatMap(({ key }) => (key?.startsWith('checkpoint/') ? key : []))
     expect(new Set(keys).size).toBe(keys.length)
-  }, 60_000)
+  })
 })

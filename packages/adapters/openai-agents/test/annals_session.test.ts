@@ -112,7 +112,7 @@ describe('a session', () => {
     for (let taken = 0; taken < MANY / 2; taken += 500)
       await other.sessions.retract(session.id, { last: 500, kind: 'message' })
     expect(await readAtOnce()).toEqual(numbers(MANY / 2 - 19, MANY / 2))
-  }, 120_000)
+  })
 
   it('replaces a stored call by one with other arguments, and drops further calls of that id', async () => {
     const session = open()

@@ -25,7 +25,7 @@ it('a conversation loses and doubles nothing when the service is killed in the m
   }
   await restarted
   expect(await session.getItems()).toEqual(turns.flat())
-}, 90_000)
+})
 
 it('a run with a tool and an approval goes on after its process and the service were killed, with each item once', async () => {
   const { token } = await service.newProject()
