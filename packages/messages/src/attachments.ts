@@ -251,10 +251,12 @@ function misplaced(format: MessageFormat, block: JsonObject): BytePlace[] {
       if (isObject(file)) return ['fileUri', 'file_uri'].flatMap((key) => addressAt(file, key))
   if (!MEDIA.has(block.type)) return []
   const { source } = block
-  const type = block.mime_type ?? block.media_type ?? block.mimeType
+  const type = block.mime_type ?? block.media_type ?? block.mimeType ?? block.mediaType
   const holders = [block, block.image_url, block.file, source].filter(isObject)
   return [
-    ...(type === undefined ? [] : ['data', 'base64'].flatMap((key) => place(block, key, 'data', type))),
+    ...(type === undefined
+      ? []
+      : ['data', 'base64', 'image'].flatMap((key) => place(block, key, 'data', type))),
     ...(isObject(source) && source.type === 'base64' ? place(source, 'data', 'data', source.media_type) : []),
     ...holders.flatMap((holder) => ADDRESSES.flatMap((key) => addressAt(holder, key))),
   ]

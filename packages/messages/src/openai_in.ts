@@ -25,7 +25,7 @@ import {
   part,
 } from './parts.js'
 import { writeMarkedJson } from './text_bytes.js'
-import { callIn, idsOfCalls, type ResultBlock, resultIn, textOfMcp } from './tool_blocks.js'
+import { callIn, idsOfCalls, isTurnOfResults, type ResultBlock, resultIn, textOfMcp } from './tool_blocks.js'
 
 /**
  * Reads a Chat Completions message: one that goes into a request (`ChatCompletionMessageParam`) or one that
@@ -142,6 +142,7 @@ function readFunction(
 }
 
 function readResult(blob: JsonObject, role: 'tool' | 'function', ids: CallIds): Part[] {
+  if (isTurnOfResults(blob)) return readContent(blob, 'required', (block, at) => readGiven(block, at, ids))
   const isFunction = role === 'function'
   const name = isFunction ? textAt(blob, 'name', '') : optionalTextAt(blob, 'name', '')
   const id = isFunction ? undefined : textAt(blob, 'tool_call_id', '')
@@ -232,7 +233,11 @@ function readBlock(value: unknown, at: string): Part {
     case 'input_audio':
       return readAudio(objectAt(block, 'input_audio', at), `${at}/input_audio`)
     case 'file':
-      return readFile(objectAt(block, type, at), `${at}/file`, type)
+      // LangChain and AI SDK have the bytes or the address beside the type.
+      return isObject(block.file) ||
+        ![block.data, block.base64, block.url].some((one) => typeof one === 'string')
+        ? readFile(objectAt(block, type, at), `${at}/file`, type)
+        : dataPart(block, type)
     default:
       return dataPart(block, type)
   }

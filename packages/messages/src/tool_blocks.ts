@@ -47,6 +47,14 @@ export function resultIn(block: unknown): ResultBlock | undefined {
   return { id, content, is_error: block.is_error === true || String(typed?.type).startsWith('error') }
 }
 
+/** Whether a tool's message is AI SDK's, which has all results of a turn as blocks, each with the id of its call. */
+export function isTurnOfResults({ tool_call_id, content }: JsonObject): boolean {
+  if (tool_call_id != null || !Array.isArray(content)) return false
+  return content.some((block) => resultIn(block) ?? (isObject(block) && block.type === APPROVAL))
+}
+
+const APPROVAL = 'tool-approval-response'
+
 /** Whether a message of OpenAI's has calls or results as blocks. */
 export function hasToolBlocks(blob: JsonObject): boolean {
   const { content } = blob

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
 import type { MessageFormat } from '../formats.js'
 import { itemKind } from '../response_items.js'
-import { callIn, idsOfCalls, resultIn } from '../tool_blocks.js'
+import { callIn, idsOfCalls, isTurnOfResults, resultIn } from '../tool_blocks.js'
 
 /** Parts that a message is shown without. Both lists are in the order of its results and calls. */
 export interface MessageEdit {
@@ -28,7 +28,7 @@ export function editBlob(format: MessageFormat, blob: unknown, edit: MessageEdit
 }
 
 function editOpenAi(blob: JsonObject, { results, inputs }: MessageEdit): JsonObject {
-  if (blob.role === 'tool' || blob.role === 'function') {
+  if ((blob.role === 'tool' || blob.role === 'function') && !isTurnOfResults(blob)) {
     const [text = null] = results
     return text === null ? blob : { ...blob, content: text }
   }

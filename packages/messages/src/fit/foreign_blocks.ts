@@ -66,12 +66,17 @@ export function saidByForeign(block: JsonObject): { text: string } | { url: stri
   const inside = isObject(source) ? source : isObject(file) ? file : block
   if (inside.type === 'text' && !isBlank(inside.data)) return { text: String(inside.data) }
   const url = isObject(image_url) ? image_url.url : image_url
-  const place = [url, inside.url, inside.file_url, inside.file_data].find((one) => typeof one === 'string')
-  if (typeof place === 'string') return /^(https?|data):/i.test(place) ? { url: place } : undefined
-  const media_type = inside.media_type ?? inside.mime_type ?? inside.mimeType
-  const data = inside.data ?? inside.base64
+  const data = inside.data ?? inside.base64 ?? inside.image
+  const places = [url, inside.url, inside.file_url, inside.file_data, isPlace(data) ? data : undefined]
+  const place = places.find((one) => typeof one === 'string')
+  if (typeof place === 'string') return isPlace(place) ? { url: place } : undefined
+  const media_type = inside.media_type ?? inside.mime_type ?? inside.mimeType ?? inside.mediaType
   if (typeof data !== 'string' || data === '' || typeof media_type !== 'string') return undefined
   return { url: dataUrl({ media_type, data }) }
+}
+
+function isPlace(text: unknown): boolean {
+  return typeof text === 'string' && /^(https?|data):/i.test(text)
 }
 
 /** Whether what such a block shows is a picture. */

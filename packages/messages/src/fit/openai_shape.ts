@@ -209,7 +209,8 @@ function contentPieces(content: unknown, omit: OmitBlock): Piece[] {
     .filter(isObject)
     .filter(({ type, text }) => type !== 'text' || !isBlank(text))
     .flatMap((block) => {
-      const own = isForeign(block, OF_OPENAI_AND_LIKE) ? ofForeign(block) : block
+      const isOwn = !isForeign(block, OF_OPENAI_AND_LIKE) && (block.type !== 'file' || isObject(block.file))
+      const own = isOwn ? block : ofForeign(block)
       const taken = own && takenBlock(said(own))
       if (taken === undefined) omit(String(block.type).replace('input_', ''), block)
       return taken ? { kind: 'content', block: taken } : []

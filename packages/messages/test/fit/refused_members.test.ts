@@ -181,3 +181,39 @@ describe('a list', () => {
     expect(sent(from, 'gemini', blobs).items).toEqual(blobs)
   })
 })
+
+describe('a file whose bytes or address stand beside its type, as LangChain and AI SDK have it', () => {
+  const PDF = Buffer.from('%PDF-1.7\n').toString('base64')
+  const PNG = 'iVBORw0KGgoAAAANSUhEUg=='
+  const blobs = [
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'x' },
+        { type: 'file', base64: PDF, mime_type: 'application/pdf' },
+        { type: 'file', data: PNG, mediaType: 'image/png' },
+        { type: 'image', image: PNG, mediaType: 'image/png' },
+        { type: 'image', image: 'https://x.test/a.png' },
+      ],
+    },
+  ]
+
+  it('is a file or a picture in every format', () => {
+    for (const to of MESSAGE_FORMATS) {
+      const { items, omitted } = sent('openai', to, blobs)
+      expect(brokenRules(to, items), JSON.stringify(items)).toEqual([])
+      expect(omitted).toEqual([])
+      const text = JSON.stringify(items)
+      expect([text.split(PDF).length, text.split(PNG).length, text.split('https://x.test').length]).toEqual([
+        2, 3, 2,
+      ])
+    }
+    expect(sent('openai', 'openai', blobs).items[0].content.map(({ type }: Item) => type)).toEqual([
+      'text',
+      'file',
+      'image_url',
+      'image_url',
+      'image_url',
+    ])
+  })
+})

@@ -107,6 +107,30 @@ describe('calls and results in blocks of a message of OpenAI’s format', () => 
     expect(edited[1]!.map(({ text }) => text)).toEqual(['gone'])
   })
 
+  it('are those of AI SDK’s message of a tool, in which each result names its call', () => {
+    const told = (toolCallId: string, value: string) => ({
+      type: 'tool-result',
+      toolCallId,
+      toolName: 'look',
+      output: { type: 'text', value },
+    })
+    const approval = { type: 'tool-approval-response', approvalId: '1', approved: true }
+    const blobs = [
+      asked,
+      { role: 'assistant', content: [{ ...BLOCKS[3]![1] }, { ...BLOCKS[3]![1], toolCallId: 'b' }] },
+      { role: 'tool', content: [approval] },
+      { role: 'tool', content: [told('b', 'two'), told('a', 'one')] },
+    ]
+    for (const to of MESSAGE_FORMATS)
+      expect(JSON.stringify(fitted('openai', to, blobs).items)).toMatch(/one.*two/)
+    expect(fitted('openai', 'openai', blobs).items.slice(2)).toEqual([
+      { role: 'tool', tool_call_id: 'a', content: 'one' },
+      { role: 'tool', tool_call_id: 'b', content: 'two' },
+    ])
+    const cleared = editBlob('openai', blobs[3], { results: ['gone', null], inputs: [] })
+    expect(readMessage('openai', cleared).parts.map(({ text }) => text)).toEqual(['gone', 'one'])
+  })
+
   it('have their pictures, and say that they are errors', () => {
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG } }
     const content = [{ type: 'text', text: 'No such page' }, image]
