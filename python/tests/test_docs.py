@@ -1,8 +1,7 @@
-"""The examples in the pages run, print what they say, and pass a type check."""
+"""The examples in the pages run, and print what they say; check.sh looks at their types."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -21,7 +20,6 @@ PAGES = [
     *("docs/python.md", "docs/tutorial.md", "python/README.md", "README.md"),
     *(f"docs/integrations/{framework}.md" for framework in FRAMEWORKS),
 ]
-PYRIGHT = ROOT / "node_modules/pyright/index.js"
 
 
 def program_of(page: str) -> str:
@@ -41,23 +39,6 @@ def test_the_program_of_a_page_prints_what_it_says(page: str, service: Service) 
     assert (done.stderr, done.stdout.splitlines()) == ("", expected)
 
 
-def test_the_programs_of_the_pages_pass_a_type_check(tmp_path: Path) -> None:
-    for page in PAGES:
-        # Frameworks are not typed throughout.
-        mode = "standard" if "integrations" in page else "strict"
-        (tmp_path / f"{page.replace('/', '_')}.py").write_text(f"# pyright: {mode}\n{program_of(page)}")
-    done = subprocess.run(
-        ["node", str(PYRIGHT), "--outputjson", "--pythonpath", sys.executable, str(tmp_path)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    report = json.loads(done.stdout)
-    assert [each["message"] for each in report["generalDiagnostics"]] == []
-    assert report["summary"]["filesAnalyzed"] == len(PAGES)
-
-
 def test_the_page_names_every_method_of_the_client() -> None:
     page = (ROOT / "docs/python.md").read_text()
     with Annals(url="http://127.0.0.1:1", token="none") as annals:
@@ -69,3 +50,15 @@ def test_the_page_names_every_method_of_the_client() -> None:
         line = next(line for line in page.splitlines() if line.startswith(f"| `{place}` |"))
         methods = [name for name in vars(type(part)) if not name.startswith("_")]
         assert [name for name in methods if f"`{name}`" not in line] == []
+
+
+def write_programs(directory: Path) -> None:
+    """Each page's program as a file, for the type checker."""
+    for page in PAGES:
+        # Frameworks are not typed throughout.
+        mode = "standard" if "integrations" in page else "strict"
+        (directory / f"{page.replace('/', '_')}.py").write_text(f"# pyright: {mode}\n{program_of(page)}")
+
+
+if __name__ == "__main__":
+    write_programs(Path(sys.argv[1]))

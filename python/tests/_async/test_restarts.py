@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from ..service import Service, free_port
 
 pytestmark = pytest.mark.anyio
 
-KILLS = 3
+KILLS = 3 if os.environ.get("TEST_THOROUGH") == "1" else 1
 WRITERS = 2
 
 
