@@ -7,7 +7,7 @@ import { ANNALS_BIN, type Finished, runAnnals, variablesOf } from './annals_proc
 import { keepShown } from './leaks.ts'
 
 const PROGRAM = fileURLToPath(new URL('kept_process.mjs', import.meta.url))
-const END_MS_MAX = 20_000
+const END_MS_MAX = 60_000
 
 /** What the kept process answers: how a command ended, and all that it printed. */
 type Answer = Pick<Finished, 'code' | 'stdout' | 'stderr'>
