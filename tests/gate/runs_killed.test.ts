@@ -13,7 +13,7 @@ import { walkPages } from '../harness/walk_pages.ts'
 const SESSIONS = 8
 const WORKERS = 20
 /** docs/reliability.md says how to send more. */
-const INPUTS = Number(process.env.INPUTS ?? 400)
+const INPUTS = Number(process.env.INPUTS ?? (IS_THOROUGH ? 400 : 160))
 /** Until all are in the log, at most. */
 const APPLIED_MS = 60_000 + 20 * INPUTS
 const TTL_MS = 2_000
@@ -142,7 +142,7 @@ it('a holder that was stopped beyond its time and goes on gets nothing more into
     return expectOk(await api.request<{ fence: number }>('POST', `${at}/lease`, { body })).fence
   }
   // docs/reliability.md says how to send more.
-  const late = Number(process.env.LATE_WRITES ?? (IS_THOROUGH ? 1_000 : 300))
+  const late = Number(process.env.LATE_WRITES ?? (IS_THOROUGH ? 1_000 : 100))
   const first = await take('a')
   const asked = [service.node.url, token, id, String(first), String(late)]
   const holder = spawn(process.execPath, ['--input-type=module', '-e', HOLDER, ...asked])

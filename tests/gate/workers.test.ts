@@ -14,7 +14,7 @@ import { newSessionLog, sessionLog } from '../harness/session_log.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
 import { issueToken } from '../harness/tokens.ts'
 
-const WORKERS = 3
+const WORKERS = 2
 /** For an append that is held: nothing hangs it up. */
 const HELD = { ANNALS_COMMIT_MS_MAX: '60000' }
 
