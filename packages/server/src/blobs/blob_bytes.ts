@@ -10,9 +10,12 @@ import { findBlobs, readBlob } from './blob_store.js'
 import type { PublicUrls } from './public_urls.js'
 
 /**
- * A mark of a blob as JSON has it, where `t` asks for its text, `u` and `v` for the URL-safe alphabet, and a string with `n` for how many bytes it has: after
- * another backslash, it is what a caller wrote. Or a reference to bytes that were sent as base64, as PostgreSQL writes it:
- * no part of a string, whose quotes are escaped. Or the beginning of a text with such references.
+ * What stands for bytes in JSON:
+ * - a mark, an escaped U+0000 and the blob's hash: for base64, with `t` for the text itself, with `u` and `v` for URL-safe
+ *   base64, and in a string of its own with `n` for the number of bytes. After another backslash, a caller wrote it.
+ * - a reference to bytes that were sent as base64, as PostgreSQL writes it. It is no part of a string: there, quotes are
+ *   escaped.
+ * - the beginning of a text with such references.
  */
 const BYTES =
   /"\\u0000n(?<sized>[0-9a-f]{64})"|(?<!\\)\\u0000(?:x\d+x)?(?<as>[tuv]?)(?:(?<broken>\d+)w(?<width>\d+)w)?(?<marked>[0-9a-f]{64})|\{(?:"encoding": "(?<encoding>base64url(?:-unpadded)?)", )?"media_type": "(?:[^"\\]|\\.)*", "annals_blob": "(?<sha256>[0-9a-f]{64})", "annals_inline": "(?<prefix>[^"\\]*)"\}|(?<text>\{"annals_text": \[)/g

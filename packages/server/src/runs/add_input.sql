@@ -1,7 +1,7 @@
 -- Adds an input, unless its id is known. Answer: the `hooks` that are to hear of it, if it is new, and the input on a line
 -- of its own; or its `seq`, if it was applied; or `refused`: fenced, input_differs, inbox_full, blob; null if there is no
--- such session. The session changed, but its log did not. The session refers to the blobs of its input, under seq 0, for as
--- long as it is there.
+-- such session. The session changed, but its log did not. The session refers to the blobs of its input, under seq 0, for
+-- as long as it is there.
 CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_session uuid, p_fence bigint, p_input jsonb) RETURNS text
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column

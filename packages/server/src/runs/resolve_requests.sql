@@ -1,8 +1,9 @@
 -- Resolves requests, all or none, and appends an event for each, under the id in `p_events`. `p_resolutions`: a JSON array
 -- of resolutions as they were sent; the only one is of `p_request`, if that is not null. Answer: `sessions` and how many
--- events were `added`, and on a line of its own the requests, an array of JSON as text; or `refused`, the `index` and what is there: missing, resolved, expired, kind (the decision is none for it), call
--- (another call was asked for), differs (another entry has the event's id). One that was added under its event's id before
--- is a retry. The heads are locked in the order of their ids, as by appends.
+-- events were `added`, and on a line of its own the requests, an array of JSON as text; or `refused`, the `index` and what
+-- is there: missing, resolved, expired, kind (the decision is none for it), call (another call was asked for), differs
+-- (another entry has the event's id). One that was added under its event's id before is a retry. The heads are locked in
+-- the order of their ids, as by appends.
 CREATE OR REPLACE FUNCTION {name}(p_project uuid, p_request uuid, p_resolutions jsonb, p_events uuid[]) RETURNS text
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $function$
 #variable_conflict use_column
