@@ -89,7 +89,7 @@ describe('a tail of a service that restarts again and again while others append'
   it('returns every entry once and in order', async () => {
     const PORT = fixedPort()
     let node: AnnalsServer = await service.startNode({ PORT })
-    const client = new Annals({ url: node.url, token: project.token, retries: 20, timeout_ms: 60_000 })
+    const client = new Annals({ url: node.url, token: project.token, retries: 200, timeout_ms: 120_000 })
     const lost: AnnalsError[] = []
     const seqs: number[] = []
     const end = new AbortController()

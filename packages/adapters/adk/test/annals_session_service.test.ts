@@ -205,7 +205,9 @@ describe('a service that is killed in the middle of a run', () => {
     const { token } = await own.newProject()
     const first = own.node
     const { port } = new URL(first.url)
-    const service = new AnnalsSessionService(new Annals({ url: first.url, token, retries: 30 }))
+    const service = new AnnalsSessionService(
+      new Annals({ url: first.url, token, retries: 200, timeout_ms: 120_000 }),
+    )
     const session = await service.createSession(NAME)
     const run = (async () => {
       for (let n = 0; n < 30; n++) {

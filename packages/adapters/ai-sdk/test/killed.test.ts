@@ -61,7 +61,7 @@ it('chats and streams lose and double nothing when the service is killed in the 
   const { token } = await service.newProject()
   const first = await service.startNode()
   const { port } = new URL(first.url)
-  const annals = new Annals({ url: first.url, token, retries: 50, timeout_ms: 60_000 })
+  const annals = new Annals({ url: first.url, token, retries: 200, timeout_ms: 120_000 })
   const chats = new AnnalsChats({ annals })
   const streams = new AnnalsStreams({ annals, chatId: 'c' })
   const said = Array.from({ length: 400 }, (_, at) => `data: ${at}\n\n`)

@@ -279,7 +279,9 @@ describe('a service that is killed in the middle of a long transcript', () => {
     const { token } = await service.newProject()
     const first = service.node
     const { port } = new URL(first.url)
-    const store = new AnnalsSessionStore(new Annals({ url: first.url, token, retries: 30 }))
+    const store = new AnnalsSessionStore(
+      new Annals({ url: first.url, token, retries: 200, timeout_ms: 120_000 }),
+    )
     const turns = Array.from({ length: 40 }, (_, n) => turn(n))
     const appends = turns.map(async (batch, n) => {
       await store.append(KEY, batch)

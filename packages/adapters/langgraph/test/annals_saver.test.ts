@@ -199,7 +199,7 @@ describe('a service that is killed in the middle of a run', () => {
     const { token } = await service.newProject()
     const first = service.node
     const { port } = new URL(first.url)
-    const annals = new Annals({ url: first.url, token, retries: 30 })
+    const annals = new Annals({ url: first.url, token, retries: 200, timeout_ms: 120_000 })
     const config = { configurable: { thread_id: 'killed' }, recursionLimit: 100 }
     const graph = counter(new AnnalsSaver(annals), 30, async (n) => {
       if (n === 10) await first.kill()

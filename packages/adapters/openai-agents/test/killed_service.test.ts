@@ -13,7 +13,7 @@ it('a conversation loses and doubles nothing when the service is killed in the m
   const { token } = await service.newProject()
   const first = await service.startNode()
   const { port } = new URL(first.url)
-  const annals = new Annals({ url: first.url, token, retries: 50, timeout_ms: 60_000 })
+  const annals = new Annals({ url: first.url, token, retries: 200, timeout_ms: 120_000 })
   const session = new AnnalsSession({ annals, sessionId: 'long' })
   const said = (content: string): AgentInputItem => ({ type: 'message', role: 'user', content })
   const turns = Array.from({ length: 30 }, (_, n) => [said(`${n}`), said(`${n}, too`)])
