@@ -16,6 +16,7 @@ import {
   dataPart,
   type FileMeta,
   type ImageMeta,
+  linkToCall,
   type MediaMeta,
   type NeutralMessage,
   type Part,
@@ -185,7 +186,7 @@ function readResult(block: JsonObject, at: string, ids: CallIds, parts: Part[]):
   if (optionalBooleanAt(block, 'is_error', at) === true) meta.is_error = true
   parts.push(part('tool-result', text, withMark(meta, block)))
   for (const piece of media) {
-    if (piece.type === 'image' || piece.type === 'file') piece.meta.tool_call_id = call.id
+    linkToCall(piece, call.id)
     parts.push(piece)
   }
 }

@@ -66,9 +66,12 @@ class Counted {
       case 'redacted_thinking':
         this.addEncrypted(part.meta.data)
         return
-      case 'data':
-        this.addValue(part.meta)
+      case 'data': {
+        // Of which call it is, the result says.
+        const { tool_call_id: _, ...said } = part.meta
+        this.addValue(said)
         return
+      }
       case 'audio':
         if (part.text) this.lines.push(part.text)
         else this.addMedium('audio', part.meta)
@@ -140,11 +143,15 @@ class Counted {
   }
 
   private addObject(value: JsonObject, left: unknown[]): void {
-    const type = value.media_type ?? value.mime_type ?? value.mimeType
+    const type = value.media_type ?? value.mime_type ?? value.mimeType ?? value.mediaType
     for (const [name, member] of Object.entries(value).reverse()) {
       if (member === null) continue
       if (typeof member === 'string' && ENCRYPTED.test(name)) this.addEncrypted(member)
-      else if (typeof member === 'string' && typeof type === 'string' && /^(data|blob)$/.test(name))
+      else if (
+        typeof member === 'string' &&
+        typeof type === 'string' &&
+        /^(data|blob|base64|image)$/.test(name)
+      )
         this.addFile({ data: member, media_type: type, ...(value.type === 'text' && { type: 'text' }) }, null)
       else left.push(member, name)
     }

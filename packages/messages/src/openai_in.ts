@@ -20,6 +20,7 @@ import {
   dataPart,
   type FileMeta,
   type ImageMeta,
+  linkToCall,
   type NeutralMessage,
   type Part,
   part,
@@ -163,8 +164,7 @@ function resultParts(
     if (piece.type === 'text') texts.push(piece.text)
     else rest.push(piece)
   }
-  for (const piece of rest)
-    if (piece.type === 'image' || piece.type === 'file') piece.meta.tool_call_id = call.id
+  for (const piece of rest) linkToCall(piece, call.id)
   const meta = {
     tool_call_id: call.id,
     ...(call.name !== undefined && { name: call.name }),

@@ -15,6 +15,7 @@ import { readAudio, readFile } from './openai_in.js'
 import {
   dataPart,
   type ImageMeta,
+  linkToCall,
   type NeutralMessage,
   type Part,
   part,
@@ -155,7 +156,7 @@ function readResult(item: JsonObject, at: string, ids: CallIds): Part[] {
     const text = piece.type === 'text' ? piece.text : textOfMcpPart(piece)
     if (text !== undefined) texts.push(text)
     else {
-      if (piece.type === 'image' || piece.type === 'file') piece.meta.tool_call_id = call.id
+      linkToCall(piece, call.id)
       media.push(piece)
     }
   }

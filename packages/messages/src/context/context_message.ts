@@ -99,8 +99,9 @@ export function contextMessage({ seq, tokens, format, blob, ...place }: StoredSe
       results.push(result)
       answered.set(result.id, result)
     }
-    const isMedium = type === 'image' || type === 'file' || type === 'audio' || type === 'video'
-    const holder = isMedium ? answered.get(meta.tool_call_id ?? '') : undefined
+    const isInside =
+      type === 'image' || type === 'file' || type === 'audio' || type === 'video' || type === 'data'
+    const holder = isInside ? answered.get(String(meta.tool_call_id ?? '')) : undefined
     // A medium in a result is part of it, and goes with it.
     if (holder) {
       holder.attached ??= { media: 0, characters: holder.length }

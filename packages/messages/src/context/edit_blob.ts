@@ -122,7 +122,7 @@ function editAcontext(blob: JsonObject, { results, inputs }: MessageEdit): JsonO
 }
 
 function isMedium({ type }: JsonObject): boolean {
-  return type === 'image' || type === 'audio' || type === 'video' || type === 'file'
+  return type === 'image' || type === 'audio' || type === 'video' || type === 'file' || type === 'data'
 }
 
 /** An item is one call, or one result. */

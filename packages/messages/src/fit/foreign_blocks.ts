@@ -87,11 +87,12 @@ export function isForeignImage({ type }: JsonObject, url: string): boolean {
 /** A part of such a block as what it says. */
 export function partOfForeign(given: Part): Part {
   if (given.type !== 'data') return given
-  const { data_type, ...fields } = given.meta
+  const { data_type, tool_call_id, ...fields } = given.meta
   const block = { ...fields, type: data_type }
   const said = TYPES.has(data_type) ? saidByForeign(block) : undefined
   if (!said) return given
   if ('text' in said) return part('text', said.text, null)
-  const meta = parseDataUrl(said.url) ?? { url: said.url }
+  const of = typeof tool_call_id === 'string' && { tool_call_id }
+  const meta = { ...(parseDataUrl(said.url) ?? { url: said.url }), ...of }
   return isForeignImage(block, said.url) ? part('image', null, meta) : part('file', null, meta)
 }

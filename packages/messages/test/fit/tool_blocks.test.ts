@@ -155,6 +155,47 @@ describe('the input of a call that is still the text of a stream', () => {
   })
 })
 
+describe('a picture of a result in the form of another provider, of MCP, LangChain or AI SDK', () => {
+  const FORMS = [
+    { type: 'image', data: PNG, mimeType: 'image/png' },
+    { type: 'media', data: PNG, mediaType: 'image/png' },
+    { type: 'image', base64: PNG, mime_type: 'image/png' },
+    { type: 'image', image: PNG, mediaType: 'image/png' },
+    { type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG } },
+  ]
+  const logs = (form: object): Array<[MessageFormat, object[]]> => [
+    [
+      'openai',
+      [
+        asked,
+        { role: 'assistant', content: null, tool_calls: [call('a')] },
+        { role: 'tool', tool_call_id: 'a', content: [form] },
+      ],
+    ],
+    [
+      'responses',
+      [
+        asked,
+        { type: 'function_call', call_id: 'a', name: 'look', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'a', output: [form] },
+      ],
+    ],
+  ]
+
+  it.each(FORMS)('is in the result, and cleared with it: %j', (form) => {
+    for (const [from, blobs] of logs(form)) {
+      const inside = (to: MessageFormat) => JSON.stringify(fitted(from, to, blobs).items.slice(2))
+      expect(inside('anthropic')).toMatch(/"content":\[\{"type":"image"/)
+      expect(inside('gemini')).toContain('"parts":[{"inlineData"')
+      expect(inside('responses')).toContain('"output":[{"type":"input_image"')
+      const stored = { id: 'x', seq: 1, tokens: 9, format: from, blob: JSON.stringify(blobs[2]) }
+      const [result] = contextMessage(stored).results
+      expect(result).toMatchObject({ attached: { media: 1, characters: 0 } })
+      expect(result!.length).toBeGreaterThan(200)
+    }
+  })
+})
+
 describe('what servers of MCP return', () => {
   const resource = { type: 'resource', resource: { uri: 'file:///a', text: 'read', mimeType: 'text/plain' } }
   const link = { type: 'resource_link', uri: 'https://x.test/a', name: 'page' }
