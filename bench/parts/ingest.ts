@@ -108,15 +108,16 @@ async function besideAppends(
   const requests = appendsTo(await createSessions(service, SESSIONS))
   const values: number[] = []
   const rates: number[] = []
+  const rate = ctx.some(APPENDS_A_SECOND)
   let refused = 0
   for (let round = 0; round < ctx.rounds; round++) {
-    ctx.say(`round ${round + 1} of ${ctx.rounds}: beside ${APPENDS_A_SECOND} appends a second`)
+    ctx.say(`round ${round + 1} of ${ctx.rounds}: beside ${rate} appends a second`)
     const began = performance.now()
     let sent = 0
     const waiting = new Set<Promise<unknown>>()
     const ticking = setInterval(() => {
-      const due = Math.floor(((performance.now() - began) / 1_000) * APPENDS_A_SECOND)
-      for (; sent < due && waiting.size < APPENDS_A_SECOND; sent++) {
+      const due = Math.floor(((performance.now() - began) / 1_000) * rate)
+      for (; sent < due && waiting.size < rate; sent++) {
         const one = callApi(service, requests[sent % requests.length]!)
           // Where the machine cannot do as many, they are refused.
           .catch(() => refused++)
