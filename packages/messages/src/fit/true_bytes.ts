@@ -37,7 +37,8 @@ export function isAddressAt({ is_address, holder, key }: BytePlace): boolean {
 
 /** Programs write a `data:` URL where base64 belongs, base64 where a URL does, lines, paths, and names of files. */
 function writePlainBytes({ holder, key, holds }: BytePlace): void {
-  const given = holder[key]
+  const given = withPlainHead(holder[key])
+  holder[key] = given
   if (key === 'file_data') {
     holder[key] = isObject(given) ? linkedFile(holder, given) : fileUrl(holder, String(given))
     return
@@ -51,6 +52,15 @@ function writePlainBytes({ holder, key, holds }: BytePlace): void {
     delete holder.media_type
   } else holder[key] = plainBase64(given)
 }
+
+/** A `data:` URL without parameters, such as a `charset` or a `name`, that no provider reads. */
+function withPlainHead(given: unknown): unknown {
+  if (typeof given === 'string') return given.replace(PARAMETERS, '$1;base64,')
+  if (!isObject(given) || typeof given.annals_inline !== 'string') return given
+  return { ...given, annals_inline: given.annals_inline.replace(PARAMETERS, '$1;base64,') }
+}
+
+const PARAMETERS = /^(data:[^;,]{0,128});[^,]{1,512};\s*base64\s*,/i
 
 const NO_BASE64 = /[^A-Za-z0-9+/_=-]/
 

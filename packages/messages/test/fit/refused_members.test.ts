@@ -182,6 +182,49 @@ describe('a list', () => {
   })
 })
 
+describe('a `data:` URL with parameters', () => {
+  const PNG = 'iVBORw0KGgoAAAANSUhEUg=='
+  const url = `data:image/png;charset=utf-8;base64,${PNG}`
+  const file_data = 'data:application/pdf;name=a.pdf;base64,JVBERi0='
+  const LOGS: Array<[MessageFormat, object]> = [
+    [
+      'openai',
+      {
+        role: 'user',
+        content: [
+          { type: 'image_url', image_url: { url } },
+          { type: 'file', file: { file_data, filename: 'a.pdf' } },
+        ],
+      },
+    ],
+    [
+      'responses',
+      {
+        role: 'user',
+        content: [
+          { type: 'input_image', image_url: url, detail: 'auto' },
+          { type: 'input_file', file_data, filename: 'a.pdf' },
+        ],
+      },
+    ],
+  ]
+
+  it.each(LOGS)('has none in any format, whoever stored it in %s', (from, blob) => {
+    for (const to of MESSAGE_FORMATS) {
+      const text = JSON.stringify(sent(from, to, [blob]).items)
+      expect(text, to).toContain(PNG)
+      expect(text, to).not.toMatch(/charset|;name=/)
+    }
+    const inline = {
+      annals_blob: 'a'.repeat(64),
+      media_type: 'image/png',
+      annals_inline: url.slice(0, -PNG.length),
+    }
+    const stored = JSON.parse(JSON.stringify(blob).replaceAll(JSON.stringify(url), JSON.stringify(inline)))
+    expect(JSON.stringify(sent(from, from, [stored]).items)).toContain('data:image/png;base64,')
+  })
+})
+
 describe('a file whose bytes or address stand beside its type, as LangChain and AI SDK have it', () => {
   const PDF = Buffer.from('%PDF-1.7\n').toString('base64')
   const PNG = 'iVBORw0KGgoAAAANSUhEUg=='
