@@ -52,8 +52,8 @@ const HEAD_FIELDS = fields(
   ...REASONING_FIELDS,
 )
 const RESULT_FIELDS = fields(...OF_SERVICES)
-const CALL_FIELDS = fields('function', 'custom', ...OF_SERVICES)
-const FUNCTION_FIELDS = fields('name', 'provider_specific_fields')
+const CALL_FIELDS = fields('id', 'function', 'custom', ...OF_SERVICES)
+const FUNCTION_FIELDS = fields('name', 'arguments', 'provider_specific_fields')
 const CUSTOM_FIELDS = fields('name', 'input')
 /** What a block has within the member that is named as its type. */
 const BLOCK_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
