@@ -119,7 +119,7 @@ describe('the list of sessions by last activity', () => {
       "UPDATE session_heads SET updated_at = '2026-01-01T00:00:10Z' WHERE project_id = $1 AND session_id = $2",
       [project.id, first!],
     )
-    expect(idsOf(await walk())).toEqual([first, last])
+    await eventually(async () => expect(idsOf(await walk())).toEqual([first, last]))
     expectOk(
       await other.request('PATCH', `/api/v1/session/${first}/messages/${id}/meta`, {
         body: { meta: { seen: true } },
@@ -130,7 +130,7 @@ describe('the list of sessions by last activity', () => {
     const { path } = await annals.export(project.name)
     const target = await service.newProject()
     const imported = await service.newClient({ token: target.token })
-    expect(await walk({}, imported)).toEqual([])
+    await eventually(async () => expect(await walk({}, imported)).toEqual([]))
     await annals.import(path, target.name)
     const shown = expectOk(await api.listSessions({ order_by: 'last_activity' })).items.map(second)
     await eventually(async () => {
@@ -176,7 +176,7 @@ describe('the list of sessions by last activity', () => {
   it('shows what nobody writes to exactly once, though others move while it is walked', async () => {
     const still = await pastSessions(20)
     const moving = await pastSessions(20)
-    await walk()
+    await eventually(async () => expect(await walk()).toHaveLength(40))
     const seen = await walkPages(
       (cursor) => list({ limit: 3, cursor }, other),
       async () => {
@@ -193,7 +193,7 @@ describe('the list of sessions by last activity', () => {
 
   it('has cursors of its own', async () => {
     await pastSessions(3)
-    await walk()
+    await eventually(async () => void (await walk()))
     const { next_cursor: cursor } = expectOk(await list({ limit: 1 }))
     expectError(await api.listSessions({ cursor }), 400, 'invalid_cursor')
     expectError(await list({ order_by: 'size' }), 400, 'invalid_request', 'order_by')
