@@ -38,7 +38,8 @@ export interface LongSession {
 
 /** Registers the hooks that make a service and the sessions for the tests of the calling file. */
 export function useLongSession(): LongSession {
-  const service = useService({ ANNALS_RETENTION_MS: '200' })
+  // A copy that is held waits for as long as a busy machine takes for what a test does meanwhile.
+  const service = useService({ ANNALS_RETENTION_MS: '200', ANNALS_STATEMENT_MS_MAX: '300000' })
   const made = {} as { project: Project; api: ApiClient; source: SessionLog }
   beforeEach(async () => {
     const project = await service.newProject()
