@@ -4,15 +4,13 @@ import { Output } from './output.js'
 import { Pictures } from './pictures.js'
 import { archiveContents, type Beside, type Slice } from './reading/beside.js'
 import { DocumentReader } from './reading/documents.js'
-import { HEAD_BYTES, HEAD_BYTES_MAX, headOf } from './reading/head.js'
-import { LineReader } from './reading/lines.js'
+import { HEAD_BYTES, HEAD_BYTES_MAX, hasLines, headOf } from './reading/head.js'
+import { LineReader, SPACE } from './reading/lines.js'
 import { packingOf } from './reading/packing.js'
 import { Damaged, joined, type Piece, type PieceReader } from './reading/pieces.js'
 import { unzip } from './reading/unzip.js'
 import type { ImportRecord } from './records.js'
 
-const LINE_FEED = 0x0a
-const SPACE = 0x20
 const LINE_BYTES_MAX = 32 * 1024 * 1024
 const ITEM_BYTES_MAX = 64 * 1024 * 1024
 
@@ -253,7 +251,7 @@ async function begin(
     const next = await more()
     if (next.done) is_whole = true
     else {
-      if (next.value.includes(LINE_FEED)) enough = HEAD_BYTES
+      if (hasLines(next.value)) enough = HEAD_BYTES
       parts.push(next.value)
       length += next.value.length
     }

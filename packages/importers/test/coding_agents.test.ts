@@ -173,6 +173,27 @@ describe('the chat of VS Code', () => {
     expect(entriesIn(records)[0]!.occurred_at).toBe(new Date(BEGAN).toISOString().replace('000Z', '000000Z'))
   })
 
+  it('is known by an export of more than is looked at first, whose requests are all that is there', async () => {
+    const { responderUsername, initialLocation, requests } = JSON.parse(
+      fixture('vscode_chat.json').toString(),
+    )
+    requests[0].padding = 'x'.repeat(9 * 1024 * 1024)
+    const records = await recordsOf(
+      'chat.json',
+      JSON.stringify({ responderUsername, initialLocation, requests }),
+    )
+    expect(formatOf(records)).toBe('vscode-chat')
+    expect(blobsIn(records)).toHaveLength(8)
+  })
+
+  it('keeps a request without a message as it is', async () => {
+    const session = JSON.parse(fixture('vscode_chat.json').toString())
+    session.requests.push({ timestamp: BEGAN, prompt: 'Hello', completion: 'Hi' })
+    const records = await recordsOf('chat.json', JSON.stringify(session))
+    expect(blobsIn(records)).toHaveLength(8)
+    expect(eventsIn(records, 'source.vscode-chat.request')).toEqual([{ raw: session.requests[2] }])
+  })
+
   it('replays the log of a session, and names what does not fit it', async () => {
     const session = JSON.parse(fixture('vscode_chat.json').toString())
     const [first, second] = session.requests

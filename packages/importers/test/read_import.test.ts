@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
+import { isJsonObject } from '@annals/messages/json'
 import fc from 'fast-check'
 import { zipSync } from 'fflate'
 import { describe, expect, it } from 'vitest'
@@ -8,6 +9,9 @@ import type { ImportRecord } from '../src/records.ts'
 import { fixture, outline, recordsOf, tallyOf } from './reading.ts'
 
 const FIXTURES = readdirSync(new URL('fixtures/', import.meta.url))
+
+/** Those that are one document. */
+const DOCUMENTS = FIXTURES.filter((name) => name.endsWith('.json') && isDocument(fixture(name).toString()))
 
 /** Those whose lines are of the formats that have no other form. */
 const LINES = ['claude_code.jsonl', 'codex.jsonl', 'openai_chat.jsonl']
@@ -165,6 +169,18 @@ describe('what a file says', () => {
     expect(first).toMatchObject({ kind: 'format', format: 'claude-code' })
   })
 
+  it.each(DOCUMENTS)('knows %s by members of which the first goes far beyond its beginning', async (name) => {
+    const document = JSON.parse(fixture(name).toString())
+    const lists = Array.isArray(document) ? [document] : Object.values(document)
+    for (const list of lists)
+      if (Array.isArray(list) && isJsonObject(list[0])) list[0].padding = 'x'.repeat(400_000)
+    const { format } = (await recordsOf(name)).find(({ kind }) => kind === 'format') as { format: string }
+    for (const space of [undefined, 2]) {
+      const text = JSON.stringify(document, null, space)
+      expect((await recordsOf(name, text, { chunk: 65_536 }))[0]).toMatchObject({ format })
+    }
+  })
+
   it('knows a trajectory of SWE-agent by steps that go beyond its beginning, and a demonstration by its history', async () => {
     const step = { action: 'ls', observation: 'x'.repeat(400_000), thought: '' }
     const history = [{ role: 'system', content: 'Work.', agent: 'main', message_type: 'system_prompt' }]
@@ -174,6 +190,14 @@ describe('what a file says', () => {
     }
   })
 })
+
+function isDocument(text: string): boolean {
+  try {
+    return isJsonObject(JSON.parse(text)) || Array.isArray(JSON.parse(text))
+  } catch {
+    return false
+  }
+}
 
 /** The object with a mark, without those in it, to show what was lost. */
 function holderOf(value: unknown, mark: string): unknown {

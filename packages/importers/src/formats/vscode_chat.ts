@@ -19,10 +19,17 @@ export const VSCODE_CHAT: Format = {
   open: (output, file) => new VsCodeChat(output, file),
 }
 
-function isSession({ requests, responderUsername, sessionId, version }: JsonObject): boolean {
+function isSession({
+  requests,
+  responderUsername,
+  sessionId,
+  version,
+  initialLocation,
+}: JsonObject): boolean {
   if (!Array.isArray(requests)) return false
   const is_named = typeof sessionId === 'string' || typeof responderUsername === 'string'
-  return (is_named && version !== undefined) || objectsIn(requests).some(isRequest)
+  // An export has no version. Of a large file's head, there may be no whole request.
+  return (is_named && (version ?? initialLocation) !== undefined) || objectsIn(requests).some(isRequest)
 }
 
 function isRequest({ requestId, message }: JsonObject): boolean {
@@ -80,6 +87,10 @@ class VsCodeChat implements Parser {
   private request(key: string, request: JsonObject, index: number, is_last: boolean): void {
     const { message, response, result, timestamp, modelId, modelState } = request
     const native = textIn(request.requestId) ?? `request ${index}`
+    if (message === undefined) {
+      this.out.raw(key, 'request', request, { native, at: timestamp })
+      return
+    }
     if (textIn(modelId)) this.out.session(key, { configs: { model: modelId } })
     const asked =
       typeof message === 'string' ? message : (textIn(objectIn(message).text) ?? partsText(message))

@@ -1,3 +1,4 @@
+import { LINE_FEED, SPACE } from './lines.js'
 import { joined, type Piece, type PieceReader, pieceOf } from './pieces.js'
 
 const QUOTE = 0x22
@@ -5,11 +6,9 @@ const COMMA = 0x2c
 const COLON = 0x3a
 const BACKSLASH = 0x5c
 const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
+export const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
-const LINE_FEED = 0x0a
-const SPACE = 0x20
+export const CLOSE_BRACE = 0x7d
 
 const CLOSED = new TextEncoder().encode(']}')
 const KEY_MAX = 200

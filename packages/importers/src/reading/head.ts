@@ -1,11 +1,12 @@
 import { isJsonObject } from '@annals/messages/json'
 import type { JsonObject } from '../records.js'
-import { DocumentReader } from './documents.js'
+import { CLOSE_BRACE, CLOSE_BRACKET, DocumentReader } from './documents.js'
+import { LINE_FEED, SPACE } from './lines.js'
 import { readJson } from './pieces.js'
 
 /** How much of a source is looked at to find its format. */
 export const HEAD_BYTES = 256 * 1024
-/** The same where no line ends sooner. */
+/** The same of one document, of which the first member may be that long. */
 export const HEAD_BYTES_MAX = 8 * 1024 * 1024
 const SAMPLES_MAX = 50
 const TEXT_LENGTH = 1_000
@@ -20,6 +21,15 @@ export interface Head {
   is_list: boolean
   /** How it begins. */
   text: string
+}
+
+/** Whether there is more than one line: those of a document are indented, but for its end. */
+export function hasLines(bytes: Uint8Array): boolean {
+  for (let at = bytes.indexOf(LINE_FEED); at >= 0; at = bytes.indexOf(LINE_FEED, at + 1)) {
+    const next = bytes[at + 1] ?? SPACE
+    if (next > SPACE && next !== CLOSE_BRACKET && next !== CLOSE_BRACE) return true
+  }
+  return false
 }
 
 /** What the beginning of a source shows. */

@@ -1,6 +1,8 @@
 import { joined, type Piece, type PieceReader, pieceOf, textPieceOf } from './pieces.js'
 
-const LINE_FEED = 0x0a
+export const LINE_FEED = 0x0a
+/** No byte up to this one is of a word, or begins a value. */
+export const SPACE = 0x20
 
 /** Reads JSON lines. A line that is too long is refused without being held. */
 export class LineReader implements PieceReader {
