@@ -418,6 +418,28 @@ describe('langsmith', () => {
       ]
     `)
   })
+
+  it('has the runs that its command line writes, whose ids have another name, and tokens of messages and runs', async () => {
+    const runs = fixture('langsmith.jsonl').toString().trimEnd().split('\n')
+    const [agent, model, tool] = runs.map((line) => JSON.parse(line))
+    model.outputs.generations[0][0].message.kwargs.usage_metadata = { input_tokens: 12, output_tokens: 5 }
+    const other = { ...model, id: 'r4', outputs: { output: 'Done' }, prompt_tokens: 20, completion_tokens: 3 }
+    const written = [agent, model, tool, other].map(({ id: run_id, ...run }) => ({ run_id, ...run }))
+    const records = await recordsOf('runs.jsonl', lines(...written))
+    const spans = records.flatMap((record) =>
+      record.kind === 'entry' && record.entry.kind === 'event' && record.entry.type === 'otel.span'
+        ? [record.entry]
+        : [],
+    )
+    expect(spans.map(({ data }) => data.span_id)).toEqual(['r1', 'r2', 'r3', 'r4'])
+    expect(new Set(spans.map(({ id }) => id)).size).toBe(4)
+    expect(spans.map(({ data }) => data.usage)).toMatchObject([
+      undefined,
+      { input_tokens: 12, output_tokens: 5 },
+      undefined,
+      { input_tokens: 20, output_tokens: 3 },
+    ])
+  })
 })
 
 describe('phoenix', () => {

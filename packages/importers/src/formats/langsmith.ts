@@ -36,20 +36,21 @@ class LangSmithParser implements Parser {
     const key = keyOf(own)
     const stats = parsed(feedback_stats)
     if (isJsonObject(stats) && Object.keys(stats).length > 0)
-      this.out.outcome(key, { feedback: stats }, { native: `feedback ${own.id}`, at: own.end_time })
+      this.out.outcome(key, { feedback: stats }, { native: `feedback ${idOf(own)}`, at: own.end_time })
     for (const child of byStart(child_runs, 'start_time')) this.run(child)
   }
 }
 
 function spanOf(run: JsonObject): Span {
-  const { id, trace_id, parent_run_id, name, run_type, start_time, end_time } = run
+  const { trace_id, parent_run_id, name, run_type, start_time, end_time } = run
+  const id = idOf(run)
   const extra = objectIn(parsed(run.extra))
   const metadata = { ...objectIn(extra.metadata), ...objectIn(parsed(run.metadata)) }
   const inputs = parsed(run.inputs)
   const outputs = parsed(run.outputs)
   const is_tool = run_type === 'tool'
   return {
-    id: String(id),
+    id,
     trace_id: firstText(trace_id, id)!,
     parent_id: textIn(parent_run_id),
     session: keyOf(run),
@@ -59,7 +60,7 @@ function spanOf(run: JsonObject): Span {
     start: start_time,
     end: end_time,
     model: metadata.ls_model_name ?? objectIn(extra.invocation_params).model,
-    usage: objectIn(outputs).usage_metadata ?? objectIn(objectIn(outputs).llm_output).token_usage,
+    usage: usageOf(run, objectIn(outputs)),
     error: run.error,
     input: is_tool && typeof objectIn(inputs).input === 'string' ? parsed(objectIn(inputs).input) : inputs,
     output: is_tool ? (objectIn(outputs).output ?? outputs) : outputs,
@@ -69,11 +70,28 @@ function spanOf(run: JsonObject): Span {
   }
 }
 
+/** The command line of LangSmith writes `run_id`. */
+function idOf({ id, run_id, dotted_order }: JsonObject): string {
+  return firstText(id, run_id, textIn(dotted_order)?.split('.').at(-1)) ?? 'run'
+}
+
+/** What the answer says, or its message does, or else the run. */
+function usageOf(
+  { prompt_tokens, completion_tokens, total_tokens }: JsonObject,
+  outputs: JsonObject,
+): unknown {
+  const [generation] = listIn(outputs.generations).flat()
+  const { message } = objectIn(generation)
+  const { usage_metadata } = { ...objectIn(message), ...objectIn(objectIn(message).kwargs) }
+  const said = outputs.usage_metadata ?? objectIn(outputs.llm_output).token_usage ?? usage_metadata
+  return said ?? without({ prompt_tokens, completion_tokens, total_tokens })
+}
+
 /** The thread that a run belongs to, or its trace. */
 function keyOf(run: JsonObject): string {
   const metadata = { ...objectIn(objectIn(parsed(run.extra)).metadata), ...objectIn(parsed(run.metadata)) }
   const { session_id, thread_id, conversation_id } = metadata
-  return firstText(thread_id, session_id, conversation_id, run.thread_id, run.trace_id, run.id) ?? 'run'
+  return firstText(thread_id, session_id, conversation_id, run.thread_id, run.trace_id, idOf(run))!
 }
 
 function isRun(sample: JsonObject): boolean {
