@@ -139,7 +139,7 @@ function turnOfAmazonQ(turn: JsonObject): JsonObject[] {
 function ofAmp(value: JsonObject): AgentSession | undefined {
   const { messages, ...about } = value
   const list = objectsIn(messages)
-  const is_thread = /^T-/.test(String(about.id)) && about.v !== undefined
+  const is_thread = /^T-/.test(String(about.id)) && (about.v ?? about.agentMode ?? about.env) !== undefined
   const is_own = list.some(({ content }) =>
     objectsIn(content).some(({ toolUseID }) => toolUseID !== undefined),
   )
@@ -152,9 +152,10 @@ function messageOfAmp(given: JsonObject): JsonObject {
   const { role, content, meta, usage } = given
   const blocks = objectsIn(content).map((block) => {
     if (block.type !== 'tool_result' || block.toolUseID === undefined) return block
-    const { status, result, error } = objectIn(block.run)
-    const { output } = objectIn(result)
-    const told = error === undefined ? (output ?? result ?? status) : (objectIn(error).message ?? error)
+    // Plugins see what a thread has in `run` beside the id.
+    const { status, result, error, output } = { ...block, ...objectIn(block.run) }
+    const given = objectIn(result).output ?? result ?? output ?? status
+    const told = error === undefined ? given : (objectIn(error).message ?? error)
     const is_failed = status === 'error' || status === 'cancelled' || status === 'rejected-by-user'
     return {
       type: 'tool_result',

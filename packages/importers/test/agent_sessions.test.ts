@@ -104,6 +104,26 @@ const SESSIONS: Record<string, unknown> = {
       { role: 'assistant', messageId: 3, content: [text('It is not there.')] },
     ],
   },
+  'Amp, as its plugins see it': {
+    id: 'T-0002',
+    title: 'A look',
+    agentMode: 'smart',
+    messages: [
+      { id: 'u1', role: 'user', content: [text('Look')] },
+      {
+        id: 'a1',
+        role: 'assistant',
+        content: [text('I look.'), { type: 'tool_use', id: 't1', name: 'read', input: { path: 'a' } }],
+        usage: { model: 'm' },
+      },
+      {
+        id: 'r1',
+        role: 'user',
+        content: [{ type: 'tool_result', toolUseID: 't1', status: 'error', output: 'No such file' }],
+      },
+      { id: 'a2', role: 'assistant', content: [text('It is not there.')] },
+    ],
+  },
   Crush: {
     id: 'c0ffee00-0000-4000-8000-000000000002',
     title: 'A look',
