@@ -423,6 +423,7 @@ describe('langsmith', () => {
     const runs = fixture('langsmith.jsonl').toString().trimEnd().split('\n')
     const [agent, model, tool] = runs.map((line) => JSON.parse(line))
     model.outputs.generations[0][0].message.kwargs.usage_metadata = { input_tokens: 12, output_tokens: 5 }
+    Object.assign(agent, { prompt_tokens: 32, completion_tokens: 8 })
     const other = { ...model, id: 'r4', outputs: { output: 'Done' }, prompt_tokens: 20, completion_tokens: 3 }
     const written = [agent, model, tool, other].map(({ id: run_id, ...run }) => ({ run_id, ...run }))
     const records = await recordsOf('runs.jsonl', lines(...written))

@@ -75,16 +75,15 @@ function idOf({ id, run_id, dotted_order }: JsonObject): string {
   return firstText(id, run_id, textIn(dotted_order)?.split('.').at(-1)) ?? 'run'
 }
 
-/** What the answer says, or its message does, or else the run. */
-function usageOf(
-  { prompt_tokens, completion_tokens, total_tokens }: JsonObject,
-  outputs: JsonObject,
-): unknown {
+/** What the answer says, or its message does, or else the run of a model: that of a chain has the sum of those below. */
+function usageOf(run: JsonObject, outputs: JsonObject): unknown {
   const [generation] = listIn(outputs.generations).flat()
   const { message } = objectIn(generation)
   const { usage_metadata } = { ...objectIn(message), ...objectIn(objectIn(message).kwargs) }
   const said = outputs.usage_metadata ?? objectIn(outputs.llm_output).token_usage ?? usage_metadata
-  return said ?? without({ prompt_tokens, completion_tokens, total_tokens })
+  if (said != null || run.run_type !== 'llm') return said
+  const { prompt_tokens, completion_tokens, total_tokens } = run
+  return { prompt_tokens, completion_tokens, total_tokens }
 }
 
 /** The thread that a run belongs to, or its trace. */
