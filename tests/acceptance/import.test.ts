@@ -56,6 +56,21 @@ describe('annals import', () => {
     expect(all.every(({ configs }) => configs.import.complete === true)).toBe(true)
   })
 
+  it('imports several files and folders at once, but one of stdin', async () => {
+    const { report, run } = await importer()
+    const folder = join(commands.directory, 'several')
+    await mkdir(folder)
+    await writeFile(join(folder, 'notes.json'), '{"a":1}')
+    const files = ['claude_code.jsonl', 'codex.jsonl'].map((name) => join(FIXTURES, name))
+    const { code, formats } = await report(...files, folder)
+    expect(code).toBe(0)
+    expect(Object.keys(formats).sort()).toEqual(['claude-code', 'codex'])
+    expect(await run(...files, '-')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('stands alone'),
+    })
+  })
+
   it('keeps when things happened, what was rewound, subagents, and finds the calls that failed', async () => {
     const { report, list } = await importer()
     await report(join(FIXTURES, 'claude_code.jsonl'))

@@ -61,9 +61,9 @@ interface Report {
   changed: (Place & { session_id: string; id: string })[]
 }
 
-/** Imports a file, a folder or stdin through a service, or only reads it. `input` is what stdin brings. */
+/** Imports files, folders or stdin through a service, or only reads them. `input` is what stdin brings. */
 export async function importFiles(
-  path: string,
+  paths: readonly string[],
   options: ImportFilesOptions,
   input: AsyncIterable<Uint8Array> | undefined,
   signal: AbortSignal,
@@ -73,10 +73,13 @@ export async function importFiles(
   const run = new ImportRun(options, signal)
   // Otherwise an interrupted command would wait for what whoever writes to it says next.
   if (input) signal.addEventListener('abort', () => process.stdin.destroy(signal.reason), { once: true })
-  const find = () => (input ? [stdinSource(input)] : sourcesIn(path, options.since))
+  const find = async () => {
+    if (input) return [stdinSource(input)]
+    return (await Promise.all(paths.map((path) => sourcesIn(path, options.since)))).flat()
+  }
   await run.connect()
   const sources = await find()
-  await run.importAll(sources, !input && !(await isFolder(path)))
+  await run.importAll(sources, !input && paths.length === 1 && !(await isFolder(paths[0]!)))
   run.print()
   if (options.watch) await run.watch(find, sources)
 }
@@ -205,15 +208,15 @@ class ImportRun {
   }
 
   /** Imports what changes in a folder, until interrupted. `imported`: the files as they were before they were imported. */
-  async watch(find: () => Source[] | Promise<Source[]>, imported: readonly Source[]): Promise<void> {
+  async watch(find: () => Promise<Source[]>, imported: readonly Source[]): Promise<void> {
     process.stderr.write('Watching for changes. Ctrl-C ends.\n')
-    for (const source of imported) this.seen.set(source.name, stateOf(source))
+    for (const source of imported) this.seen.set(placeIn(source), stateOf(source))
     this.sent = new Set()
     while (!this.signal.aborted) {
       await pause(WATCH_EVERY_MS, this.signal)
-      const changed = (await find()).filter((one) => this.seen.get(one.name) !== stateOf(one))
+      const changed = (await find()).filter((one) => this.seen.get(placeIn(one)) !== stateOf(one))
       if (this.signal.aborted || changed.length === 0) continue
-      for (const source of changed) this.seen.set(source.name, stateOf(source))
+      for (const source of changed) this.seen.set(placeIn(source), stateOf(source))
       this.report = newReport()
       this.told.clear()
       await this.importAll(changed, false).catch((error: unknown) => {
@@ -282,6 +285,11 @@ async function* counting(
     yield chunk
     count(chunk.length)
   }
+}
+
+/** Files of several folders may have the same name. */
+function placeIn({ name, path }: Source): string {
+  return path ?? name
 }
 
 function stateOf({ size, changed_ms }: Source): string {

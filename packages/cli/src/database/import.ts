@@ -21,7 +21,7 @@ type Options = Omit<ImportFilesOptions, 'format'> & { format?: string; project?:
 export function importCommand(): Command {
   const command = new Command('import')
     .description('Import transcripts, exports and traces of other tools, or an export of Annals.')
-    .argument('<path>', 'a file, a folder, or - for stdin')
+    .argument('<path...>', 'files and folders, or - for stdin')
     .addOption(
       new Option('--format <format>', 'the format (default: found by the content)').choices([
         ...FORMAT_NAMES,
@@ -54,12 +54,15 @@ Examples:
   annals import ~/.claude/projects
   annals import ~/.codex/sessions --since 7d --watch
   annals import conversations.zip --dry-run
+  annals import run-*.json
   gunzip -c alice.ndjson.gz | annals import - --project restored`,
     )
-    .action(importPath)
+    .action(importPaths)
 }
 
-async function importPath(path: string, options: Options): Promise<void> {
+async function importPaths(paths: string[], options: Options): Promise<void> {
+  const [path, ...more] = paths as [string, ...string[]]
+  if (more.length > 0 && paths.includes('-')) throw new UsageError('- for stdin stands alone.')
   const input = path === '-' ? process.stdin[Symbol.asyncIterator]() : undefined
   const first = input && (await input.next())
   const stdin = input && restOf(first!, input)
@@ -67,7 +70,10 @@ async function importPath(path: string, options: Options): Promise<void> {
   // Only an export of Annals goes into a project that is named: other formats go where the API key leads.
   const is_export = options.project !== undefined || EXPORT_HEADER.test(head.toString('latin1'))
   const format = options.format ?? (is_export ? OWN_FORMAT : undefined)
-  if (format === OWN_FORMAT) return importIntoDatabase(path, options, stdin)
+  if (format === OWN_FORMAT) {
+    if (more.length > 0) throw new UsageError('Exports of Annals are imported one by one.')
+    return importIntoDatabase(path, options, stdin)
+  }
   if (options.project !== undefined)
     throw new UsageError(
       '--project is for exports of Annals. For other formats, the API key names the project.',
@@ -79,7 +85,7 @@ async function importPath(path: string, options: Options): Promise<void> {
   const { importFiles } = await import('../client/import_files.js')
   const { project: _, since, format: __, ...others } = options
   const files = { ...others, ...(format && { format }), ...(since && { since: timeSince(since) }) }
-  await runLongWork((signal) => importFiles(path, files, stdin, signal), `${AGAIN}`)
+  await runLongWork((signal) => importFiles(paths, files, stdin, signal), `${AGAIN}`)
 }
 
 function importIntoDatabase(
