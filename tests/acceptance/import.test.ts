@@ -67,7 +67,7 @@ describe('annals import', () => {
     expect(Object.keys(formats).sort()).toEqual(['claude-code', 'codex'])
     expect(await run(...files, '-')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('stands alone'),
+      stderr: expect.stringContaining('cannot be combined'),
     })
   })
 

@@ -170,12 +170,12 @@ export function part<Type extends PartType>(
   return { type, text, asset: null, filename, meta } as Part
 }
 
-/** Creates a part for a block without a neutral form. */
 /** Says of what stands in a result, and is no text of it, which call it came from: it is shown and cleared with it. */
 export function linkToCall(part: Part, id: string): void {
   if (part.type === 'image' || part.type === 'file' || part.type === 'data') part.meta.tool_call_id = id
 }
 
+/** Creates a part for a block without a neutral form. */
 export function dataPart({ type: _, ...fields }: Record<string, unknown>, data_type: string): Part {
   return part('data', null, { ...fields, data_type })
 }

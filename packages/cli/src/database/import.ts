@@ -62,7 +62,8 @@ Examples:
 
 async function importPaths(paths: string[], options: Options): Promise<void> {
   const [path, ...more] = paths as [string, ...string[]]
-  if (more.length > 0 && paths.includes('-')) throw new UsageError('- for stdin stands alone.')
+  if (more.length > 0 && paths.includes('-'))
+    throw new UsageError('stdin (-) cannot be combined with other paths.')
   const input = path === '-' ? process.stdin[Symbol.asyncIterator]() : undefined
   const first = input && (await input.next())
   const stdin = input && restOf(first!, input)
@@ -71,7 +72,8 @@ async function importPaths(paths: string[], options: Options): Promise<void> {
   const is_export = options.project !== undefined || EXPORT_HEADER.test(head.toString('latin1'))
   const format = options.format ?? (is_export ? OWN_FORMAT : undefined)
   if (format === OWN_FORMAT) {
-    if (more.length > 0) throw new UsageError('Exports of Annals are imported one by one.')
+    if (more.length > 0)
+      throw new UsageError('An export of Annals cannot be combined with other paths: import it by itself.')
     return importIntoDatabase(path, options, stdin)
   }
   if (options.project !== undefined)
