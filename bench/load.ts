@@ -22,6 +22,8 @@ export interface LoadOptions {
   seconds: number
   /** Each connection takes one of these at random for each request. */
   requests: LoadRequest[]
+  /** Instead, each is sent once, in order: there have to be enough. */
+  in_order?: boolean
   /** Every answer must have this status, or the run has failed. */
   status: number
   /** What else to count the CPU time of: databases by any connection to them. */

@@ -13,9 +13,11 @@ import type { LoadMeasured, LoadOrder } from './load.ts'
 carryOut(run)
 
 async function run(order: LoadOrder): Promise<LoadMeasured> {
-  const { targets, connections, seconds, status } = order
+  const { targets, connections, seconds, status, in_order } = order
   const requests = targets.map((target) => order.requests.map((request) => encode(request, target)))
   const latencies: number[] = []
+  let sent = 0
+  const next = (of: Encoded[]) => of[in_order ? sent++ : Math.floor(Math.random() * of.length)]
   const opened = await Promise.all(
     Array.from({ length: connections }, (_, index) => open(targets[index % targets.length]!.url)),
   )
@@ -24,7 +26,7 @@ async function run(order: LoadOrder): Promise<LoadMeasured> {
   const cpu = process.cpuUsage()
   await Promise.all(
     opened.map((connection, index) =>
-      drive(connection, requests[index % targets.length]!, status, until, latencies),
+      drive(connection, () => next(requests[index % targets.length]!), status, until, latencies),
     ),
   )
   const used = process.cpuUsage(cpu)
@@ -102,7 +104,7 @@ interface Connection {
 /** Sends request after request on one connection until the time is over. */
 function drive(
   connection: Connection,
-  requests: Encoded[],
+  next: () => Encoded | undefined,
   status: number,
   until: number,
   latencies: number[],
@@ -117,8 +119,10 @@ function drive(
     let length: number | undefined
     let sent_at = 0
     const send = () => {
+      const request = next()
+      if (!request) return reject(new Error('there were too few requests'))
       sent_at = performance.now()
-      socket.write(asSent(requests[Math.floor(Math.random() * requests.length)]!))
+      socket.write(asSent(request))
     }
     socket.on('error', reject)
     socket.on('close', () => reject(new Error('the service closed a connection')))
