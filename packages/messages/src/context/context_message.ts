@@ -26,8 +26,8 @@ export interface ContextMessage {
   /** As it is stored, whole. */
   tokens: number
   speaker: Speaker
-  calls: Array<{ id: string; name: string; length: number }>
-  results: ContextResult[]
+  calls: ReadonlyArray<{ id: string; name: string; length: number }>
+  results: readonly ContextResult[]
   /** Of all that was counted as tokens. */
   length: number
 }
@@ -62,6 +62,8 @@ export function onlyText(
   return undefined
 }
 
+const NONE: readonly never[] = []
+
 /** Reads what planning has to know of a message that is one text and nothing else. undefined: it may be anything else. */
 export function textMessage({ seq, tokens, format, blob }: StoredSeq): ContextMessage | undefined {
   const text = onlyText(format, blob)
@@ -71,8 +73,8 @@ export function textMessage({ seq, tokens, format, blob }: StoredSeq): ContextMe
       seq,
       tokens,
       speaker: text.speaker,
-      calls: [],
-      results: [],
+      calls: NONE,
+      results: NONE,
       length: blob.length - text.begins - 2,
     }
   )
@@ -84,7 +86,7 @@ export function contextMessage({ seq, tokens, format, blob, ...place }: StoredSe
   ids.enter(place)
   const parsed = parseStored(format, blob)
   const message = readStored(format, parsed, ids)
-  const calls: ContextMessage['calls'] = []
+  const calls: Array<ContextMessage['calls'][number]> = []
   const results: ContextResult[] = []
   const answered = new Map<string, ContextResult>()
   for (const part of message?.parts ?? []) {

@@ -20,6 +20,7 @@ export function linkResults(messages: readonly ContextMessage[]): ResultLink[] {
   const early = new Map<string, ResultLink>()
   for (const [index, message] of messages.entries()) {
     if (message.speaker === 'user') early.clear()
+    if (message.calls.length + message.results.length === 0) continue
     for (const [nthCall, { id, name }] of message.calls.entries()) {
       calls.set(id, { call: index, nthCall, name })
       const link = early.get(id)

@@ -99,7 +99,7 @@ export class FitToSend {
     const is_after_gap = parent_id !== null && parent_id !== this.last_id
     const source: Source = { id, seq, format, tokens, is_after_gap }
     this.last_id = id
-    const text = textRun({ ...message, blob }, this.format)
+    const text = textRun(message, blob, this.format)
     if (text) {
       this.runs.push({ source, run: text })
       return
@@ -305,7 +305,7 @@ const ENDS_WITH_SPACE = /\s$|\\[nrtf]$/
  * A message that is one text and nothing else, as most are, without parsing it: PostgreSQL writes the members of an
  * object in one order. undefined: it has to be parsed.
  */
-function textRun({ format, blob, edit }: FitMessage, target: MessageFormat): Run | undefined {
+function textRun({ format, edit }: FitMessage, blob: string, target: MessageFormat): Run | undefined {
   if (format !== target || edit) return undefined
   const text = onlyText(format, blob)
   if (!text) return undefined

@@ -56,6 +56,8 @@ export function putInOrder(
     sent_seqs = [],
   }: { begun_seq?: number | undefined; sent_seqs?: readonly number[] | undefined },
 ): PutInOrder {
+  const texts = format === 'openai' ? onlyTexts(given) : undefined
+  if (texts) return texts
   const runs = withResultsAfterCalls(given)
   const segments = new Segments(sent_seqs)
   const links = linkCalls(runs, segments)
@@ -81,6 +83,19 @@ export function putInOrder(
     sent_seqs: segments.kept(),
   }
 }
+
+/** A list of nothing but texts as they are stored, in a format that leaves each where it is. */
+function onlyTexts(runs: readonly SourceRun[]): PutInOrder | undefined {
+  const items: Item[] = []
+  for (const { source, run } of runs) {
+    const raw = run.pieces.length === 1 ? run.pieces[0]!.raw : undefined
+    if (raw === undefined) return undefined
+    items.push({ source, item: NO_ITEM, raw })
+  }
+  return { items, omitted: [], added: [], left: [], names: new Map(), sent_seqs: [] }
+}
+
+const NO_ITEM: JsonObject = {}
 
 class Blocks {
   readonly all: Array<Turn | Said> = []
