@@ -53,6 +53,45 @@ describe('a task of Cline', () => {
     expect(sessionsIn(other)[0]!.id).not.toBe(sessionsIn(records)[0]!.id)
   })
 
+  it('has the results of calls as such, though the model was told of them in texts', async () => {
+    const call = (id: string) => ({ type: 'tool_use', id, name: 'execute_command', input: { command: 'x' } })
+    const environment = { type: 'text', text: '<environment_details>\n# Time\n</environment_details>' }
+    const text = (said: string) => ({ type: 'text', text: said })
+    const told = [
+      "[execute_command for 'x\ny'] Result:\nCommand failed with exit code 1.\nOutput:\nno",
+      "[execute_command for 'x'] Result:\nCommand executed successfully (exit code 0).",
+    ]
+    const task = [
+      { role: 'user', content: [text('<task>\nFix it\n</task>')], ts: 1 },
+      { role: 'assistant', content: [call('toolu_1'), call('toolu_2')], ts: 2 },
+      { role: 'user', content: [...told.map(text), environment], ts: 3 },
+      { role: 'assistant', content: [text('Done.')], ts: 4 },
+      { role: 'user', content: [text('[this] Result:\nis mine')], ts: 5 },
+    ]
+    const records = await recordsOf('api_conversation_history.json', JSON.stringify(task))
+    const [, , answer, , mine] = entriesIn(records)
+    expect(answer).toMatchObject({
+      blob: {
+        content: [
+          {
+            type: 'tool_result',
+            tool_use_id: 'toolu_1',
+            content: 'Command failed with exit code 1.\nOutput:\nno',
+            is_error: true,
+          },
+          {
+            type: 'tool_result',
+            tool_use_id: 'toolu_2',
+            content: 'Command executed successfully (exit code 0).',
+          },
+          environment,
+        ],
+      },
+      meta: { cline: { headers: ["[execute_command for 'x\ny'] Result:", "[execute_command for 'x'] Result:"] } },
+    })
+    expect(mine).toMatchObject({ blob: { content: [text('[this] Result:\nis mine')] } })
+  })
+
   it('adds what calls used where the page shows it, and says nothing twice', async () => {
     const name = 'tasks/1795000000000/ui_messages.json'
     const records = await recordsBeside(name, fixture('cline_ui.json'), [

@@ -46,6 +46,8 @@ class ClineParser implements Parser {
   private is_begun = false
   /** Calls that wait for what the model is told of them. */
   private readonly waiting: Waiting[] = []
+  /** The calls of the model's last answer. */
+  private called: JsonObject[] = []
 
   constructor(
     private readonly out: Output,
@@ -83,11 +85,15 @@ class ClineParser implements Parser {
     const { role, content, ts, ...rest } = message
     const { modelId } = objectIn(rest.modelInfo)
     if (textIn(modelId)) this.out.session(this.key, { configs: { model: modelId } })
-    const blob = content === undefined ? message : { role, content }
+    const calls = objectsIn(content).filter(({ type }) => type === 'tool_use')
+    const told = answered(content, this.called)
+    this.called = calls
+    const blob = content === undefined ? message : { role, content: told.content }
     const facts = { native: this.index++, at: ts }
+    const more = { ...rest, ...(told.headers.length > 0 && { headers: told.headers }) }
     this.out.message(this.key, 'anthropic', blob, {
       ...facts,
-      ...(!isEmpty(rest) && { meta: { cline: rest } }),
+      ...(!isEmpty(more) && { meta: { cline: more } }),
     })
   }
 
@@ -227,7 +233,8 @@ interface Waiting {
 
 /** Tools whose content is what they write. */
 const WRITES = /^(?:newFile|edited|applied|insert|searchAnd)/
-const FAILED = /^(?:The tool execution failed|The user denied|Error:)/
+const FAILED =
+  /^(?:The tool execution failed|The user denied|Error:|Command (?:failed with exit code|timed out)|Missing value for required parameter)/
 const ASKED = new Set(['task', 'user_feedback', 'reasoning'])
 const RESULT_ENDS = '] Result:'
 
@@ -239,6 +246,27 @@ function resultsIn(request: string): string[] {
     else results.at(-1)?.push(line)
   }
   return results.map((lines) => lines.join('\n').split('<environment_details>')[0]!.trim())
+}
+
+/**
+ * Cline may tell the model in texts what its calls returned, `[execute_command for 'ls'] Result:` and the rest, though
+ * the calls were blocks. These texts become results of the calls, in their order, without the lines above them.
+ */
+function answered(content: unknown, calls: JsonObject[]): { content: unknown; headers: string[] } {
+  const headers: string[] = []
+  if (!Array.isArray(content) || calls.length === 0) return { content, headers }
+  const blocks = content.map((block: unknown) => {
+    const { type, text, ...marks } = objectIn(block)
+    const call = calls[headers.length]
+    if (type !== 'text' || typeof text !== 'string' || !text.startsWith('[') || !call) return block
+    const header_ends = text.indexOf(RESULT_ENDS) + RESULT_ENDS.length
+    if (header_ends < RESULT_ENDS.length) return block
+    headers.push(text.slice(0, header_ends))
+    const said = text.slice(header_ends).replace(/^\n/, '')
+    const failed = FAILED.test(said) && { is_error: true }
+    return { type: 'tool_result', tool_use_id: call.id, content: said, ...failed, ...marks }
+  })
+  return { content: blocks, headers }
 }
 
 function shownIn(one: JsonObject): string {
