@@ -16,10 +16,11 @@ const TRACEBACK = /^traceback \(most recent call last\)/i
 
 /**
  * Sentences with which Codex, Claude Code, OpenHands and clients of MCP report that a tool did not run or did not
- * finish: `tool call error: …`, `failed in sandbox …`, `exec_command failed: …`, `MCP error -32602: …`.
+ * finish: `tool call error: …`, `failed in sandbox …`, `exec_command failed: …`, `MCP error -32602: …`. Claude Code has
+ * a line `Exit code 1` above the output of a command only if it failed.
  */
 const HARNESS_FAILURE =
-  /^(?:err: |tool call error: |failed in sandbox |execution error: |unsupported (?:custom tool )?call: |failed to parse function arguments: |(?:apply_patch verification|collab spawn|[a-z]{1,40}(?:_[a-z]{1,40}){1,5}) failed(?:: (?!\d)| for `)|(?:MCP|Mcp) error:? -?\d|(?:exec command|patch) rejected(?:: | by user)|aborted by user\b|user (?:rejected|cancelled) MCP tool call|Script failed\r?\nWall time |<tool_use_error>|\[An error occurred during execution\.\])/
+  /^(?:err: |tool call error: |failed in sandbox |execution error: |unsupported (?:custom tool )?call: |failed to parse function arguments: |(?:apply_patch verification|collab spawn|[a-z]{1,40}(?:_[a-z]{1,40}){1,5}) failed(?:: (?!\d)| for `)|(?:MCP|Mcp) error:? -?\d|(?:exec command|patch) rejected(?:: | by user)|aborted by user\b|user (?:rejected|cancelled) MCP tool call|Script failed\r?\nWall time |Exit code -?[1-9]\d{0,9}\r?(?:\n|$)|<tool_use_error>|\[An error occurred during execution\.\])/
 
 /** How Codex begins the lines that it writes above the output of a command, and how long these are at most. */
 const CODEX_HEADER = /^(?:Command|Chunk ID|Wall time|Exit code): /
