@@ -87,7 +87,9 @@ describe('a task of Cline', () => {
           environment,
         ],
       },
-      meta: { cline: { headers: ["[execute_command for 'x\ny'] Result:", "[execute_command for 'x'] Result:"] } },
+      meta: {
+        cline: { headers: ["[execute_command for 'x\ny'] Result:", "[execute_command for 'x'] Result:"] },
+      },
     })
     expect(mine).toMatchObject({ blob: { content: [text('[this] Result:\nis mine')] } })
   })
@@ -358,5 +360,95 @@ x = 1
       { role: 'user', content: 'why?\n\nError 1' },
       { role: 'assistant', content: 'So.' },
     ])
+  })
+})
+
+describe('what Gemini CLI writes to its output', () => {
+  const at = (second: number) => ({ timestamp: `2026-01-30T06:18:0${second}.000Z` })
+  const RUN = [
+    {
+      type: 'message',
+      role: 'user',
+      content: 'From the one who starts it',
+      ts: '2026-01-30T06:18:00.061682',
+    },
+    { type: 'init', ...at(1), session_id: '6727b31e', model: 'gemini-3-pro' },
+    { type: 'message', ...at(2), role: 'user', content: 'Build the page' },
+    {
+      type: 'tool_use',
+      ...at(3),
+      tool_name: 'activate_skill',
+      tool_id: 'a-1',
+      parameters: { name: 'figma' },
+    },
+    {
+      type: 'tool_result',
+      ...at(4),
+      tool_id: 'a-1',
+      status: 'error',
+      output: 'Skill "figma" not found.',
+      error: { type: 'invalid_tool_params', message: 'Skill "figma" not found.' },
+    },
+    {
+      type: 'tool_use',
+      ...at(5),
+      tool_name: 'write_file',
+      tool_id: 'w-2',
+      parameters: { file_path: 'a.ts' },
+    },
+    { type: 'tool_result', ...at(6), tool_id: 'w-2', status: 'success' },
+    { type: 'message', ...at(7), role: 'assistant', content: 'I have ', delta: true },
+    { type: 'message', ...at(8), role: 'assistant', content: 'built it.', delta: true },
+    {
+      type: 'result',
+      ...at(9),
+      status: 'success',
+      stats: {
+        total_tokens: 30,
+        input_tokens: 20,
+        output_tokens: 10,
+        cached: 5,
+        duration_ms: 8000,
+        tool_calls: 2,
+      },
+    },
+  ]
+
+  it('is a session with calls and their results, an answer in one piece, tokens and an outcome', async () => {
+    const again = { type: 'init', ...at(9), session_id: '65b8f8e4', model: 'gemini-3-pro' }
+    const records = await recordsOf('run.jsonl', lines(...RUN, again))
+    expect(formatOf(records)).toBe('gemini')
+    expect(outline(records)).toEqual([
+      's1 {"agent":"gemini-cli","model":"gemini-3-pro"}',
+      's1 gemini user at 06:18:00',
+      's1 gemini user at 06:18:02',
+      's1 gemini model at 06:18:03',
+      's1 gemini user at 06:18:04',
+      's1 gemini model at 06:18:05',
+      's1 gemini user at 06:18:06',
+      's1 gemini model at 06:18:07',
+      's1 otel.span at 06:18:09',
+      's1 source.gemini.result (noise) at 06:18:09',
+      's1 outcome at 06:18:09',
+      's2 {"agent":"gemini-cli","model":"gemini-3-pro"}',
+    ])
+    const response = (id: string, name: string, said: object) => ({
+      role: 'user',
+      parts: [{ functionResponse: { id, name, response: said } }],
+    })
+    expect(blobsIn(records)).toMatchObject([
+      {},
+      {},
+      { parts: [{ functionCall: { id: 'a-1', name: 'activate_skill', args: { name: 'figma' } } }] },
+      response('a-1', 'activate_skill', { error: 'Skill "figma" not found.' }),
+      {},
+      response('w-2', 'write_file', { output: null }),
+      { role: 'model', parts: [{ text: 'I have built it.' }] },
+    ])
+    expect(eventsIn(records)).toMatchObject([
+      { usage: { input_tokens: 20, output_tokens: 10, cached_tokens: 5 } },
+    ])
+    expect(eventsIn(records, 'outcome')).toMatchObject([{ success: true, tool_calls: 2 }])
+    expect(tallyOf(records)).toMatchObject({ mapped: 11, refused: 0 })
   })
 })

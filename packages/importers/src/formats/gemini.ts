@@ -5,6 +5,7 @@ import { isEmpty, listIn, objectIn, objectsIn, textIn } from '../json.js'
 import type { Output } from '../output.js'
 import type { JsonObject } from '../records.js'
 import { GeminiCli, isOfGeminiCli, isOfQwenCode } from './gemini_cli.js'
+import { GeminiStream, isOfGeminiStream } from './gemini_stream.js'
 
 export const GEMINI: Format = {
   name: 'gemini',
@@ -18,6 +19,7 @@ export const GEMINI: Format = {
     objectsIn(sample.history).some(isContent) ||
     Array.isArray(objectIn(sample.response).candidates) ||
     isOfGeminiCli(sample) ||
+    isOfGeminiStream(sample) ||
     isOfQwenCode(sample),
   open: (output, file) => new GeminiParser(output, file),
 }
@@ -25,6 +27,7 @@ export const GEMINI: Format = {
 class GeminiParser implements Parser {
   private readonly conversations: Conversations
   private readonly cli: GeminiCli
+  private readonly stream: GeminiStream
   private readonly file_key: string
 
   constructor(
@@ -33,6 +36,7 @@ class GeminiParser implements Parser {
   ) {
     this.conversations = new Conversations(out, 'gemini')
     this.cli = new GeminiCli(out, file)
+    this.stream = new GeminiStream(out, file)
     this.file_key = keyOfFile(file)
   }
 
@@ -42,6 +46,7 @@ class GeminiParser implements Parser {
     else if (typeof value.sessionId === 'string' && typeof value.uuid === 'string') this.qwenLine(value)
     else if (isContent(value)) this.out.message(this.file_key, 'gemini', value)
     else if (isOfGeminiCli(value)) this.cli.read(value)
+    else if (this.stream.knows(value)) this.stream.read(value)
     else if (isJsonObject(value.chunkedPrompt)) this.studioPrompt(value)
     else if (isJsonObject(value.request) || isJsonObject(value.response)) {
       const { request, response, ...rest } = value
@@ -54,6 +59,7 @@ class GeminiParser implements Parser {
 
   end(): void {
     this.cli.end()
+    this.stream.end()
   }
 
   /** A line of Qwen Code: a message of Gemini, or what happened. */
