@@ -14,7 +14,7 @@ const PREFIX = /^(?:[Ee]rror|ERROR|[Ff]ailed|[Ee]xception)\s*[:!-]\s*/
 
 /** Lines that agents write around the output of a command, which say nothing about what went wrong. */
 const AROUND =
-  /^(?:(?:Command|Directory|Chunk ID|Original token count|Total output lines|Exit [Cc]ode|Signal|Background PIDs|Process Group PGID):|Wall time:? \d|Process exited with code |<returncode>|(?:Exit code -?\d{1,10}|Script failed|Script error:|Output:|<\/?output>|<warning>|\[An error occurred during execution\.\])\s*$|(?:Output|Stdout|Stderr|Error): \((?:empty|none)\)\s*$)/
+  /^(?:(?:Command|Directory|Chunk ID|Original token count|Total output lines|Exit [Cc]ode|Signal|Background PIDs|Process Group PGID):|Wall time:? \d|Process exited with code |<returncode>|(?:Exit code -?\d{1,10}|Command (?:failed with exit|exited with) code -?\d{1,10}\.?|Script failed|Script error:|Output:|<\/?output>|<warning>|\[An error occurred during execution\.\])\s*$|(?:Output|Stdout|Stderr|Error): \((?:empty|none)\)\s*$)/
 /** What begins a report: of a trace, or of a test, by its name. */
 const VERDICT =
   /^(?:Traceback \(most recent call last\)|(?:FAIL|FAILED|ERROR|not ok|--- FAIL|RUNS?|[×✕✗❯●])(?![\p{L}\d])|(?:={3,80}|_{3,80}) [^=]{1,60} [=_]{3})/u

@@ -62,6 +62,9 @@ describe('the template of an error', () => {
     ['<returncode>1</returncode>\n<output>\nno doors\n</output>', 'no doors'],
     ['[An error occurred during execution.]\nno doors', 'no doors'],
     ['<tool_use_error>no doors</tool_use_error>', 'no doors'],
+    ['Command failed with exit code 1.\nOutput:\nno doors', 'no doors'],
+    ['Command failed with exit code 1.', 'Command failed with exit code ….'],
+    ['no doors\n\nCommand exited with code 2', 'no doors'],
     ['Exit code 1\n# example.com/doors\n./doors.go:7:2: undefined: knob', '…: undefined: knob'],
     // Reports of tests, and traces, whose first line only names what failed.
     [
