@@ -27,6 +27,14 @@ describe('A long file', () => {
     expect(taken).toEqual(ids.slice(2_996, 3_000))
   })
 
+  it('takes back what a prompt leaves behind when it has forgotten how the session began', async () => {
+    const all = Array.from({ length: 25_000 }, (_, number) => said(number, number === 0 ? null : number - 1))
+    const records = await recordsOf('long.jsonl', lines(...all, said(25_000, 24_995)))
+    const ids = entriesIn(records).map(({ id }) => id)
+    const taken = records.flatMap((record) => (record.kind === 'retraction' ? record.ids : []))
+    expect(taken).toEqual(ids.slice(24_996, 25_000))
+  })
+
   it('takes back nothing if the model goes on in spite of a prompt that stands somewhere else', async () => {
     const all = Array.from({ length: 8 }, (_, number) => said(number, number === 0 ? null : number - 1))
     const queued = [said(20, 3), said(22, 20)]

@@ -33,6 +33,7 @@ const NOTHING = 0
 /** The lines of a session, outside of the heap: objects that live as long as these would fill it with garbage. */
 export class Tree {
   size = 0
+  private has_forgotten = false
   private lines = linesFor(LINES_MIN)
   /** By the last bits of a name, or after that: the number of its line, and 1. */
   private places = new Int32Array(2 * LINES_MIN)
@@ -64,7 +65,8 @@ export class Tree {
     const ancestors = new Set<number>()
     for (let name = from; name !== NOTHING && !ancestors.has(name); ) {
       const at = this.placeOf(name)
-      // A line that is missing: nobody knows where the prompt stands.
+      // Lines that were forgotten stand before all that is left. If one is missing, nobody knows where the prompt stands.
+      if (at === -1 && name !== from && this.has_forgotten) break
       if (at === -1) return left
       ancestors.add(name)
       name = parents[at]!
@@ -115,6 +117,7 @@ export class Tree {
   /** Forgets the first lines, and makes room for so many. */
   private keepFrom(first: number, count: number): void {
     const { names, parents, marks, message_ids } = this.lines
+    this.has_forgotten ||= first > 0
     this.lines = linesFor(count)
     this.lines.names.set(names.subarray(first))
     this.lines.parents.set(parents.subarray(first))
