@@ -147,6 +147,8 @@ class Sender {
     await this.flush()
     await Promise.all(this.creating)
     if (this.failure !== undefined) throw this.failure
+    // Those that a cut file had begun, and those that others only named.
+    for (const sent of this.sessions.values()) await this.patch(sent, await this.newsOf(sent))
   }
 
   private get call() {
@@ -352,8 +354,13 @@ class Sender {
     }
     // What is there already is as it was sent: the service refuses an id with other content.
     for (const [index, { seqs = [] }] of answer.appends.entries()) {
-      const { sent } = groups[index]!
+      const { sent, is_last } = groups[index]!
       for (const seq of seqs) this.totals.entries[seq > sent.base_seq ? 'stored' : 'known'] += 1
+      const has_grown = seqs.some((seq) => seq > sent.base_seq)
+      if (has_grown && sent.is_complete && !is_last) {
+        sent.is_complete = false
+        await this.patch(sent, { import: this.mark(sent, false) })
+      }
       // Another file may have the same entries.
       sent.base_seq = Math.max(sent.base_seq, ...seqs)
     }
@@ -396,15 +403,18 @@ class Sender {
 
   /** Says that all of a session is there, and what became known of it after it was created. */
   private async complete(sent: Sent): Promise<void> {
-    const { id, is_complete, configs } = sent
-    const changed = sent.is_new ? configs : await this.changesOf(sent)
-    if (!is_complete || Object.keys(changed).length > 0)
-      await this.annals.sessions.configs.merge(id, this.patchOf({ ...sent, configs: changed }), this.call)
+    const news = await this.newsOf(sent)
+    if (!sent.is_complete || Object.keys(news).length > 0)
+      await this.patch(sent, this.patchOf({ ...sent, configs: news }))
   }
 
-  /** What an earlier import did not know of a session. What somebody has changed since stays. */
-  private async changesOf({ id, configs }: Sent): Promise<JsonObject> {
-    if (Object.keys(configs).length === 0) return {}
+  private async patch({ id }: Sent, configs: JsonObject): Promise<void> {
+    if (Object.keys(configs).length > 0) await this.annals.sessions.configs.merge(id, configs, this.call)
+  }
+
+  /** What the service does not know of a session. What somebody has changed since an earlier import stays. */
+  private async newsOf({ id, is_new, configs }: Sent): Promise<JsonObject> {
+    if (is_new || Object.keys(configs).length === 0) return configs
     const { configs: stored } = await this.annals.sessions.get(id, this.call)
     return Object.fromEntries(Object.entries(configs).filter(([name]) => !Object.hasOwn(stored, name)))
   }
