@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { startAnnals } from '../harness/annals_process.ts'
 import { useClientCommands } from '../harness/client_commands.ts'
+import { cuttingProxy } from '../harness/cutting_proxy.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useSharedService } from '../harness/service.ts'
 
@@ -238,25 +239,31 @@ describe('annals import', () => {
   it('leaves no session that looks finished when it is interrupted, and completes it the next time', async () => {
     const { token, list, report } = await importer()
     const env = { ...commands.env, ANNALS_TOKEN: token }
-    const { child, exited } = startAnnals(['import', '-'], env, 'pipe')
     const fixture = await readFile(join(FIXTURES, 'claude_code.jsonl'), 'utf8')
     // More than is read ahead to find the format, and more than is sent at once.
-    const more = Array.from({ length: 1_500 }, (_, n) =>
-      JSON.stringify({
-        type: 'user',
-        uuid: `u${n}`,
-        sessionId: 'long',
-        message: { role: 'user', content: `${n} ${'x'.repeat(300)}` },
-      }),
-    ).join('\n')
-    // What the command has not read yet when it ends.
-    child.stdin!.on('error', () => {})
-    child.stdin!.write(`${more}\n`)
-    await expect.poll(async () => (await list('sessions', 'list')).length).toBe(1)
+    const linesOf = (count: number) =>
+      Array.from({ length: count }, (_, n) =>
+        JSON.stringify({
+          type: 'user',
+          uuid: `u${n}`,
+          sessionId: 'long',
+          message: { role: 'user', content: `${n} ${'x'.repeat(300)}` },
+        }),
+      ).join('\n')
+    const interrupted = async (lines: string, entries_before: number) => {
+      const { child, exited } = startAnnals(['import', '-'], env, 'pipe')
+      // What the command has not read yet when it ends.
+      child.stdin!.on('error', () => {})
+      child.stdin!.write(`${lines}\n`)
+      const entries = async () => Math.max(0, ...(await list('sessions', 'list')).map((one) => one.entries))
+      await expect.poll(entries, { timeout: 60_000 }).toBeGreaterThan(entries_before)
+      child.kill('SIGINT')
+      expect(await exited).toMatchObject({ code: 130 })
+    }
+    const more = linesOf(1_500)
+    await interrupted(more, 0)
     const [session] = await list('sessions', 'list')
-    child.kill('SIGINT')
-    expect(await exited).toMatchObject({ code: 130 })
-    expect((await list('sessions', 'list'))[0].configs.import).toMatchObject({ complete: false })
+    expect(session.configs.import).toMatchObject({ complete: false })
     const folder = join(commands.directory, 'again')
     await mkdir(folder)
     await writeFile(join(folder, 'long.jsonl'), `${more}\n`)
@@ -265,6 +272,31 @@ describe('annals import', () => {
     const done = (await list('sessions', 'list', '--all')).find(({ id }) => id === session.id)
     expect(done.configs.import).toMatchObject({ complete: true })
     expect(await list('show', session.id)).toHaveLength(1_500)
+    // It has grown since.
+    await interrupted(linesOf(4_000), 1_500)
+    const grown = (await list('sessions', 'list', '--all')).find(({ id }) => id === session.id)
+    expect(grown.configs.import).toMatchObject({ complete: false })
+  })
+
+  it('keeps what a file says of its session before it was cut off, and completes that with the rest', async () => {
+    const { list, report } = await importer()
+    const path = join(commands.directory, 'cut.jsonl')
+    const line = (uuid: string, more: object) => `${JSON.stringify({ uuid, sessionId: 'cut', ...more })}\n`
+    const message = { role: 'assistant', model: 'claude-sonnet-5', content: 'Hello' }
+    const lines = [
+      line('u1', { type: 'user', message: { role: 'user', content: 'Hello' } }),
+      line('u2', { type: 'assistant', cwd: '/home/mia', message }),
+      line('u3', { type: 'custom-title', customTitle: 'A greeting' }),
+      line('u4', { type: 'user', message: { role: 'user', content: 'Bye' } }),
+    ]
+    await writeFile(path, lines.join('').slice(0, -10))
+    expect(await report(path)).toMatchObject({ code: 1, entries: { stored: 3 } })
+    const known = { title: 'A greeting', model: 'claude-sonnet-5', cwd: '/home/mia' }
+    const configs = async () => (await list('sessions', 'list'))[0].configs
+    expect(await configs()).toMatchObject({ ...known, import: { complete: false } })
+    await writeFile(path, lines.join(''))
+    expect(await report(path)).toMatchObject({ code: 0, entries: { stored: 1, known: 3 } })
+    expect(await configs()).toMatchObject({ ...known, import: { complete: true } })
   })
 
   it('says what was there already of a session that an interrupted import left', async () => {
@@ -320,5 +352,37 @@ describe('annals import', () => {
     await utimes(join(folder, 'one.jsonl'), long_ago, long_ago)
     expect((await report(folder, '--since', '1d')).entries).toMatchObject({ stored: 0, known: 2 })
     expect((await report(folder)).entries).toMatchObject({ stored: 0, known: 4 })
+  }, 240_000)
+
+  it('goes on with --watch once the service is there again; without it, says to run the command again', async () => {
+    const { token, list } = await importer()
+    const path = join(commands.directory, 'away.jsonl')
+    const line = (n: number) =>
+      `${JSON.stringify({ type: 'user', uuid: `a${n}`, sessionId: 'away', message: { role: 'user', content: `${n}` } })}\n`
+    await writeFile(path, line(1))
+    const proxy = await cuttingProxy(service.node.url)
+    const env = { ...commands.env, ANNALS_TOKEN: token, ANNALS_URL: proxy.url }
+    const { child, exited } = startAnnals(['import', path, '--watch'], env)
+    let said = ''
+    child.stderr!.on('data', (data) => {
+      said += data
+    })
+    const entries = async () => (await list('sessions', 'list'))[0]?.entries
+    try {
+      await expect.poll(() => said, { timeout: 60_000 }).toContain('Watching')
+      proxy.cutOff(true)
+      await appendFile(path, line(2))
+      await expect.poll(() => said, { timeout: 60_000 }).toContain('tried again')
+      expect(await commands.annals(['import', path], env)).toMatchObject({
+        code: 5,
+        stderr: expect.stringContaining('Run the same command again'),
+      })
+      proxy.cutOff(false)
+      await expect.poll(entries, { timeout: 60_000 }).toBe(2)
+    } finally {
+      child.kill('SIGINT')
+      await exited
+      await proxy.close()
+    }
   }, 240_000)
 })

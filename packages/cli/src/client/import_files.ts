@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import nodePath, { basename, join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
+import { AnnalsError } from '@annals/client'
 import {
   type ImportNote,
   type ImportRecord,
@@ -12,8 +13,8 @@ import {
   type Tally,
   UnknownFormat,
 } from '@annals/importers'
-import { AnnalsError, StartError } from '@annals/kits/errors.js'
-import { EXIT_CODES } from '../exit_codes.js'
+import { StartError } from '@annals/kits/errors.js'
+import { EXIT_CODES, exitCodeOfStatus } from '../exit_codes.js'
 import { countOf } from '../terminal/count.js'
 import { type Progress, withProgress } from '../terminal/progress.js'
 import { visible } from '../terminal/visible.js'
@@ -220,10 +221,12 @@ class ImportRun {
       this.report = newReport()
       this.told.clear()
       await this.importAll(changed, false).catch((error: unknown) => {
-        if (!(error instanceof AnnalsError)) throw error
+        if (!(error instanceof AnnalsError) || exitCodeOfStatus(error.status) !== EXIT_CODES.unavailable)
+          throw error
         // Not all of it was sent; what was is known by its ids.
         this.sent = new Set()
-        process.stderr.write(`annals: ${visible(error.message)} It is tried again with the next change.\n`)
+        for (const source of changed) this.seen.delete(placeIn(source))
+        process.stderr.write(`annals: ${visible(error.message)} It is tried again.\n`)
       })
       const { entries } = this.report.stored
       if (entries.stored > 0 && !this.signal.aborted)

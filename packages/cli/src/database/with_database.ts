@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { existsSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
+import { AnnalsError as Refusal } from '@annals/client'
 import { readConfig } from '@annals/kits/configuration/config.js'
 import { AnnalsError, AppendInDoubt } from '@annals/kits/errors.js'
 import { ObjectStoreAway } from '@annals/kits/outgoing/object_store.js'
@@ -9,7 +10,7 @@ import type { ConnectionTarget, DatabasePool } from '@annals/kits/postgres/datab
 import { LONG_READ_SETTINGS } from '@annals/kits/postgres/pool_settings.js'
 import type { UsageDays } from 'annals/dist/projects/usage.js'
 import type { WorkOptions } from 'annals/dist/service/prepare_database.js'
-import { EXIT_CODES } from '../exit_codes.js'
+import { EXIT_CODES, exitCodeOfStatus } from '../exit_codes.js'
 import { onInterrupt } from '../terminal/interrupt.js'
 
 /** For work without time limits on statements and waits. */
@@ -132,7 +133,7 @@ export function runLongReading(
 
 /**
  * Runs long work. SIGINT or SIGTERM asks it, through its signal, to stop and clean up; a second one ends the process
- * at once. `words` describe the state after that, and what to do if the database becomes unavailable.
+ * at once. `words` describe the state after that, and what to do if the database or the service becomes unavailable.
  */
 export async function runLongWork(
   work: (signal: AbortSignal) => Promise<unknown>,
@@ -155,6 +156,8 @@ export async function runLongWork(
     const isAway =
       error instanceof AppendInDoubt ||
       (error instanceof AnnalsError && error.error === 'unavailable' && !(error instanceof NoDatabase))
+    if (error instanceof Refusal && exitCodeOfStatus(error.status) === EXIT_CODES.unavailable)
+      throw new AnnalsError('unavailable', `${error.message} ${unfinished}`, { cause: error })
     if (!isAway) throw error
     const away = error instanceof ObjectStoreAway ? error.message : 'The database became unavailable.'
     throw new AnnalsError('unavailable', `${away} ${unfinished}`, { cause: error })
