@@ -85,4 +85,17 @@ describe('annals tools', () => {
     const fine = await annals(['tools', 'find', '--configs', 'agent=old', '--no-json'])
     expect(fine.stderr).toContain('find did not fail in 1 call.')
   })
+
+  it('says of which tools no call has a result', { timeout: 90_000 }, async () => {
+    const id = await newSession({ user: 'nobody answers' })
+    const log = sessionLog(commands.api, id)
+    expectOk(await log.addEvent('tool_call', { name: 'ask', arguments: {} }))
+    expectOk(await log.addEvent('tool_call', { name: 'find', arguments: {}, result: 'found' }))
+    const of = ['--user', 'nobody answers']
+    await vi.waitFor(async () => expect(await values('tools', ...of)).toHaveLength(2), { timeout: 60_000 })
+    const { stdout, stderr } = await annals(['tools', ...of, '--no-json'])
+    expect(stdout).toMatch(/\nask +0 +1 +1\n/)
+    expect(stdout).toMatch(/\nfind +0 +1 +0 % +1$/)
+    expect(stderr).toContain('No call of ask has a result here')
+  })
 })

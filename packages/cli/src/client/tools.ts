@@ -6,6 +6,7 @@ import { countOf } from '../terminal/count.js'
 import { type Output, tell } from '../terminal/output.js'
 import type { Column } from '../terminal/table.js'
 import { durationOf } from '../terminal/times.js'
+import { visibleLine } from '../terminal/visible.js'
 import { parseMoment, parseObject } from './arguments.js'
 import { type ConnectionOptions, connect, withService } from './connection.js'
 
@@ -21,6 +22,8 @@ type Counted = Pick<ToolFailures, 'complete' | 'counted_from' | 'indexing'>
 
 const TOOLS_MAX = 200
 const GROUPS_MAX = 50
+/** Tools without results that are named. */
+const NAMED_MAX = 5
 /** How long the command waits while sessions are being read, as they are for seconds after the first import. */
 const READING_MS_MAX = 15_000
 const READING_POLL_MS = 500
@@ -72,6 +75,7 @@ Examples:
       tellWhatIsLeft(page)
       if (items.length > 0 && items.every(({ p50_ms }) => p50_ms === null))
         tell('How long calls took is not known: their sessions do not say when they ended.')
+      tellWithoutResults(items)
       if (has_more) tell(`Only the first ${TOOLS_MAX} tools are shown.`)
       const [first] = items
       if (first && first.failures > 0) tell(`To see its failures: ${commandLine(['tools', first.name])}`)
@@ -129,6 +133,15 @@ function tellWhatIsLeft({ counted_from, indexing }: Counted): void {
     )
 }
 
+/** Of tools without a single result, nobody knows how often they failed. */
+function tellWithoutResults(items: readonly Tool[]): void {
+  const names = items.filter(({ calls, unanswered }) => unanswered === calls).map(({ name }) => name)
+  if (names.length === 0) return
+  const shown = names.slice(0, NAMED_MAX).map(visibleLine).join(', ')
+  const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : ''
+  tell(`No call of ${shown}${more} has a result here: whether they failed is not known.`)
+}
+
 function toolColumns({ complete }: Counted): Column<Tool>[] {
   const count = (value: number) => `${complete ? '' : '≥ '}${value.toLocaleString('en')}`
   const time = (ms: number | null) => (ms === null ? '' : durationOf(ms))
@@ -138,7 +151,8 @@ function toolColumns({ complete }: Counted): Column<Tool>[] {
     { title: 'of calls', text: ({ calls }) => count(calls) },
     {
       title: complete ? 'rate' : 'rate of these',
-      text: ({ calls, failures }) => `${Math.round((100 * failures) / calls)} %`,
+      text: ({ calls, failures, unanswered }) =>
+        unanswered === calls ? '' : `${Math.round((100 * failures) / calls)} %`,
     },
     { title: 'sessions', text: ({ sessions }) => count(sessions) },
     { title: 'p50', text: ({ p50_ms }) => time(p50_ms), from_width: 80 },
