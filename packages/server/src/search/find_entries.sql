@@ -41,8 +41,9 @@ SET cpu_tuple_cost = 100
 -- Or else it reads the primary key of the whole project beside the index of words, to read fewer rows.
 SET cpu_index_tuple_cost = 100
 SET jit = off
--- Citus can plan what names project_id more than once only with its value, and says so of a generic plan by its cost.
-SET plan_cache_mode = auto
+-- Its look-ups by key would be planned for each run: by these costs, a plan for any list of seqs seems dear. Each names
+-- project_id once, as Citus needs it for such a plan. While runs are looked for, the function itself asks for a new plan.
+SET plan_cache_mode = force_generic_plan
 AS $function$
 #variable_conflict use_column
 DECLARE
@@ -106,12 +107,12 @@ BEGIN
     END IF;
     EXIT WHEN scopes = '{}';
     seen := 0;
-    PERFORM set_config('enable_indexscan', 'off', true);
+    PERFORM set_config('enable_indexscan', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true);
     FOR c IN EXECUTE $query${find_runs}$query$
       USING p_project, scopes, CASE WHEN is_by_session THEN NULL ELSE of_sessions END, p_scopes, p_together, p_from, p_at, p_to
     LOOP
       IF seen = 0 THEN
-        PERFORM set_config('enable_indexscan', 'on', true);
+        PERFORM set_config('enable_indexscan', 'on', true), set_config('plan_cache_mode', 'force_generic_plan', true);
       END IF;
       EXIT WHEN c.last_at < full_at;
       -- Not without any progress: all runs that reach beyond the position were looked at, and as many as a frequent word
@@ -156,7 +157,7 @@ BEGIN
         SELECT min(f.at) INTO full_at FROM (SELECT x.at FROM unnest(found_at) AS x (at) ORDER BY x.at DESC LIMIT p_limit) f;
       END IF;
     END LOOP;
-    PERFORM set_config('enable_indexscan', 'on', true);
+    PERFORM set_config('enable_indexscan', 'on', true), set_config('plan_cache_mode', 'force_generic_plan', true);
     EXIT WHEN full_at >= begins OR begins <= p_from;
     IF begins < p_at AND clock_timestamp() > until THEN
       -- All that is no older was searched: it goes on right before.
