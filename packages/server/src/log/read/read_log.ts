@@ -435,7 +435,10 @@ CROSS JOIN LATERAL (
   OFFSET 0
 ) w
 CROSS JOIN LATERAL (
-  SELECT sum(n.bytes) <= $4::bigint AS fit FROM ${newest('e.bytes', 'w.count')} n
+  SELECT CASE WHEN h.counted >= h.last_seq AND h.bytes <= $4::bigint THEN true ELSE (
+    SELECT sum(n.bytes) <= $4::bigint FROM ${newest('e.bytes', 'w.count')} n
+  ) END AS fit
+  OFFSET 0
 ) b
 CROSS JOIN LATERAL (
   SELECT ${aggregated(VIEW_COLUMNS.context_message)}${NEWEST_AT}
