@@ -213,6 +213,7 @@ class ImportRun {
     process.stderr.write('Watching for changes. Ctrl-C ends.\n')
     for (const source of imported) this.seen.set(placeIn(source), stateOf(source))
     this.sent = new Set()
+    let is_away = false
     while (!this.signal.aborted) {
       await pause(WATCH_EVERY_MS, this.signal)
       const changed = (await find()).filter((one) => this.seen.get(placeIn(one)) !== stateOf(one))
@@ -220,13 +221,16 @@ class ImportRun {
       for (const source of changed) this.seen.set(placeIn(source), stateOf(source))
       this.report = newReport()
       this.told.clear()
+      const was_away = is_away
+      is_away = false
       await this.importAll(changed, false).catch((error: unknown) => {
         if (!(error instanceof AnnalsError) || exitCodeOfStatus(error.status) !== EXIT_CODES.unavailable)
           throw error
+        is_away = true
         // Not all of it was sent; what was is known by its ids.
         this.sent = new Set()
         for (const source of changed) this.seen.delete(placeIn(source))
-        process.stderr.write(`annals: ${visible(error.message)} It is tried again.\n`)
+        if (!was_away) process.stderr.write(`annals: ${visible(error.message)} It is tried again.\n`)
       })
       const { entries } = this.report.stored
       if (entries.stored > 0 && !this.signal.aborted)

@@ -10,6 +10,8 @@ export function isOfGeminiStream({ type, session_id, model, tool_name, tool_id }
   return type === 'tool_use' && typeof tool_name === 'string' && typeof tool_id === 'string'
 }
 
+/** So many lines wait for the name of their session, at most. */
+const EARLY_MAX = 1_000
 const TYPES = new Set(['init', 'tool_use', 'tool_result', 'error', 'result'])
 
 /**
@@ -40,8 +42,16 @@ export class GeminiStream {
   read(line: JsonObject): void {
     this.out.accept()
     if (line.type === 'init') this.begin(line)
-    else if (this.key === undefined) this.early.push(line)
+    else if (this.key === undefined) this.wait(line)
     else this.line(this.key, line)
+  }
+
+  /** Keeps a line until the session has a name, or gives it that of the file. */
+  private wait(line: JsonObject): void {
+    this.early.push(line)
+    if (this.early.length < EARLY_MAX) return
+    this.key = keyOfFile(this.file)
+    for (const early of this.early.splice(0)) this.line(this.key, early)
   }
 
   end(): void {

@@ -116,10 +116,15 @@ export class ContextReader {
       plan: cut_now,
       newest: { seq, created_at },
       is_kept: kept !== undefined || (cut !== undefined && isSameCut(cut_now, cut)),
-      shown: this.withCompaction(all).map(({ stored: { id, parent_id, format, blob }, seq, tokens }) => {
-        const [edit, shown = tokens] = [plan.edits.get(seq), plan.edited_tokens.get(seq)]
-        return { id, parent_id, seq, format, blob, edit, tokens: shown }
-      }),
+      shown: this.withCompaction(all).map(({ stored: { id, parent_id, format, blob }, seq, tokens }) => ({
+        id,
+        parent_id,
+        seq,
+        format,
+        blob,
+        edit: plan.edits.get(seq),
+        tokens: plan.edited_tokens.get(seq) ?? tokens,
+      })),
     }
   }
 
