@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { runAnnals } from './annals_process.ts'
 
@@ -22,18 +22,17 @@ async function makeDataDir(): Promise<string> {
   return join(home, 'data')
 }
 
-/** The lines of the PostgreSQL server's postmaster.pid below a directory; undefined when there is none. */
-export async function postmasterFile(directory: string): Promise<string[] | undefined> {
-  const found = (await readdir(directory, { recursive: true })).find(
-    (name) => basename(name) === 'postmaster.pid',
-  )
-  return found === undefined ? undefined : (await readFile(join(directory, found), 'utf8')).split('\n')
-}
-
-/** The process id of the PostgreSQL server that works below the directory; undefined when none does. */
+/**
+ * The process id of the PostgreSQL server that works in one of the data directories in `directory`; undefined when none
+ * does. It reads no other file: a server that stops deletes files and folders while the test looks.
+ */
 export async function postmasterPid(directory: string): Promise<number | undefined> {
-  const [pid] = (await postmasterFile(directory)) ?? []
-  return pid !== undefined && isAlive(Number(pid)) ? Number(pid) : undefined
+  for (const dataDir of await readdir(directory)) {
+    const file = join(directory, dataDir, 'postgres', 'postmaster.pid')
+    const pid = existsSync(file) ? Number.parseInt(await readFile(file, 'utf8').catch(() => ''), 10) : NaN
+    if (pid > 0 && isAlive(pid)) return pid
+  }
+  return undefined
 }
 
 /** A process that has ended but that its parent has not yet asked about (a zombie) is not alive. */
