@@ -24,8 +24,10 @@ export interface SessionFacts {
 export interface EntryFacts {
   /** What the source calls it. Without one, the entry is named after its content, and what repeats it by number. */
   native?: string | number | undefined
-  /** When it happened, in any of the forms that `timeOf` knows. */
+  /** When it happened, in any of the forms that `timeOf` knows. Without one, it has the time of the entry before it. */
   at?: unknown
+  /** What has no time gets none. */
+  is_exact?: true
   meta?: JsonObject
   /** What it is about, of an entry that was exported from Annals. */
   key?: string
@@ -37,6 +39,8 @@ interface OpenSession {
   is_elsewhere: boolean
   /** What was said of it, as JSON. */
   configs: Map<string, string>
+  /** When its last entry happened. */
+  last_at?: string
   /** Digests of entries to which the source gives no name. */
   unnamed: SeenIds
   /** How often each content was there, if it was there before. */
@@ -228,12 +232,12 @@ export class Output {
   }
 
   private openAs(key: string): OpenSession {
-    const session = {
+    const session: OpenSession = {
       id: this.sessionId(key),
       is_elsewhere: false,
       configs: new Map(),
       unnamed: new SeenIds(),
-      repeated: new Map<string, number>(),
+      repeated: new Map(),
       named: new SeenIds(),
     }
     this.open.set(key, session)
@@ -252,7 +256,7 @@ export class Output {
 
   private entry(
     key: string,
-    { native, at, key: about }: EntryFacts,
+    { native, at, is_exact, key: about }: EntryFacts,
     content:
       | { kind: 'event'; type: string; data: JsonObject }
       | { kind: 'message'; format: MessageFormat; blob: JsonObject; meta?: JsonObject },
@@ -262,7 +266,9 @@ export class Output {
     const session = this.open.get(key)!
     const id = this.entryId(key, native ?? nameOf(content, session))
     const repeats = native !== undefined && !session.named.add(id)
-    const occurred_at = timeOf(at)
+    const own_at = timeOf(at)
+    if (own_at !== undefined) session.last_at = own_at
+    const occurred_at = own_at ?? (is_exact ? undefined : session.last_at)
     const beside = {
       ...(occurred_at !== undefined && { occurred_at }),
       ...(about !== undefined && { key: about }),

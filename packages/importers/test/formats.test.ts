@@ -144,8 +144,8 @@ describe('openai-responses', () => {
     expect(outline(await recordsOf('openai_responses.json'))).toMatchInlineSnapshot(`
       [
         "s1 {"model":"gpt-5","status":"completed"}",
-        "s1 responses developer",
-        "s1 responses user",
+        "s1 responses developer at 11:06:40",
+        "s1 responses user at 11:06:40",
         "s1 responses reasoning at 11:06:40",
         "s1 responses function_call at 11:06:40",
         "s1 responses assistant at 11:06:40",
@@ -263,13 +263,48 @@ describe('atif', () => {
         "s1 openai tool at 14:00:03",
         "s1 source.atif.observation at 14:00:03",
         "s1 openai assistant at 14:00:04",
-        "s1 source.atif.trajectory (noise)",
-        "s1 outcome",
+        "s1 source.atif.trajectory (noise) at 14:00:04",
+        "s1 outcome at 14:00:04",
         "s2 below s1 {"agent":"helper","version":"1"}",
         "s2 openai user at 14:00:01",
-        "s2 source.atif.trajectory (noise)",
+        "s2 source.atif.trajectory (noise) at 14:00:01",
       ]
     `)
+  })
+
+  it('reads lines of steps after a line about the trajectory, and versions without a prefix', async () => {
+    const lines = [
+      { schema_version: '1.4', session_id: 'a', agent: { name: 'shop', version: '1', model: 'small-1' } },
+      { step_id: 1, source: 'user', message: 'Ship it', timestamp: '2026-03-01T14:00:00Z' },
+      {
+        step_id: 2,
+        source: 'agent',
+        message: '',
+        tool_calls: [{ tool_call_id: 'c1', function_name: 'ship', arguments: {} }],
+        observation: { results: [{ source_call_id: 'c1', content: { passed: false, output: 'no box' } }] },
+      },
+      { schema_version: '1.4', session_id: 'b', agent: { name: 'shop', version: '1' } },
+      { step_id: 1, source: 'user', message: 'Pack it' },
+    ]
+    const records = await recordsOf('run.jsonl', lines.map((line) => JSON.stringify(line)).join('\n'))
+    expect(outline(records)).toMatchInlineSnapshot(`
+      [
+        "s1 {"agent":"shop","version":"1","model":"small-1"}",
+        "s1 source.atif.trajectory (noise)",
+        "s1 openai user at 14:00:00",
+        "s1 openai assistant at 14:00:00",
+        "s1 openai tool at 14:00:00",
+        "s2 {"agent":"shop","version":"1"}",
+        "s2 source.atif.trajectory (noise)",
+        "s2 openai user",
+      ]
+    `)
+    const result = records.find(
+      (record) => record.kind === 'entry' && JSON.stringify(record).includes('no box'),
+    )
+    expect(result).toMatchObject({
+      entry: { blob: { role: 'tool', tool_call_id: 'c1', content: '{"passed":false,"output":"no box"}' } },
+    })
   })
 })
 
@@ -284,7 +319,7 @@ describe('inspect', () => {
         "s2 anthropic user at 15:00:07",
         "s2 source.inspect.model (noise) at 15:00:00",
         "s2 source.inspect.tool (noise) at 15:00:03",
-        "s2 source.inspect.attachments (noise)",
+        "s2 source.inspect.attachments (noise) at 15:00:03",
         "s2 source.inspect.sample (noise) at 15:00:09",
         "s2 outcome at 15:00:09",
         "s3 below s1 {"agent":"inspect","task":"arithmetic","model":"openai/gpt-5","sample":2,"epoch":1}",
@@ -293,7 +328,7 @@ describe('inspect', () => {
         "s3 anthropic user at 15:00:07",
         "s3 source.inspect.model (noise) at 15:00:00",
         "s3 source.inspect.tool (noise) at 15:00:03",
-        "s3 source.inspect.attachments (noise)",
+        "s3 source.inspect.attachments (noise) at 15:00:03",
         "s3 source.inspect.sample (noise) at 15:00:09",
         "s3 outcome at 15:00:09",
         "s1 source.inspect.log (noise) at 15:00:00",
@@ -345,10 +380,10 @@ describe('swe-agent', () => {
         "s1 {"agent":"swe-agent","instance":"repo__1"}",
         "s1 openai system",
         "s1 openai user at 11:06:40",
-        "s1 openai assistant",
-        "s1 source.swe-agent.message",
-        "s1 source.swe-agent.run (noise)",
-        "s1 outcome",
+        "s1 openai assistant at 11:06:40",
+        "s1 source.swe-agent.message at 11:06:40",
+        "s1 source.swe-agent.run (noise) at 11:06:40",
+        "s1 outcome at 11:06:40",
       ]
     `)
   })
@@ -372,9 +407,9 @@ describe('tau-bench', () => {
         "s1 {"agent":"tau2-bench","model":"gpt-5"}",
         "s2 {"agent":"tau2-bench","task_id":"0","trial":0,"reward":0,"model":"gpt-5"}",
         "s2 openai assistant at 16:00:01",
-        "s2 openai user",
-        "s2 openai assistant",
-        "s2 openai tool",
+        "s2 openai user at 16:00:01",
+        "s2 openai assistant at 16:00:01",
+        "s2 openai tool at 16:00:01",
         "s2 source.tau-bench.simulation (noise) at 16:01:00",
         "s2 outcome at 16:01:00",
         "s1 source.tau-bench.results (noise) at 16:00:00",
@@ -397,7 +432,7 @@ describe('langfuse', () => {
         "s1 openai assistant at 17:00:05",
         "s1 otel.span at 17:00:05",
         "s1 source.langfuse.trace (noise) at 17:00:00",
-        "s1 outcome",
+        "s1 outcome at 17:00:00",
       ]
     `)
   })

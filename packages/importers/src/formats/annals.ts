@@ -75,7 +75,7 @@ const WRITTEN_BY_SERVICE: ReadonlySet<string> = new Set(['annals.request', 'anna
 export function storeExactly(out: Output, key: string, native: string | number, entry: unknown): void {
   const { kind, type, data, format, blob, meta, occurred_at: at, key: about } = objectIn(entry)
   const named = typeof about === 'string' ? { key: about } : {}
-  const facts: EntryFacts = { native, at, ...named, ...(isJsonObject(meta) && { meta }) }
+  const facts: EntryFacts = { native, at, is_exact: true, ...named, ...(isJsonObject(meta) && { meta }) }
   const found = MESSAGE_FORMATS.find((one) => one === format)
   if (kind === 'message' && found) out.message(key, found, blob, facts)
   else if (kind === 'event' && typeof type === 'string' && isJsonObject(data))

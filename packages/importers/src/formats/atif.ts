@@ -13,7 +13,11 @@ export const ATIF: Format = {
   title: 'trajectories in ATIF, the Agent Trajectory Interchange Format',
   shape: 'document',
   streamed: ['steps'],
-  knows: ({ schema_version }) => typeof schema_version === 'string' && /^ATIF-v1\b/.test(schema_version),
+  // Some write the version alone.
+  knows: ({ schema_version: version, agent, session_id }) =>
+    typeof version === 'string' &&
+    (/^ATIF-v1\b/.test(version) ||
+      (/^v?1\.\d+$/.test(version) && isJsonObject(agent) && typeof session_id === 'string')),
   open: (output) => new AtifParser(output),
 }
 
@@ -27,14 +31,18 @@ class AtifParser implements Parser {
   read(value: unknown, { member }: Piece): void {
     if (!isJsonObject(value)) return
     if (member === '') this.open(value)
-    else if (member === 'steps') this.step(this.key, value)
-    else this.close(value)
+    // As lines, the steps follow what is said of the trajectory.
+    else if (member === 'steps' || ('step_id' in value && !('steps' in value))) this.step(this.key, value)
+    else {
+      if (!('steps' in value)) this.open(value)
+      this.close(value)
+    }
   }
 
   private open(trajectory: JsonObject): void {
     this.steps = 0
     this.key = openTrajectory(this.out, trajectory)
-    this.model = textIn(objectIn(trajectory.agent).model_name)
+    this.model = modelOf(trajectory)
     this.early(this.key, trajectory)
   }
 
@@ -56,14 +64,14 @@ class AtifParser implements Parser {
     if (reward !== undefined || rewards !== undefined || outcome !== undefined)
       this.out.outcome(this.key, without({ reward, rewards, outcome }))
     for (const one of objectsIn(subagent_trajectories)) this.subagent(one)
-    this.out.end(this.key)
+    if (this.steps > 0) this.out.end(this.key)
   }
 
   private subagent(trajectory: JsonObject): void {
     const key = openTrajectory(this.out, trajectory, undefined, this.key)
     const before = { steps: this.steps, model: this.model }
     this.steps = 0
-    this.model = textIn(objectIn(trajectory.agent).model_name)
+    this.model = modelOf(trajectory)
     for (const step of objectsIn(trajectory.steps)) this.step(key, step)
     this.steps = before.steps
     this.model = before.model
@@ -105,13 +113,19 @@ class AtifParser implements Parser {
 /** Opens the session of a trajectory, or adds to it. Returns its key. */
 function openTrajectory(out: Output, trajectory: JsonObject, known?: string, parent?: string): string {
   const { agent, session_id, trajectory_id, extra, notes } = trajectory
-  const { name, version, model_name: model } = objectIn(agent)
+  const { name, version } = objectIn(agent)
+  const model = modelOf(trajectory)
   const key = known ?? textIn(trajectory_id) ?? textIn(session_id) ?? 'trajectory'
   // Exports of Annals have the configs as they were.
   const { configs, user } = objectIn(objectIn(extra).annals)
   const told = isJsonObject(configs) ? configs : { agent: name, version, model, notes }
   out.session(key, { parent, user, configs: told })
   return key
+}
+
+function modelOf({ agent }: JsonObject): string | undefined {
+  const { model_name, model } = objectIn(agent)
+  return textIn(model_name) ?? textIn(model)
 }
 
 /** What an export of Annals writes around the steps, and nothing else. */
@@ -148,15 +162,16 @@ export function entriesOfStep(step: JsonObject): StepEntry[] {
   const calls = objectsIn(tool_calls)
   if (role === undefined)
     return [{ suffix: '', at, kind: 'event', type: 'source.atif.step', data: { raw: step } }]
-  const made = calls.map(({ tool_call_id, function_name, arguments: given }) => ({
-    id: String(tool_call_id),
+  // Some write their calls with the members that OpenAI has.
+  const made = calls.map(({ tool_call_id, id, function_name, name, arguments: given }) => ({
+    id: String(tool_call_id ?? id),
     type: 'function',
     function: {
-      name: String(function_name),
+      name: String(function_name ?? name),
       arguments: typeof given === 'string' ? given : writeJson(given ?? {}),
     },
   }))
-  const told = calls.map((call) => without(call, 'tool_call_id', 'function_name', 'arguments'))
+  const told = calls.map((call) => without(call, 'tool_call_id', 'id', 'function_name', 'name', 'arguments'))
   const around = without(objectIn(observation), 'results')
   const rest = {
     ...without(others),
@@ -190,10 +205,11 @@ function resultEntry(result: JsonObject, index: number, at: unknown, calls: { id
   return { suffix, at, kind: 'message', blob, ...(!isEmpty(told) && { meta: { atif: told } }) }
 }
 
-/** Content is a text or, since version 1.6, a list of parts. */
+/** Content is a text or, since version 1.6, a list of parts. Some write an object. */
 function contentOf(content: unknown): unknown {
   if (typeof content === 'string') return content
   if (content == null) return ''
+  if (!Array.isArray(content)) return writeJson(content)
   return listIn(content).map((part) => {
     const { type, text } = objectIn(part)
     return type === 'text' && typeof text === 'string' ? part : { type: 'text', text: writeJson(part) }

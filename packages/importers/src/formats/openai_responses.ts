@@ -67,12 +67,12 @@ class OpenAiResponsesParser implements Parser {
         key,
         'responses',
         { role: 'developer', content: instructions },
-        { native: 'instructions' },
+        { native: 'instructions', at: created_at },
       )
     const all = typeof input === 'string' ? [{ role: 'user', content: input }] : input
     const asked = Array.isArray(all) ? this.unsaid(key, all) : all
     for (const [name, list] of Object.entries({ input: asked, items, data })) {
-      if (Array.isArray(list)) this.items(key, list, undefined)
+      if (Array.isArray(list)) this.items(key, list, created_at)
       else others[name] = list
     }
     if (Array.isArray(output)) this.items(key, output, created_at)

@@ -68,8 +68,8 @@ export function countSessionsOverTime(filter: CountedSessions): Composed {
     sql`
 WITH counted AS MATERIALIZED (
   SELECT coalesce((
-    SELECT coalesce(e.occurred_at, e.created_at) FROM entries e
-    WHERE e.project_id = ${filter.project_id} AND e.session_id = n.id AND e.seq = 1
+    SELECT min(coalesce(e.occurred_at, e.created_at)) FROM entries e
+    WHERE e.project_id = ${filter.project_id} AND e.session_id = n.id AND e.seq <= 3
   ), n.created_at) AS began_at, ${value} AS value FROM (
     SELECT s.id, s.created_at, s.configs FROM sessions s WHERE s.project_id = ${filter.project_id} ${user} ${after} ${before}
     ORDER BY s.created_at DESC, s.id DESC LIMIT ${SESSIONS_COUNTED_MAX}
