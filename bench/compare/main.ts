@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { ANNALS } from '../../lab/launch_service.ts'
 import { median } from '../../lab/statistics.ts'
 import { BenchFailure } from '../failure.ts'
-import { type LoadResult, runLoad } from '../load.ts'
+import { type LoadCpu, type LoadResult, runLoad } from '../load.ts'
 import { residentMegabytes } from '../memory.ts'
 import { type BenchDatabase, PostgresServer } from '../postgres.ts'
 import { interleave, ratios } from '../rounds.ts'
@@ -106,7 +106,9 @@ async function compare(ours: Build, other: Build, given: ReturnType<typeof optio
   )
   if (names.length === 0)
     throw new BenchFailure(`No load has such a name: ${Object.keys(ours.loads).join('; ')}`)
-  process.stdout.write(`${'load'.padEnd(40)}  ratio  lowest to highest    CPU  this build /s\n`)
+  process.stdout.write(
+    `${'load'.padEnd(40)}  ratio  lowest to highest      CPU  service      PG  this build /s\n`,
+  )
   for (const name of names) {
     const run = ({ service, database, loads }: Build, length: number) =>
       runLoad({ services: [service], ...loads[name]!, seconds: length, cpu_of: { database } })
@@ -128,17 +130,21 @@ async function compare(ours: Build, other: Build, given: ReturnType<typeof optio
 
 function rowOf(name: string, ours: LoadResult[], other: LoadResult[]): { text: string; ratio: number } {
   const rates = (runs: LoadResult[]) => runs.map(({ per_second }) => per_second)
-  const cpu = (runs: LoadResult[]) => runs.flatMap(({ cpu }) => (cpu ? cpu.service_us + cpu.postgres_us : []))
   const of_rates = ratios(rates(ours), rates(other))
-  const of_cpu = ratios(cpu(ours), cpu(other))
+  const of_cpu = (us: (cpu: LoadCpu) => number) => {
+    const used = (runs: LoadResult[]) => runs.flatMap(({ cpu }) => (cpu ? us(cpu) : []))
+    const found = ratios(used(ours), used(other))
+    return (found.length > 0 ? median(found).toFixed(2) : '-').padStart(7)
+  }
   const ratio = median(of_rates)
   const [lowest, highest] = [Math.min(...of_rates), Math.max(...of_rates)].map((value) => value.toFixed(2))
-  const cpu_text = of_cpu.length > 0 ? median(of_cpu).toFixed(2) : '-'
   const columns = [
     name.padEnd(40),
     ratio.toFixed(2).padStart(5),
     `${lowest} to ${highest}`.padStart(18),
-    cpu_text.padStart(5),
+    of_cpu(({ service_us, postgres_us }) => service_us + postgres_us),
+    of_cpu(({ service_us }) => service_us),
+    of_cpu(({ postgres_us }) => postgres_us),
     Math.round(median(rates(ours)))
       .toString()
       .padStart(10),
