@@ -113,6 +113,8 @@ describe('the embedded PostgreSQL', () => {
     const env = { ANNALS_DATA_DIR: dataDir }
     const created = await runAnnals(['project', 'create', 'from-the-command-line', '--json'], env)
     expect(created.code, created.stderr).toBe(0)
+    const set = await runAnnals(['project', 'set', '--max-tails', '3', '--json'], env)
+    expect(JSON.parse(set.stdout)).toMatchObject({ name: 'from-the-command-line', max_tails: 3 })
     const listed = await runAnnals(['project', 'list', '--json'], env)
     expect(listed.stdout).toContain('from-the-command-line')
     expect(await postmasterPid(directory)).toBeUndefined()

@@ -96,5 +96,9 @@ describe("a project's retention", () => {
       DATABASE_URL: service.databaseUrl,
     })
     expect(unknown.code).toBe(3)
+    const unnamed = await runCommand(['project', 'set', '--retention-days', '1'], {
+      DATABASE_URL: service.databaseUrl,
+    })
+    expect(unnamed).toMatchObject({ code: 2, stderr: expect.stringContaining('There are several projects') })
   })
 })

@@ -98,7 +98,7 @@ export function projectCommand(): Command {
 function setCommand(): Command {
   return withSettings(new Command('set'))
     .description('Change settings of a project. Options you leave out keep their values.')
-    .argument('<name or id>', 'the project')
+    .argument('[name or id]', 'the project; not needed if there is only one')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -107,15 +107,15 @@ The service deletes expired sessions in the background, every ANNALS_RETENTION_M
 deleted, run \`annals prune --dry-run\`. A change takes effect within a few seconds at every node.
 
 Examples:
+  annals project set --search on
   annals project set checkout-agent --retention-days 90
-  annals project set checkout-agent --search on
   annals project set checkout-agent --proof on
   annals project set checkout-agent --audit-reads people --audit-reads-days 400
   annals project set checkout-agent --outcomes submitted=passed,handed_over=failed
   annals project set checkout-agent --max-sessions 100000 --max-bytes 10000000000
   annals project set checkout-agent --model gpt-5-mini --model-url https://api.openai.com/v1 --model-key < key.txt`,
     )
-    .action(async (name: string, options: SettingOptions, command: Command) => {
+    .action(async (name: string | undefined, options: SettingOptions, command: Command) => {
       const settings = await settingsOf(options)
       if (Object.keys(settings).length === 0)
         command.error('annals: nothing to set. Name a setting, such as --retention-days 90.')
