@@ -436,6 +436,32 @@ describe('langfuse', () => {
       ]
     `)
   })
+
+  it('reads answers of the API: a trace, a page of traces, and either in the envelope of a gateway', async () => {
+    const generation = {
+      id: 'o1',
+      traceId: 't1',
+      type: 'GENERATION',
+      name: 'chat',
+      startTime: '2026-03-01T17:00:00Z',
+      endTime: '2026-03-01T17:00:01Z',
+      input: [{ role: 'user', content: 'Where is it?' }],
+      output: 'On its way.',
+    }
+    const trace = { id: 't1', timestamp: '2026-03-01T17:00:00Z', observations: [generation] }
+    const listed = { ...trace, observations: ['o1'] }
+    const said = async (answer: object) => outline(await recordsOf('answer.json', JSON.stringify(answer)))
+    const whole = await said(trace)
+    expect(whole).toContain('s1 openai user at 17:00:00')
+    const meta = { page: 1 }
+    expect(await said({ data: [trace], meta })).toEqual(whole)
+    expect(await said({ message: 'ok', data: trace })).toEqual(whole)
+    expect(await said({ message: 'ok', data: { data: [trace], meta } })).toEqual(whole)
+    expect(await said({ data: [listed], meta })).toEqual([
+      's1 {"trace":"t1"}',
+      's1 source.langfuse.trace (noise) at 17:00:00',
+    ])
+  })
 })
 
 describe('langsmith', () => {

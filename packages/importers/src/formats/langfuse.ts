@@ -23,7 +23,9 @@ export const LANGFUSE: Format = {
   name: 'langfuse',
   title: 'traces and observations exported from Langfuse',
   knows: (sample) =>
-    isTrace(sample) || isObservation(sample) || isColumns(sample) || isTrace(objectIn(sample.trace)),
+    answered(sample).some(
+      (one) => isTrace(one) || isObservation(one) || isColumns(one) || isTrace(objectIn(one.trace)),
+    ),
   open: (output) => new LangfuseParser(output, new Traces(output)),
 }
 
@@ -35,12 +37,9 @@ class LangfuseParser implements Parser {
 
   read(value: unknown): void {
     if (!isJsonObject(value)) return
-    // A page of the API's list.
-    if (Array.isArray(value.data) && !isTrace(value) && !isObservation(value)) {
-      for (const one of objectsIn(value.data)) this.read(one)
-      return
-    }
-    if (isColumns(value)) this.traces.store(spanOf(camelCased(value), {}))
+    const all = answered(value)
+    if (all[0] !== value) for (const one of all) this.read(one)
+    else if (isColumns(value)) this.traces.store(spanOf(camelCased(value), {}))
     else if (isObservation(value)) this.traces.store(spanOf(value, {}))
     else this.trace({ ...value, ...objectIn(value.trace) })
   }
@@ -73,6 +72,13 @@ class LangfuseParser implements Parser {
     }
     if (scores != null && scored.length === 0 && !Array.isArray(scores)) this.out.raw(key, 'scores', scores)
   }
+}
+
+/** What an answer of the API has in its `data`: a page of a list, or one trace, also in an envelope of somebody else's. */
+function answered(value: JsonObject): JsonObject[] {
+  if (isTrace(value) || isObservation(value)) return [value]
+  const data = isJsonObject(value.data) && !isTrace(value.data) ? value.data.data : value.data
+  return Array.isArray(data) ? objectsIn(data) : isJsonObject(data) ? [data] : [value]
 }
 
 function spanOf(observation: JsonObject, trace: JsonObject): Span {
