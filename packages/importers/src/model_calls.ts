@@ -70,11 +70,13 @@ export function usageIn(used: JsonObject): JsonObject | undefined {
   // Gemini counts thoughts, and what tools were told, beside the rest.
   const thoughts = count(used, 'thoughts') ?? 0
   const input_tokens = input + (count(used, 'tool') ?? 0)
-  const output_tokens = output + thoughts
   const reasoning =
     count({ ...used, ...objectIn(used.completion_tokens_details) }, 'reasoning_tokens', 'reasoning') ??
     thoughts
   const beside = apart === undefined ? 0 : apart + (written ?? 0)
+  // OpenCode does as well, which its total tells.
+  const is_apart = count(used, 'total') === input_tokens + output + beside + reasoning
+  const output_tokens = output + (is_apart ? reasoning : thoughts)
   const usage = without({
     input_tokens,
     output_tokens,

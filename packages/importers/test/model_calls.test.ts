@@ -118,6 +118,7 @@ describe('what calls of models used', () => {
 
   it.each([
     [{ input: 5, output: 6, reasoning: 2, cache: { read: 7, write: 8 } }, [5, 6, 7, 8, 2, 26]],
+    [{ input: 5, output: 6, reasoning: 2, cache: { read: 7, write: 8 }, total: 28 }, [5, 8, 7, 8, 2, 28]],
     [
       { inputTokens: 5, outputTokens: 6, cacheReadInputTokens: 7, cacheCreationInputTokens: 8 },
       [5, 6, 7, 8, undefined, 26],

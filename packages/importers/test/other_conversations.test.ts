@@ -18,6 +18,12 @@ describe('conversations of other programs', () => {
   const SAID = { role: 'assistant', content: 'Cold.' }
   const time = (second: number) => `2026-10-01T10:00:0${second}.000Z`
   const ms = (second: number) => Date.parse(time(second))
+  const opencode = (messageID: string, part: { type: string; [name: string]: unknown }) => ({
+    type: part.type.replace('-', '_'),
+    timestamp: ms(1),
+    sessionID: 'ses_1',
+    part: { ...part, messageID },
+  })
 
   it.each<[string, string, unknown[]]>([
     [
@@ -149,6 +155,21 @@ describe('conversations of other programs', () => {
         ],
       }),
       [ASKED, CALLED('c1'), FAILED('c1'), SAID],
+    ],
+    [
+      'the output of OpenCode',
+      lines(
+        opencode('m1', { type: 'step-start' }),
+        opencode('m1', {
+          type: 'tool',
+          tool: 'weather',
+          callID: 'c1',
+          state: { status: 'error', input: { city: 'Oslo' }, error: 'no city' },
+        }),
+        opencode('m1', { type: 'step-finish', reason: 'tool-calls' }),
+        opencode('m2', { type: 'text', text: 'Cold.' }),
+      ),
+      [CALLED('c1'), FAILED('c1'), SAID],
     ],
     [
       'OpenHands',

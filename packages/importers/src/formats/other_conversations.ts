@@ -9,6 +9,7 @@ import { messagesOf, modelIn, timeIn } from '../other_messages.js'
 import type { Output } from '../output.js'
 import type { JsonObject } from '../records.js'
 import { parsed } from '../traces.js'
+import { isOfOpenCodeRun, type OpenCodeAnswer, OpenCodeRun } from './opencode_run.js'
 
 /** Members that are the messages of a conversation, in data sets, frameworks and chat programs. */
 const LISTS = [
@@ -51,6 +52,7 @@ export const CONVERSATIONS: Format = {
     conversationIn(sample) !== undefined ||
     isMessage(sample) ||
     isOfOpenCode(sample) ||
+    isOfOpenCodeRun(sample) ||
     isOfOpenHands(sample),
   open: (output, file) => new OtherConversations(output, file),
 }
@@ -92,6 +94,7 @@ export class OtherConversations implements Parser {
   private called: string[] = []
   /** The answer of a model whose use was told last: several messages may be of one. */
   private answer: unknown
+  private readonly opencode = new OpenCodeRun()
   private readonly file_key: string
 
   constructor(
@@ -108,10 +111,26 @@ export class OtherConversations implements Parser {
   read(value: unknown): void {
     if (Array.isArray(value)) this.store({ messages: value, about: {} })
     if (!isJsonObject(value)) return
+    if (isOfOpenCodeRun(value)) {
+      this.out.accept()
+      this.answers(this.opencode.read(value))
+      return
+    }
     const found = conversationIn(value)
     if (found) this.store(found)
     else if (isMessage(value)) this.message(this.file_key, value, this.count++)
     else this.line(value)
+  }
+
+  end(): void {
+    this.answers(this.opencode.end())
+  }
+
+  private answers(all: OpenCodeAnswer[]): void {
+    for (const { session, message } of all) {
+      this.out.session(session, { configs: { agent: 'opencode' } })
+      this.message(session, message, this.count++)
+    }
   }
 
   /** A line that says nothing itself, such as the first one of a session. */
