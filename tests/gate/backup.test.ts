@@ -44,6 +44,23 @@ async function filledProject(): Promise<{ project: Project; revoked: string; ses
   return { project, revoked: token, session_id }
 }
 
+/** A session that has input and an open request, and whose lease somebody holds. */
+async function newRun({ token }: Project) {
+  const api = await service.newClient({ token })
+  const { id } = expectOk(await api.createSession({}), 201)
+  const post = async <Data>(what: string, body: object, status: number) =>
+    expectOk(await api.request<Data>('POST', `/api/v1/session/${id}/${what}`, { body }), status)
+  const { fence } = await post<{ fence: number }>('lease', { owner: 'a', ttl_ms: 600_000 }, 200)
+  const sent = { mode: 'queue', kind: 'event', type: 'go', data: { n: 1.5 } }
+  const input = await post<{ id: string }>('inbox', sent, 201)
+  const asked = await post<{ id: string }>(
+    'requests',
+    { kind: 'approval', call: { name: 'pay', arguments: {} } },
+    201,
+  )
+  return { id, fence, input, asked }
+}
+
 async function backUp(...args: string[]): Promise<string> {
   const path = files.newPath()
   const { code, stderr } = await files.run('backup', path, ...args)
@@ -68,6 +85,7 @@ describe.skipIf(inject('testServer').mode === 'shared')('a backup', () => {
   it('has all projects with their data, settings, keys and the audit, and a service takes up the restored database', async () => {
     const { project, revoked, session_id } = await filledProject()
     const other = await filledProject()
+    const run = await newRun(project)
     const path = await backUp()
     await restored(path, async (DATABASE_URL, restore) => {
       const { code, stdout, stderr } = await restore()
@@ -80,6 +98,14 @@ describe.skipIf(inject('testServer').mode === 'shared')('a backup', () => {
           await api.request<{ items: unknown[] }>('GET', `/api/v1/session/${session_id}/timeline`),
         )
         expect(items).toHaveLength(3)
+        const work = { owner: 'b', ttl_ms: 60_000 }
+        const claimed = await api.request<{ items: Array<{ fence: number }> }>('POST', '/api/v1/work/claim', {
+          body: work,
+        })
+        const [taken] = expectOk(claimed).items
+        expect(taken).toMatchObject({ session_id: run.id, inputs: [{ id: run.input.id, data: { n: 1.5 } }] })
+        expect(taken!.fence).toBeGreaterThan(run.fence)
+        expect(expectOk(await api.request('GET', `/api/v1/requests/${run.asked.id}`))).toEqual(run.asked)
         expectError(await apiClient(node.url, revoked).request('GET', '/api/v1/session'), 401, 'unauthorized')
         expectError(
           await apiClient(node.url, other.project.token).request('GET', `/api/v1/session/${session_id}`),

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectOk } from '../harness/expectations.ts'
 import { useService } from '../harness/service.ts'
@@ -17,6 +17,7 @@ const INPUTS = Number(process.env.INPUTS ?? (IS_THOROUGH ? 400 : 160))
 /** Until all are in the log, at most. */
 const APPLIED_MS = 60_000 + 20 * INPUTS
 const TTL_MS = 2_000
+const HOUR_MS = 3_600_000
 
 const service = useService()
 
@@ -87,29 +88,85 @@ it('input is in the log once and in order, whichever node is killed at which ste
   expect(stored).toEqual(sessions.map((id) => sent.get(id)))
 })
 
-it('another runner holds the lease of one that is gone when its time is over, whatever the clocks of both say', {
-  retry: 2,
-}, async () => {
-  const { token } = await service.newProject()
-  const doomed = await service.startNode()
-  const [holder, next] = [
-    await service.newClient({ token, node: doomed }),
-    await service.newClient({ token }),
-  ]
-  const { id } = expectOk(await holder.createSession({}), 201)
-  const take = (client: ApiClient, owner: string, wait_ms: number) =>
-    client.request<{ fence: number; expires_at: string }>('POST', `/api/v1/session/${id}/lease`, {
-      body: { owner, ttl_ms: TTL_MS, wait_ms },
-    })
-  const first = expectOk(await take(holder, 'a', 0))
-  await doomed.kill()
-  const second = expectOk(await take(next, 'b', 30_000))
-  expect(second.fence).toBeGreaterThan(first.fence)
-  // By the database's clock: the next lease began when the first was over, and less than a second later.
-  const late_ms = Date.parse(second.expires_at) - TTL_MS - Date.parse(first.expires_at)
-  expect(late_ms).toBeGreaterThanOrEqual(0)
-  expect(late_ms).toBeLessThan(1_000)
+/** Has a process take the time for another one, as where a machine's clock is wrong. */
+const clockOffBy = (ms: number) =>
+  `data:text/javascript,${encodeURIComponent(`
+const { now } = Date
+Date.now = () => now() + ${ms}
+globalThis.Date = new Proxy(Date, {
+  construct: (real, given, target) => Reflect.construct(real, given.length > 0 ? given : [real.now()], target),
+})`)}`
+
+/** Holds a session's lease for as long as it lives. */
+const LEASEHOLDER = `
+import { Annals } from '@annals/client'
+const [url, token, session, owner] = process.argv.slice(1)
+const annals = new Annals({ url, token })
+await annals.runs.withLease(session, { owner, ttl_ms: ${TTL_MS}, wait_ms: 30_000 }, ({ fence, signal }) => {
+  process.send({ fence, now: new Date().getTime() })
+  return new Promise((resolve) => signal.addEventListener('abort', resolve))
 })
+`
+
+it.each([
+  ['ahead', 'behind', HOUR_MS],
+  ['behind', 'ahead', -HOUR_MS],
+])(
+  'when a holder is killed, another runner has the lease once its time is over, though the clocks of the one and its node are an hour %s and those of the other %s',
+  { retry: 2 },
+  async (_one, _other, off_ms) => {
+    const { token } = await service.newProject()
+    const nodeOff = (ms: number) => service.startNode({ NODE_OPTIONS: `--import=${clockOffBy(ms)}` })
+    const nodes = [await nodeOff(off_ms), await nodeOff(-off_ms)] as const
+    const api = await service.newClient({ token })
+    const { id } = expectOk(await api.createSession({}), 201)
+    const children: ChildProcess[] = []
+    const hold = async (owner: string, { url }: { url: string }, ms: number) => {
+      const args = [
+        `--import=${clockOffBy(ms)}`,
+        '--input-type=module',
+        '-e',
+        LEASEHOLDER,
+        url,
+        token,
+        id,
+        owner,
+      ]
+      const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+      children.push(child)
+      const [held] = (await once(child, 'message')) as [{ fence: number; now: number }]
+      expect(Math.abs(held.now - Date.now() - ms)).toBeLessThan(HOUR_MS / 2)
+      return { child, ...held }
+    }
+    const run = async () =>
+      (
+        expectOk(await api.getSession(id)) as {
+          run?: { owner: string; expires_at: string; taken_at: string }
+        }
+      ).run!
+    try {
+      const first = await hold('a', nodes[0], off_ms)
+      const { expires_at } = await run()
+      // It renews the lease.
+      await vi.waitFor(async () => expect((await run()).expires_at).not.toBe(expires_at))
+      const waiting = hold('b', nodes[1], -off_ms)
+      first.child.kill('SIGKILL')
+      await once(first.child, 'exit')
+      const ended = await run()
+      expect(ended.owner).toBe('a')
+      const second = await waiting
+      expect(second.fence).toBeGreaterThan(first.fence)
+      const taken = await run()
+      expect(taken.owner).toBe('b')
+      // By the database's clock: the next lease began when the first was over, and less than a second later.
+      const late_ms = Date.parse(taken.taken_at) - Date.parse(ended.expires_at)
+      expect(late_ms).toBeGreaterThanOrEqual(0)
+      expect(late_ms).toBeLessThan(1_000)
+    } finally {
+      for (const child of children) child.kill('SIGKILL')
+    }
+  },
+)
 
 /** Writes under a fence until so many writes were refused, and prints how many were accepted before and after the first of these. */
 const HOLDER = `

@@ -79,15 +79,20 @@ export async function proxyDatabase(databaseUrl: string): Promise<DatabaseProxy>
 
 /** A request for encryption, after which the connection begins anew. */
 const SSL_REQUEST = 80_877_103
+/** How it begins if it is encrypted, so that nobody can note its statements. */
+const TLS_HANDSHAKE = 0x16
 /** As much of a message as names its statement. */
 const HEAD = 200
 
 /** Notes the statements in what a driver sends on one connection, whatever pieces it comes in. */
 function statementsIn(executed: string[]): (data: Buffer) => void {
   let isBegun = false
+  let isEncrypted = false
   let rest = Buffer.alloc(0)
   let skipped = 0
   return (data) => {
+    isEncrypted ||= !isBegun && data[0] === TLS_HANDSHAKE
+    if (isEncrypted) return
     rest = Buffer.concat([rest, data.subarray(skipped)])
     skipped = Math.max(0, skipped - data.length)
     // Each message has a type, but for the first one of a connection, and its length.
