@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { ANNALS_BIN, type Finished, runAnnals, variablesOf } from './annals_process.ts'
 import { keepShown } from './leaks.ts'
 
-const PROGRAM = fileURLToPath(new URL('kept_process.mjs', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../../lab/kept_process.mjs', import.meta.url))
 const END_MS_MAX = 60_000
 
 /** What the kept process answers: how a command ended, and all that it printed. */

@@ -1,15 +1,13 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { chmod, mkdtemp, rm, stat } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
-import { endWithUs } from '../../lab/children.ts'
-import { ANNALS, launchService } from '../../lab/launch_service.ts'
+import { type Launched, launchService } from '../../lab/launch_service.ts'
 import { seededRandom } from '../../lab/random.ts'
 import { makeDirectory } from '../world/engine.ts'
 import { Postgres } from '../world/postgres.ts'
+import { Lane, Tally } from './lane.ts'
 import { Load, type Target } from './load.ts'
 
 /**
@@ -28,8 +26,9 @@ const USAGE = `npm run drill:backups -- [options]
   --help
 `
 const WRITERS = 12
+/** The last ones, for the case that the service ends. */
+const LOGGED_LINES = 20
 const HOSTILE_WRITERS = 4
-const SHOWN_LENGTH = 1_500
 /** Nothing crashes here, so nothing has to wait for a disk. */
 const WITHOUT_DISK = {
   fsync: 'off',
@@ -65,13 +64,6 @@ interface Tenant extends Target {
   name: string
 }
 
-interface Tally {
-  backups: number
-  exports: number
-  bytes: number
-  findings: string[]
-}
-
 interface Settings {
   rounds: number
   pairs: number
@@ -89,25 +81,23 @@ async function drill({ rounds, pairs, duration_ms, seed }: Settings): Promise<bo
     await makeDirectory(join(work, 'data')),
     WITHOUT_DISK,
   )
-  const tally: Tally = { backups: 0, exports: 0, bytes: 0, findings: [] }
+  const tally = new Tally()
+  const lanes: Lane[] = []
   const load = new Load(seededRandom(seed))
   const admin = 'd'.repeat(64)
-  const service = launchService({
-    env: { DATABASE_URL: postgres.url(), ANNALS_ADMIN_TOKEN: admin },
-    stderr: 'pipe',
-  })
-  createInterface({ input: service.child.stderr! }).on('line', (line) => {
-    if (line.includes('"msg":"request failed"')) note(tally, `the service failed: ${line}`)
-  })
+  const service = new Service(postgres, admin, tally)
   let isInterrupted = false
   process.on('SIGINT', () => {
     isInterrupted = true
   })
   try {
-    await newDatabase(postgres, 'empty')
-    await run(postgres, 'empty', 'migrate')
-    await newDatabase(postgres, 'with_project', 'empty')
-    await run(postgres, 'with_project', 'project', 'create', 'target')
+    const names = Array.from({ length: 2 * pairs }, (_, n) => `lane_${n}`)
+    lanes.push(...(await Promise.all(names.map((name) => Lane.open(postgres, tally, work, name)))))
+    const first = lanes[0]!
+    await first.newDatabase('empty')
+    await first.passes('empty', 'migrate')
+    await first.newDatabase('with_project', 'empty')
+    await first.passes('with_project', 'project', 'create', 'target')
     const url = (await service.url)!
     const [ordinary, hostile] = [
       await newTenant(url, admin, 'ordinary'),
@@ -115,16 +105,13 @@ async function drill({ rounds, pairs, duration_ms, seed }: Settings): Promise<bo
     ]
     load.start(ordinary, WRITERS, false)
     load.start(hostile, HOSTILE_WRITERS, true)
-    const isOver = () => isInterrupted || performance.now() - begun > duration_ms
+    const isOver = () => isInterrupted || service.hasEnded || performance.now() - begun > duration_ms
     for (let round = 1; round <= rounds && !isOver(); round++) {
       const proof = round % ROUNDS_WITHOUT_PROOF === 0
       await Promise.all(
-        Array.from({ length: pairs }, (_, n) => [
-          backUp(postgres, join(work, `${n}.backup`), `restored_${n}`, tally, proof),
-          exportProject(postgres, ordinary.name, join(work, `${n}.ndjson`), `imported_${n}`, tally),
-        ]).flat(),
+        lanes.map((lane, n) => (n % 2 ? lane.exportProject(ordinary.name) : lane.backUp(proof))),
       )
-      say(`round ${round}: ${summaryOf(tally)}`)
+      say(`round ${round}: ${tally.summary}`)
       if (round % ROUNDS_OF_A_TENANT > 0) continue
       // Blobs that nobody refers to stay for a day, and would make each round longer than the one before.
       Object.assign(hostile, await replaceTenant(url, admin, hostile, `hostile-${round}`))
@@ -137,85 +124,42 @@ async function drill({ rounds, pairs, duration_ms, seed }: Settings): Promise<bo
     }
   } finally {
     await load.stop()
-    service.child.kill('SIGTERM')
-    await service.exited
+    for (const lane of lanes) lane.close()
+    await service.stop()
     await postgres.stop('SIGINT')
     await rm(work, { recursive: true, force: true })
   }
   return report(tally, load, (performance.now() - begun) / 1_000)
 }
 
-async function backUp(
-  postgres: Postgres,
-  path: string,
-  database: string,
-  tally: Tally,
-  proof: boolean,
-): Promise<void> {
-  if (!(await passes(postgres, tally, 'annals', 'backup', path))) return
-  await newDatabase(postgres, database, 'empty')
-  const isSound =
-    // Which verifies, but for the links of chains.
-    (await passes(postgres, tally, database, 'restore', path)) &&
-    (!proof || (await passes(postgres, tally, database, 'verify', '--proof')))
-  if (isSound) tally.backups += 1
-  await finished(postgres, path, database, tally)
-}
+/** The service that is backed up, and what it says about itself. */
+class Service {
+  readonly url: Promise<string | undefined>
+  hasEnded = false
+  private readonly launched: Launched
+  private readonly logged: string[] = []
+  private isStopping = false
 
-async function exportProject(
-  postgres: Postgres,
-  name: string,
-  path: string,
-  database: string,
-  tally: Tally,
-): Promise<void> {
-  const to = ['--project', 'target']
-  if (!(await passes(postgres, tally, 'annals', 'export', '--project', name, '--output', path))) return
-  await newDatabase(postgres, database, 'with_project')
-  const isSound =
-    (await passes(postgres, tally, database, 'import', path, ...to)) &&
-    (await passes(postgres, tally, database, 'verify', '--proof', ...to))
-  if (isSound) tally.exports += 1
-  await finished(postgres, path, database, tally)
-}
+  constructor(postgres: Postgres, admin: string, tally: Tally) {
+    const env = { DATABASE_URL: postgres.url(), ANNALS_ADMIN_TOKEN: admin }
+    this.launched = launchService({ env, stderr: 'pipe' })
+    this.url = this.launched.url
+    createInterface({ input: this.launched.child.stderr! }).on('line', (line) => {
+      if (line.includes('"msg":"request failed"')) tally.note(`the service failed: ${line}`)
+      this.logged.push(line)
+      if (this.logged.length > LOGGED_LINES) this.logged.shift()
+    })
+    void this.launched.exited.then(({ code, signal }) => {
+      this.hasEnded = true
+      if (!this.isStopping) tally.note(`the service ended with ${signal ?? code}:\n${this.logged.join('\n')}`)
+    })
+  }
 
-async function finished(postgres: Postgres, path: string, database: string, tally: Tally): Promise<void> {
-  tally.bytes += (await stat(path)).size
-  await rm(path)
-  await postgres.ask(`DROP DATABASE ${database} WITH (FORCE)`)
-}
-
-async function newDatabase(postgres: Postgres, name: string, template?: string): Promise<void> {
-  await postgres.ask(`CREATE DATABASE ${name} OWNER annals${template ? ` TEMPLATE ${template}` : ''}`)
-}
-
-async function passes(
-  postgres: Postgres,
-  tally: Tally,
-  database: string,
-  ...args: string[]
-): Promise<boolean> {
-  const { code, output } = await run(postgres, database, ...args)
-  if (code === 0) return true
-  note(tally, `annals ${args.join(' ')} ended with ${code}:\n${output}`)
-  return false
-}
-
-function note({ findings }: Tally, finding: string): void {
-  findings.push(finding)
-  say(finding.slice(-SHOWN_LENGTH))
-}
-
-async function run(postgres: Postgres, database: string, ...args: string[]) {
-  const { PATH = '', HOME = '/' } = process.env
-  const env = { PATH, HOME, NO_COLOR: '1', DATABASE_URL: postgres.url(database) }
-  const child = endWithUs(
-    spawn(process.execPath, [ANNALS, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] }),
-  )
-  let output = ''
-  for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (bytes) => (output += bytes))
-  const [code] = (await once(child, 'close')) as [number | null]
-  return { code, output }
+  async stop(): Promise<void> {
+    this.isStopping = true
+    this.launched.child.kill('SIGTERM')
+    await this.launched.exited
+  }
 }
 
 async function newTenant(url: string, admin: string, name: string): Promise<Tenant> {
@@ -237,15 +181,12 @@ async function replaceTenant(url: string, admin: string, old: Tenant, name: stri
   return newTenant(url, admin, name)
 }
 
-function summaryOf({ backups, exports, bytes, findings }: Tally): string {
-  return `${backups} backups and ${exports} exports restored and sound (${Math.round(bytes / 1e6)} MB), ${findings.length} findings`
-}
-
 function report(tally: Tally, { done, refused }: Load, seconds: number): boolean {
   const counts = Object.entries(done).map(([what, many]) => `${what} ${many}`)
   say(`\n${WRITERS + HOSTILE_WRITERS} writers, ${Math.round(seconds)} s: ${counts.join(', ')}`)
   say(`refused, mostly for what was gone: ${JSON.stringify(refused)}`)
-  say(summaryOf(tally))
+  say(`one step in the mean, beside all others: ${tally.means}`)
+  say(tally.summary)
   say(`${tally.backups + tally.exports} passed, ${tally.findings.length} failed`)
   return tally.findings.length === 0
 }

@@ -1,9 +1,9 @@
 import { tmpdir } from 'node:os'
 import { Readable, Writable } from 'node:stream'
-import { annalsProgram } from '../../packages/cli/dist/program.js'
-import { runCommand } from '../../packages/cli/dist/run_command.js'
+import { annalsProgram } from '../packages/cli/dist/program.js'
+import { runCommand } from '../packages/cli/dist/run_command.js'
 
-// The process of command_process.ts: runs each command that comes as a message, and answers how it ended and what it printed.
+// A process that runs each command that comes as a message, and answers how it ended and what it printed.
 
 process.chdir(tmpdir())
 process.on('message', run)
