@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { distributionSteps } from '../../packages/kits/src/postgres/citus/distribute.ts'
 import { functionsOf, MODULES } from '../../packages/server/src/service/modules.ts'
@@ -27,6 +28,13 @@ const stepsOf = (function_name: string) =>
     .filter(({ call }) => call.startsWith(`${function_name}(`))
     .map(({ name }) => name)
 
+/** The sentence of docs/scale.md about tables that each machine has whole. */
+function referencesOfThePage(): string[] {
+  const page = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8')
+  const [, list] = /lives on one worker\. (.*) are reference tables/.exec(page) ?? []
+  return [...list!.matchAll(/`(\w+)`/g)].map(([, name]) => name!).sort()
+}
+
 describe('what the migrations distribute', () => {
   it('is every table, those of tenants by project_id and all in one place', async () => {
     const rows = await queryRows<{ name: string; is_tenant: boolean }>(
@@ -41,8 +49,8 @@ describe('what the migrations distribute', () => {
         (name) =>
           !['schema_migrations', 'admin_sessions', 'signing_keys', 'proof_destinations'].includes(name),
       )
-    const references = ['projects', 'api_keys', 'audit', 'asset_url_secrets', 'members', 'people']
-    expect(stepsOf('create_reference_table')).toEqual(references)
+    const references = referencesOfThePage()
+    expect(stepsOf('create_reference_table').sort()).toEqual(references)
     expect(stepsOf('create_distributed_table').sort()).toEqual(
       names.filter((name) => !references.includes(name)).sort(),
     )
@@ -53,6 +61,22 @@ describe('what the migrations distribute', () => {
       if (name !== 'users') expect(call).toContain("colocate_with => 'users'")
       expect(rows.find((row) => row.name === name)?.is_tenant).toBe(true)
     }
+  })
+})
+
+describe.skipIf(inject('testServer').mode !== 'shared')('a cluster, which TEST_DATABASE_URL names', () => {
+  it('has the reference tables that docs/scale.md lists, and what it says stays on the coordinator', async () => {
+    const kinds = await queryRows<{ name: string; kind: string }>(
+      database.url,
+      `SELECT c.relname AS name, CASE WHEN p.logicalrelid IS NULL THEN 'coordinator' WHEN p.partmethod = 'n' AND p.repmodel = 't' THEN 'reference' ELSE 'distributed' END AS kind
+       FROM pg_class c LEFT JOIN pg_dist_partition p ON p.logicalrelid = c.oid
+       WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND c.relname !~ '_\\d{6,}$' ORDER BY 1`,
+    )
+    const of = (kind: string) => kinds.filter((one) => one.kind === kind).map(({ name }) => name)
+    expect(of('reference')).toEqual(referencesOfThePage())
+    expect(of('coordinator')).toEqual([
+      ...['admin_sessions', 'proof_destinations', 'schema_migrations', 'signing_keys'],
+    ])
   })
 })
 

@@ -1,5 +1,10 @@
 import type { Config } from '@annals/kits/configuration/config.js'
-import { findLostWorkers, findOtherPlanners, findUnreached } from '@annals/kits/postgres/citus/workers.js'
+import {
+  findLostWorkers,
+  findOtherPlanners,
+  findShutOut,
+  findUnreached,
+} from '@annals/kits/postgres/citus/workers.js'
 import { connectionsOf, readUrl, traitsOf } from '@annals/kits/postgres/connection_target.js'
 import type { Database } from '@annals/kits/postgres/database.js'
 import { LIST_DESTINATIONS } from 'annals/dist/proof/anchor_queries.js'
@@ -36,6 +41,8 @@ export async function checkDatabase(
     ...(await checkObjectStore(database)),
     ...(await attempt('anchors', () => checkAnchors(database, config))),
     ...(await attempt('cluster', () => checkCluster(database, config))),
+    // By itself, since a machine that hangs may keep it from an answer.
+    ...(await attempt('cluster', () => checkMachines(database))),
   ]
 }
 
@@ -248,6 +255,16 @@ async function checkCluster(database: Database, { database_url }: Config): Promi
           'Lists there can take a hundred times as long. Run "annals migrate" as the user of the service. If somebody has set one of these for this user and database, first reset it on the coordinator: ALTER ROLE … IN DATABASE … RESET ….',
         ),
   ]
+}
+
+/** Whether the machines of a Citus cluster can connect to each other. Nothing on a single server. */
+async function checkMachines(database: Database): Promise<Diagnosis[]> {
+  if (!database.distributed) return []
+  const shut_out = await findShutOut(database)
+  if (shut_out.length === 0) return [well('cluster', 'the machines let each other in')]
+  const todo =
+    'Start what is down. If all are up, they need passwords, or lines in pg_hba.conf, for the user of the service: docs/scale.md, "Citus", step 3.'
+  return [wrong('cluster', 'failure', `do not connect: ${shut_out.join(', ')}`, todo)]
 }
 
 /** Compares the connections that a node of so many processes may open with those that the server allows. */

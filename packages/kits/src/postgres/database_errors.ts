@@ -107,6 +107,19 @@ export function describeError(error: unknown): Record<string, unknown> {
   }
 }
 
+/** Of a machine of a cluster that does not let another one in. What it answered is libpq's or PostgreSQL's. */
+const REFUSED =
+  /connection to the remote node (\S+) failed with the following error: (?:FATAL:\s+)?(.*(?:password|authentication|pg_hba\.conf|does not exist).*)/i
+
+/** Tells operators which machine of a cluster does not let another one in, and what to do: waiting does not help. */
+export function refusalBetweenMachines(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  const cause = refusalBetweenMachines(error.cause)
+  const [, machine, reason] = REFUSED.exec(error.message) ?? []
+  if (cause !== undefined || machine === undefined) return cause
+  return `The machines of the cluster do not let each other in: ${machine} (${reason}). Let them in as docs/scale.md says ("Citus", step 3), and run this again.`
+}
+
 /** What a reachable database says keeps it from storing anything: more than waiting is needed. */
 const TROUBLES: Readonly<Record<string, string>> = {
   '53100': "The database's disk is full. Nothing was stored; retry once the operator has made room.",
@@ -142,7 +155,7 @@ export type Outcome = 'rolled back' | 'in doubt'
  * losses of such a connection have the same SQLSTATE.
  */
 const NEVER_CONNECTED =
-  /Is the server running on that host|could not (?:translate|connect|establish)|No route to host|the database system is /i
+  /Is the server running on that host|could not (?:translate|connect|establish)|No route to host|the database system is |password|authentication|pg_hba\.conf/i
 
 /**
  * Citus's answers where it had sent a statement or its COMMIT on to a worker without hearing the end of it. The second is

@@ -27,8 +27,11 @@ export async function onSchemaConnection<T>(
   }
 }
 
-function lost({ message }: Error): DatabaseNotReady {
-  return new DatabaseNotReady(`The database became unavailable (${message}). Run this again when it is back.`)
+function lost(cause: Error): DatabaseNotReady {
+  return new DatabaseNotReady(
+    `The database became unavailable (${cause.message}). Run this again when it is back.`,
+    { cause },
+  )
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   isUniqueViolation,
   outcomeOf,
   outcomeOfCommit,
+  refusalBetweenMachines,
 } from '../../src/postgres/database_errors.ts'
 
 /** An error as a Citus 13.2 cluster on PostgreSQL 15 answered it, and what it means. */
@@ -43,6 +44,17 @@ describe('an error of a cluster', () => {
       isTransient(error) && 'repeat',
     ].filter(Boolean)
     expect(means).toEqual([one.means])
+  })
+
+  it('names the machine to operators where one does not let another one in, and in no other case', () => {
+    const said = recorded.map((one) => refusalBetweenMachines(new Error('away', { cause: asThrown(one) })))
+    expect(said.filter((sentence) => sentence !== undefined)).toEqual(
+      [
+        'fe_sendauth: no password supplied',
+        'password authentication failed for user "annals"',
+        'no pg_hba.conf entry for host "127.0.0.1", user "annals", database "annals", SSL encryption',
+      ].map((reason) => expect.stringContaining(`annals@127.0.0.1:18121 (${reason}). `)),
+    )
   })
 
   it('leaves the connection to the coordinator usable unless the coordinator ended it', () => {

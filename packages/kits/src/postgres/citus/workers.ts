@@ -91,6 +91,19 @@ export async function findLostWorkers(coordinator: Queryable): Promise<string[]>
   return rows.map(({ worker, search_path }) => `${worker} (${search_path})`)
 }
 
+/** Rows: a machine, and another one that it cannot connect to as this user. */
+const SHUT_OUT = planned(
+  'machines_shut_out',
+  `SELECT DISTINCT h.from_nodename || ':' || h.from_nodeport AS one, h.to_nodename || ':' || h.to_nodeport AS other
+FROM citus_check_cluster_node_health() h WHERE h.result IS DISTINCT FROM true ORDER BY 1, 2`,
+)
+
+/** The machines that others do not let in, or that cannot reach them: "from → to". */
+export async function findShutOut(coordinator: Queryable): Promise<string[]> {
+  const rows = await coordinator.query(SHUT_OUT, [])
+  return rows.map(({ one, other }) => `${one} to ${other}`)
+}
+
 /** The workers that cannot be reached directly, each with the reason. */
 export async function findUnreached(coordinator: Queryable, connectionString: string): Promise<string[]> {
   const rows = await coordinator.query(LIST_WORKERS, [])
