@@ -42,7 +42,9 @@ export interface BackupEnd {
 
 /** What is known of a backup that is not finished, so that it can be. */
 export interface BackupState {
+  /** The process that wrote it last, and its machine. */
   pid: number
+  host?: string
   header: BackupHeader
   header_bytes: number
   sections: BackupSection[]

@@ -51,9 +51,13 @@ export async function fileOutput(path: string): Promise<ExportOutput> {
   return {
     write: writer(file, path),
     finish: async () => {
-      await file.sync()
-      await file.close()
-      await rename(partial, target)
+      try {
+        await file.sync()
+        await file.close()
+        await rename(partial, target)
+      } catch (error) {
+        throw cannotWrite(path, error)
+      }
     },
     abandon: async () => {
       await file.close()

@@ -61,6 +61,13 @@ describe('an export to a file', () => {
     expect((await stat('/dev/null')).isCharacterDevice()).toBe(true)
   })
 
+  it('says so when its folder goes while it is written', async () => {
+    const folder = await mkdtemp(join(directory, 'of-'))
+    const output = await fileOutput(join(folder, 'x'))
+    await rm(folder, { recursive: true })
+    await expect(output.finish()).rejects.toThrow(/x cannot be written \(ENOENT/)
+  })
+
   it('says where it cannot write', async () => {
     await expect(fileOutput(join(directory, 'none', 'x'))).rejects.toThrow(/x cannot be written \(ENOENT/)
     await expect(fileOutput(directory)).rejects.toThrow(/cannot be written \(EISDIR/)
