@@ -115,7 +115,7 @@ export async function runRestore(database: Database, path: string, signal: Abort
     const stored = countsOf(
       Object.fromEntries(Object.entries(tallies).map(([name, { stored }]) => [name, stored])),
     )
-    process.stdout.write(`Restored project ${JSON.stringify(project)}: ${stored.join(', ')}.\n`)
+    process.stdout.write(visible(`Restored project ${JSON.stringify(project)}: ${stored.join(', ')}.\n`))
   }
   for (const { project_id, project } of sections)
     if (!bad.has(project_id)) await runVerify(database, { project })

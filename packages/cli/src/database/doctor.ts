@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { EXIT_CODES } from '../exit_codes.js'
 import { parseWorkers } from '../service/serve.js'
 import { painter } from '../terminal/paint.js'
-import { visible } from '../terminal/visible.js'
+import { visible, visibleJson } from '../terminal/visible.js'
 import { tellProgress } from './with_database.js'
 
 /** annals doctor */
@@ -44,7 +44,8 @@ async function runDoctor(options: DoctorOptions): Promise<void> {
   const failures = countOf('failure')
   const warnings = countOf('warning')
   if (options.json) {
-    process.stdout.write(`${JSON.stringify({ healthy: failures === 0, failures, warnings, checks })}\n`)
+    const diagnosis = JSON.stringify({ healthy: failures === 0, failures, warnings, checks })
+    process.stdout.write(`${visibleJson(diagnosis)}\n`)
   } else {
     print(checks)
     process.stdout.write(`\n${checks.length} checks: ${failures} failures, ${warnings} warnings.\n`)

@@ -18,7 +18,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { parseName, parseObject } from '../client/arguments.js'
 import { UsageError } from '../run_command.js'
 import { askSecret } from '../terminal/ask.js'
-import { visibleLine } from '../terminal/visible.js'
+import { visibleJson, visibleLine } from '../terminal/visible.js'
 import { operatorName, printResources, withDatabase } from './with_database.js'
 
 const QUOTAS = ['max_sessions', 'max_bytes', 'max_blob_bytes', 'max_tails'] as const
@@ -75,7 +75,7 @@ export function projectCommand(): Command {
             (database) => createProject(database, operatorName(), name, settings),
             { may_create: true },
           )
-          if (options.json) process.stdout.write(`{"project":${json},"token":"${token}"}\n`)
+          if (options.json) process.stdout.write(`{"project":${visibleJson(json)},"token":"${token}"}\n`)
           else
             process.stdout.write(
               `Created project ${visibleLine(name)} (${JSON.parse(json).id}).\nAPI key (shown only once): ${token}\n`,
@@ -122,7 +122,7 @@ Examples:
       const json = await withDatabase(async (database) =>
         changeProject(database, operatorName(), await findProject(database, name), settings),
       )
-      if (options.json) process.stdout.write(`${json}\n`)
+      if (options.json) process.stdout.write(`${visibleJson(json)}\n`)
       else (await import('../terminal/table.js')).printFields(COLUMNS, json)
     })
 }

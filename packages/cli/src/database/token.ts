@@ -10,6 +10,7 @@ import {
 import { ALL_SCOPES, SCOPES, type Scope } from 'annals/dist/projects/tokens/token.js'
 import { Command, InvalidArgumentError } from 'commander'
 import { parseName, parseUuid } from '../client/arguments.js'
+import { visibleJson } from '../terminal/visible.js'
 import { operatorName, printResources, tellProgress, withDatabase } from './with_database.js'
 
 const COLUMNS = ['id', 'name', 'scopes', 'masked', 'created_at', 'expires_at', 'revoked_at']
@@ -65,7 +66,7 @@ function createCommand(): Command {
     .action(async (options: CreateOptions) => {
       const { project, name, scopes, expiresAt: expires_at, masked = false, json } = options
       const { token } = await createToken(project, { name, scopes, masked, expires_at })
-      if (json) process.stdout.write(`${JSON.stringify(token)}\n`)
+      if (json) process.stdout.write(`${visibleJson(JSON.stringify(token))}\n`)
       else process.stdout.write(`Created token ${token.id}.\nAPI key (shown only once): ${token.token}\n`)
     })
 }
@@ -118,7 +119,7 @@ function revokeCommand(): Command {
       const json = await withDatabase(async (database) =>
         revokeToken(database, operatorName(), await findProject(database, options.project), token_id),
       )
-      process.stdout.write(options.json ? `${json}\n` : `Revoked token ${token_id}.\n`)
+      process.stdout.write(options.json ? `${visibleJson(json)}\n` : `Revoked token ${token_id}.\n`)
     })
 }
 

@@ -3,7 +3,7 @@ import type { Database } from '@annals/kits/postgres/database.js'
 import { Command } from 'commander'
 import { EXIT_CODES } from '../exit_codes.js'
 import type { Progress } from '../terminal/progress.js'
-import { visible } from '../terminal/visible.js'
+import { visible, visibleJson } from '../terminal/visible.js'
 import { runLongWork, withDatabaseToRead } from './with_database.js'
 
 /** annals verify */
@@ -81,7 +81,10 @@ function asJson({ projects, findings, found }: Verification, findings_total: num
     const { means, todo } = checks[finding.check]!
     return { ...finding, means, todo }
   })
-  return `${JSON.stringify({ sound: findings_total === 0, findings_total, found, findings: explained, projects: projects.map(flat) })}\n`
+  const sound = findings_total === 0
+  return visibleJson(
+    `${JSON.stringify({ sound, findings_total, found, findings: explained, projects: projects.map(flat) })}\n`,
+  )
 }
 
 /** Checks that the table for people leaves out: they follow from the rest, or say little. */

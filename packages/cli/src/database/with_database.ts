@@ -12,18 +12,19 @@ import type { UsageDays } from 'annals/dist/projects/usage.js'
 import type { WorkOptions } from 'annals/dist/service/prepare_database.js'
 import { EXIT_CODES, exitCodeOfStatus } from '../exit_codes.js'
 import { onInterrupt } from '../terminal/interrupt.js'
+import { visible, visibleJson } from '../terminal/visible.js'
 
 /** For work without time limits on statements and waits. */
 const LONG_WORK = { wait_ms_max: 60_000, statement_ms_max: 0 }
 
 /** Reports progress on stderr, apart from a command's output. */
 export function tellProgress(sentence: string): void {
-  process.stderr.write(`${sentence}\n`)
+  process.stderr.write(`${visible(sentence)}\n`)
 }
 
 /** Prints resources that are JSON texts: as a JSON array, or as a table of some fields. */
 export async function printResources(resources: string[], fields: string[], json?: boolean): Promise<void> {
-  if (json) process.stdout.write(`[${resources.join(',')}]\n`)
+  if (json) process.stdout.write(`${visibleJson(`[${resources.join(',')}]`)}\n`)
   else (await import('../terminal/table.js')).printTable(fields, resources)
 }
 

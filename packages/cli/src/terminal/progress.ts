@@ -1,5 +1,6 @@
 import cliProgress from 'cli-progress'
 import { TimeLeft } from './time_left.js'
+import { visible } from './visible.js'
 
 const LINE_EVERY_MS = 5_000
 const BAR_EVERY_MS = 1_000
@@ -104,7 +105,7 @@ function showBar(task: string, total: number, measure: () => Measured): Shown {
     update,
     say: (sentence) => {
       bar.stop()
-      process.stderr.write(`${sentence}\n`)
+      process.stderr.write(`${visible(sentence)}\n`)
       start()
     },
     stop: () => {
@@ -121,7 +122,7 @@ function showLines(task: string, measure: () => Measured): Shown {
   }, LINE_EVERY_MS).unref()
   return {
     update: () => {},
-    say: (sentence) => process.stderr.write(`${sentence}\n`),
+    say: (sentence) => process.stderr.write(`${visible(sentence)}\n`),
     stop: () => clearInterval(clock),
   }
 }
