@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { ADMIN_TOKEN, type AnnalsServer, expectOrderlyEnds, startServer } from '../harness/annals_process.ts'
 import { type ApiClient, apiClient } from '../harness/api_client.ts'
 import { type ClusterDatabase, createClusterDatabase } from '../harness/cluster_database.ts'
@@ -178,6 +178,40 @@ it.for<[string, string[], number, (one: Prepared) => Promise<Answer<unknown>>]>(
     expect(executed.filter((one) => statements.includes(one))).toHaveLength(TIMES * statements.length)
   },
 )
+
+it('input for which many wait is claimed at once, for a few statements and not one for each who waits', async (context) => {
+  context.skip(!database, 'it takes a superuser to make a database')
+  const { token } = await createProject(httpClient(node!.url, ADMIN_TOKEN))
+  const own = apiClient(node!.url, token)
+  const waits = (n: number) => {
+    const body = { owner: `w${n}`, ttl_ms: 60_000, wait_ms: 30_000 }
+    return own.request<{ items: object[] }>('POST', '/api/v1/work/claim', { body })
+  }
+  const claims = () =>
+    proxies.flatMap(({ executed }) => executed).filter((one) => one === 'claim_work').length
+  const waiting = Array.from({ length: 80 }, (_, n) => waits(n))
+  // Each tries when it comes, and when it begins to wait.
+  await vi.waitFor(() => expect(claims()).toBeGreaterThan(80), { timeout: 30_000 })
+  for (const { executed } of proxies) executed.length = 0
+  let answered = 0
+  for (const one of waiting)
+    void one.then(
+      ({ json }) => {
+        answered += json.data.items.length
+      },
+      () => {}, // Ended by the test.
+    )
+  for (let sent = 1; sent <= 10; sent += 1) {
+    const { id } = expectOk(await own.createSession({}), 201)
+    const input = { mode: 'queue', kind: 'event', type: 'go', data: {} }
+    expectOk(await own.request('POST', `/api/v1/session/${id}/inbox`, { body: input }), 201)
+    await vi.waitFor(() => expect(answered).toBe(sent), { timeout: 10_000 })
+  }
+  // Those who wait also try now and then by themselves.
+  expect(claims()).toBeLessThan(200)
+  own.close()
+  await Promise.allSettled(waiting)
+})
 
 describe.skipIf(!isCluster)('on a cluster, which TEST_DATABASE_URL names', () => {
   it('it would be noticed if a worker asked several shards, or another machine asked one', async (context) => {

@@ -107,7 +107,7 @@ export const leaseRoutes = (parts: RunParts) =>
           const again_ms = sessions.length > 0 ? undefined : skipped > 0 ? 0 : next_ms
           return { answer: { sessions, items }, again_ms }
         }
-        const polled = { name: runOf(project_id), wait_ms }
+        const polled = { name: runOf(project_id), wait_ms, what: `${project_id} ${filter}` }
         const { sessions, items } = await longPoll(parts, reply, polled, attempt)
         if (sessions.length > 0) {
           request.shows?.(sessions)

@@ -1,3 +1,4 @@
+import { SharedTries } from '@annals/kits/fairness/shared_tries.js'
 import type { FastifyReply } from 'fastify'
 import type { UsageDirectory } from '../../projects/usage.js'
 import { refuseTail } from '../../projects/within_quotas.js'
@@ -13,15 +14,17 @@ export interface Tried<T> {
   again_ms?: number | null | undefined
 }
 
+const tries = new SharedTries<Tried<unknown>>(({ again_ms }) => again_ms === undefined)
+
 /**
  * Tries until there is an answer or `wait_ms` is over; between two tries it holds no connection, and counts as a tail of
  * the project. It tries again when the feed tells of `name`, when a try said so, and at each poll of the feed. It ends with
- * the last answer when the client is gone or the service stops.
+ * the last answer when the client is gone or the service stops. Those who wait for the same `what` try for it together.
  */
 export async function longPoll<T>(
   { feed, usage }: { feed: Feed; usage: UsageDirectory },
   reply: FastifyReply,
-  { name, wait_ms }: { name: string; wait_ms: number },
+  { name, wait_ms, what }: { name: string; wait_ms: number; what?: string },
   attempt: () => Promise<Tried<T>>,
 ): Promise<T> {
   const { request } = reply
@@ -32,12 +35,14 @@ export async function longPoll<T>(
   const onClose = () => subscription.end()
   reply.raw.on('close', onClose)
   if (reply.raw.destroyed) onClose()
+  const together = async (key: string) =>
+    (await tries.try(key, attempt, () => subscription.ended)) as Tried<T> | undefined
   const deadline = performance.now() + Math.max(wait_ms, 10 * SHORT_PAUSE_MS)
   let tried = first
   try {
     // The first one heard of no event. Nobody tries for a client that is gone: it would be given what others wait for.
     while (!subscription.ended) {
-      tried = await attempt()
+      tried = (await (what === undefined ? attempt() : together(what))) ?? tried
       const left_ms = deadline - performance.now()
       const is_over = left_ms <= 0 || (wait_ms === 0 && tried.again_ms !== 0)
       if (tried.again_ms === undefined || is_over) break

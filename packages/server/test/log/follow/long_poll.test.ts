@@ -44,3 +44,66 @@ it('nor for one that was gone before it waited', async () => {
   expect(await answered).toBe('none')
   expect(state.attempts).toBe(1)
 })
+
+it('what comes costs those who wait for the same a few tries, and not one for each, and nobody gets what a failed try was for', async () => {
+  const database = { query: async () => [], transaction: () => Promise.reject(new Error('none')) }
+  const feed = new Feed(database, SILENT_BELL, 60_000)
+  let [attempts, work, is_away] = [0, 0, false]
+  const attempt = async () => {
+    attempts += 1
+    await new Promise((resolve) => setTimeout(resolve, 1))
+    if (is_away) throw new Error('away')
+    if (work === 0) return { answer: 'none', again_ms: null }
+    work -= 1
+    return { answer: 'work' }
+  }
+  const ends: Record<string, number> = {}
+  const count = (end: string) => {
+    ends[end] = (ends[end] ?? 0) + 1
+  }
+  const wait = () => {
+    const raw = new EventEmitter()
+    const reply = {
+      raw,
+      request: { project_id: 'project', grant: { quotas: {} } },
+    } as unknown as FastifyReply
+    const polled = { name: 'work', wait_ms: 60_000, what: 'project filter' }
+    const answered = longPoll({ feed, usage: {} as UsageDirectory }, reply, polled, attempt)
+    answered.then(count, (error: Error) => count(error.message))
+    return raw
+  }
+  const clients = Array.from({ length: 200 }, wait)
+  await expect.poll(() => feed.load().subscriptions).toBe(200)
+  await quiet(() => attempts)
+  const came = async (count: number) => {
+    attempts = 0
+    work += count
+    feed.appended('project', new Set(['work']))
+    await quiet(() => attempts)
+    return attempts
+  }
+  expect(await came(1)).toBeLessThan(40)
+  expect(ends).toEqual({ work: 1 })
+  expect(await came(20)).toBeLessThan(60)
+  expect(ends).toEqual({ work: 21 })
+  // Nothing is tried for those who are gone.
+  for (const raw of clients) raw.emit('close')
+  await expect.poll(() => ends).toEqual({ work: 21, none: 179 })
+  wait()
+  await expect.poll(() => feed.load().subscriptions).toBe(1)
+  is_away = true
+  feed.appended('project', new Set(['work']))
+  await expect.poll(() => ends).toEqual({ work: 21, none: 179, away: 1 })
+  feed.close()
+})
+
+/** Until a number has stayed the same for a while. */
+async function quiet(read: () => number): Promise<void> {
+  let [before, since] = [read(), performance.now()]
+  await expect
+    .poll(() => {
+      if (read() !== before) [before, since] = [read(), performance.now()]
+      return performance.now() - since
+    })
+    .toBeGreaterThan(200)
+}
