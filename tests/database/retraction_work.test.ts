@@ -2,13 +2,12 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Database } from '../../packages/kits/src/postgres/database.ts'
 import { RETRACTION_TYPE, type Retraction } from '../../packages/server/src/log/append/append_request.ts'
 import type { Appender } from '../../packages/server/src/log/append/appender.ts'
 import { insertLongSession } from '../harness/long_session.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 import { batchRequest, eventRequest, useLog } from './log_fixture.ts'
-import { NO_PLANS } from './watched_reads.ts'
+import { counted, NO_PLANS } from './watched_reads.ts'
 
 /*
  * What a retraction costs, counted and not timed: entries that PostgreSQL reads, with statistics that are older than the
@@ -27,36 +26,11 @@ let node: Appender
 let project: string
 const reads: number[] = []
 
-/** One connection, which notes how many entries each statement has read. */
-const counted: Database = {
-  query: async ({ text }, values, onSending) => {
-    onSending?.()
-    await connection.query('BEGIN')
-    try {
-      const before = await entriesRead()
-      const types = { getTypeParser: () => (value: unknown) => value }
-      const { rows } = await connection.query({ text, values: values as unknown[], types })
-      reads.push((await entriesRead()) - before)
-      return rows
-    } finally {
-      await connection.query('COMMIT')
-    }
-  },
-  transaction: () => Promise.reject(new Error('an append is one statement')),
-}
-
-/** How many the connection has read, since it last told the server. */
-async function entriesRead(): Promise<number> {
-  const { rows } = await connection.query<{ entries: string }>(
-    `SELECT idx_tup_fetch + seq_tup_read AS entries FROM pg_stat_xact_user_tables WHERE relid = 'entries'::regclass`,
-  )
-  return Number(rows[0]!.entries)
-}
-
 beforeAll(async () => {
   connection = new pg.Client({ connectionString: log.url })
   await connection.connect()
-  node = log.newNode({ database: { of: () => counted } })
+  const database = counted(() => connection, ['entries'], reads)
+  node = log.newNode({ database: { of: () => database } })
   project = await log.newProject()
   await execute(log.url, 'ALTER TABLE entries SET (autovacuum_enabled = off)')
   await log.newNode().append(eventRequest(project, await log.newSession(project)))

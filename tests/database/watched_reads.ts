@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { inject } from 'vitest'
-import type { Queryable } from '../../packages/kits/src/postgres/database.ts'
+import type { Database, Queryable } from '../../packages/kits/src/postgres/database.ts'
 
 interface Plan {
   'Relation Name'?: string
@@ -25,6 +25,34 @@ export function watched(connection: pg.Client, table: string, looks: number[]): 
       looks.push(scanned(explained.rows[0]['QUERY PLAN'][0].Plan, table))
       return rows
     },
+  }
+}
+
+/** One connection as a database, which notes how many rows of some tables each statement reads, within functions too. */
+export function counted(connection: () => pg.Client, tables: string[], reads: number[]): Database {
+  /** How many the connection has read, since it last told the server. */
+  const readSoFar = async () => {
+    const { rows } = await connection().query<{ read: string }>(
+      `SELECT sum(idx_tup_fetch + seq_tup_read) AS read FROM pg_stat_xact_user_tables WHERE relname = ANY ($1)`,
+      [tables],
+    )
+    return Number(rows[0]!.read)
+  }
+  return {
+    query: async ({ text }, values, onSending) => {
+      onSending?.()
+      await connection().query('BEGIN')
+      try {
+        const before = await readSoFar()
+        const types = { getTypeParser: () => (value: unknown) => value }
+        const { rows } = await connection().query({ text, values: values as unknown[], types })
+        reads.push((await readSoFar()) - before)
+        return rows
+      } finally {
+        await connection().query('COMMIT')
+      }
+    },
+    transaction: () => Promise.reject(new Error('an append is one statement')),
   }
 }
 
