@@ -1,12 +1,13 @@
 import { inTurns } from '../../fairness/fair_queue.js'
 
-const CHECK_MS = 2_000
-const BEAT_EVERY_CHECKS = 5
+/** A key is remembered for 4 s, and read again in half of that: what was revoked ends within 5 s. */
+const CHECK_MS = 1_000
+const BEAT_EVERY_CHECKS = 10
 
 export interface Beating {
   /** Shows the client and any proxy that the stream is alive, every 10 s. */
   beat(): void
-  /** Looks whether the stream may go on; every 2 s. */
+  /** Looks whether the stream may go on; every second. */
   check(): Promise<void>
 }
 
