@@ -192,6 +192,38 @@ describe('somebody who signs in at the issuer', () => {
       ]),
     )
   })
+
+  it('loses it as soon where hundreds are signed in, about each of whom the issuer is asked', async () => {
+    const { id } = newAccount([role('viewer')])
+    await signIn(id)
+    // Accounts that are gone: with the token of another, the issuer says nothing of them.
+    const copies = 350
+    await queryRows(
+      service.databaseUrl,
+      `WITH gone AS (
+  INSERT INTO people (id, issuer, subject, email, is_owner, refresh_token, check_after)
+  SELECT gen_random_uuid(), p.issuer, 'gone ' || n, n || '@example.com', false, p.refresh_token, now() - interval '1 s'
+  FROM people p, generate_series(1, $2::int) n WHERE p.subject = $3 RETURNING issuer, subject, email
+), members AS (
+  INSERT INTO members (id, project_id, email, issuer, subject, group_role, group_until, created_at)
+  SELECT gen_random_uuid(), $1::uuid, email, issuer, subject, 'viewer', now() + interval '1 hour', now() FROM gone RETURNING id
+)
+INSERT INTO api_keys (id, project_id, token_hash, name, scopes, origin, created_at, expires_at, member_id)
+SELECT gen_random_uuid(), $1::uuid, uuid_send(id), 'gone', '{read}', 'personal', now(), now() + interval '1 day', id FROM members`,
+      [project.id, copies, id],
+    )
+    await soon(async () => {
+      const [row] = await queryRows<{ ended: string; seconds: number }>(
+        service.databaseUrl,
+        `SELECT count(revoked_at) AS ended, extract(epoch FROM max(revoked_at) - min(revoked_at))::float8 AS seconds
+         FROM api_keys WHERE project_id = $1 AND name = 'gone'`,
+        [project.id],
+      )
+      expect(row!.ended).toBe(String(copies))
+      // Between two looks for those who are due, 20 seconds pass.
+      expect(row!.seconds).toBeLessThan(20)
+    })
+  })
 })
 
 describe('a sign-in is refused', () => {
