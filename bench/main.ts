@@ -23,6 +23,7 @@ import { lists } from './parts/lists.ts'
 import { memory } from './parts/memory.ts'
 import { reads } from './parts/reads.ts'
 import { recall } from './parts/recall.ts'
+import { redaction } from './parts/redaction.ts'
 import { runs } from './parts/runs.ts'
 import { search } from './parts/search.ts'
 import { start } from './parts/start.ts'
@@ -56,6 +57,7 @@ const PARTS: Part[] = [
   runs,
   ingest,
   access,
+  redaction,
 ]
 
 const USAGE = `Measures Annals on real PostgreSQL, over real HTTP, and prints each figure beside its yardstick.

@@ -16,8 +16,8 @@ export interface CpuTimes {
   waited_ms: number
 }
 
-/** Zeros if the process is gone, or without Linux. The wait is the cost of a busy machine, not of the process. */
-export function cpuTimesOf(pid: number | 'self' | undefined): CpuTimes {
+/** `pid`: also `self`, or a thread below it. Zeros if it is gone, or without Linux. The wait is the cost of a busy machine, not of the process. */
+export function cpuTimesOf(pid: number | string | undefined): CpuTimes {
   try {
     return readCpuTimes(readFileSync(`/proc/${pid}/schedstat`, 'utf8'))
   } catch {

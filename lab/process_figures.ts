@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { cpuTimesOf } from './cpu_wait.ts'
 
 /** The resident size of a process in MB; 0 if it is gone, or without Linux. */
 export function residentMegabytes(pid: number | undefined): number {
@@ -25,5 +26,15 @@ export function isRunning(pid: number): boolean {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
   } catch {
     return false
+  }
+}
+
+/** How long all threads of a process have run on a processor so far, in ms; 0 if it is gone, or without Linux. */
+export function processorMilliseconds(pid: number): number {
+  try {
+    const threads = readdirSync(`/proc/${pid}/task`)
+    return threads.reduce((sum, id) => sum + cpuTimesOf(`${pid}/task/${id}`).on_cpu_ms, 0)
+  } catch {
+    return 0
   }
 }

@@ -91,7 +91,8 @@ class Search {
   }
 
   private dash(at: number): number {
-    if (!this.wanted.secrets || !this.text.startsWith('-----B', at)) return at + 1
+    // One that is found, and not wanted, would be read to its end again and again.
+    if (!this.wanted.detectors.has('private_key') || !this.text.startsWith('-----B', at)) return at + 1
     this.end_of_key ??= endsOfKeys(this.text)
     return this.take(privateKeyAt(this.text, at, this.end_of_key)) || at + 1
   }

@@ -185,6 +185,22 @@ export function isCard(digits: string): boolean {
   return cardBetween(digits, 0, digits.length, digits.length) === 0
 }
 
+/** The digits of a whole number, however it is written; undefined: it is none. */
+export function digitsOf(number: string): string | undefined {
+  if (isDigits(number)) return number
+  const parts = /^-?(\d+)(?:\.(\d+))?(?:[eE]\+?(\d{1,2}))?$/.exec(number)
+  if (!parts) return undefined
+  const [, whole = '', fraction = '', exponent = '0'] = parts
+  const digits = (whole + fraction).padEnd(whole.length + Number(exponent), '0')
+  const end = whole.length + Number(exponent)
+  return /^0*$/.test(digits.slice(end)) ? digits.slice(0, end) : undefined
+}
+
+function isDigits(text: string): boolean {
+  for (let at = 0; at < text.length; at++) if (!isDigit(text, at)) return false
+  return true
+}
+
 /** Of the digits in a part of a text. */
 function luhn(text: string, from: number, to: number): boolean {
   let sum = 0
@@ -255,8 +271,14 @@ function groupsBefore(text: string, to: number, lengths: number): number {
 function cardBetween(text: string, from: number, to: number, digits: number): number {
   const begins = CARDS[digits]
   if (!begins || !luhn(text, from, to) || isCut(text, to)) return -1
-  const isKnown = begins.test(text.slice(from, from + 4)) && !/^(\d)(?:\D?\1)*$/.test(text.slice(from, to))
-  return isKnown ? from : -1
+  return begins.test(text.slice(from, from + 4)) && !isOneDigit(text, from, to) ? from : -1
+}
+
+/** Whether all digits of a part of a text are the same. */
+function isOneDigit(text: string, from: number, to: number): boolean {
+  const first = text.charCodeAt(from)
+  for (let at = from + 1; at < to; at++) if (isDigit(text, at) && text.charCodeAt(at) !== first) return false
+  return true
 }
 
 function isCut(text: string, to: number): boolean {

@@ -1,7 +1,7 @@
 import { isBytes, textInBase64 } from './base64.js'
-import { isCard } from './personal.js'
+import { digitsOf, isCard } from './personal.js'
 import type { Action, ReadyRule } from './rules.js'
-import { type Hit, mayHold, type Scanner, scan, scannerOf } from './scan.js'
+import { type Deed, deedOf, mayHold, type Scanner, scan, scannerOfFitting } from './scan.js'
 
 /** What stands in place of a part that was found, once it is known how. */
 export interface Mark {
@@ -183,7 +183,7 @@ class Walk {
     root: number,
     session_id: string | undefined,
   ): Context {
-    const rules = this.options.rules.filter(({ rule: { where }, pattern }) => {
+    const scanner = scannerOfFitting(this.options.rules, ({ rule: { where }, pattern }) => {
       if (pattern && !isFree) return false
       if (!where) return true
       if (!entry || root === -1) return false
@@ -194,8 +194,8 @@ class Walk {
         (!roles || roles.includes(entry.role as string))
       )
     })
-    const hasPointers = rules.some(({ pointers }) => pointers)
-    return { entry, isFree, root, session_id, scanner: scannerOf(rules), hasPointers }
+    const hasPointers = scanner.rules.some(({ pointers }) => pointers)
+    return { entry, isFree, root, session_id, scanner, hasPointers }
   }
 
   /** Walks through the value that begins here or after space; returns where it ends. */
@@ -292,7 +292,8 @@ class Walk {
     const { counts, meta_end, pieces } = this
     this.counts = undefined
     if (!counts || counts.size === 0) return
-    const redacted = `"redacted":${JSON.stringify(Object.fromEntries(counts))}`
+    const counted = [...counts].map(([name, count]) => [name.toLowerCase(), count])
+    const redacted = `"redacted":${JSON.stringify(Object.fromEntries(counted))}`
     const { piece, at } = meta_end ?? this.placeAt(end)
     const added = !meta_end ? `,"meta":{${redacted}}` : this.isMetaEmpty ? redacted : `,${redacted}`
     pieces[piece] = pieces[piece]!.slice(0, at) + added + pieces[piece]!.slice(at)
@@ -304,10 +305,12 @@ class Walk {
     if (to - at >= CARD_DIGITS_MIN && to - at <= NUMBER_LENGTH_MAX) {
       const digits = digitsOf(this.text.slice(at, to))
       if (digits !== undefined && isCard(digits)) {
-        const [hit] = scan(digits, this.scannerFor(context, digits, false))
-        if (hit) {
+        const scanner = this.scannerFor(context, digits, false)
+        const [hit] = scanner.hasPatterns ? scan(digits, scanner) : []
+        const deed = hit ? deedOf(hit, scanner) : scanner.first.get('card')
+        if (deed) {
           this.put(at, '"')
-          this.mark(hit, digits, context)
+          this.mark(deed, digits, context)
           this.put(to, '"')
         }
       }
@@ -336,7 +339,7 @@ class Walk {
     for (const hit of hits) {
       const before = value.slice(from, hit.from)
       this.add(isPlain ? before : written(before))
-      this.mark(hit, value.slice(hit.from, hit.to), context)
+      this.mark(deedOf(hit, scanner), value.slice(hit.from, hit.to), context)
       from = hit.to
     }
     this.put(end - 1, isPlain ? value.slice(from) : written(value.slice(from)))
@@ -377,7 +380,7 @@ class Walk {
     const [hit] = inside ? scan(inside.text, scanner) : []
     if (inside && hit) {
       this.put(at + 1, written(value.slice(0, inside.from)))
-      this.mark(hit, value.slice(inside.from), context)
+      this.mark(deedOf(hit, scanner), value.slice(inside.from), context)
     } else if (!inside && this.options.hidesBytes && !this.isOpaque() && isBytes(value)) {
       this.put(at + 1, '')
       this.addMark({ action: 'mask', name: 'ATTACHMENT', value: '', session_id: undefined })
@@ -393,12 +396,13 @@ class Walk {
     const { rules, hasPatterns } = scanner
     const isApis = hasPatterns && (isName ? API_NAME.test(raw) : this.isOurs(raw))
     if (!isApis && !hasPointers) return scanner
-    const inside = hasPointers ? this.path.slice(root) : []
-    const isInside = (tokens: string[]) => tokens.every((token, index) => token === String(inside[index]))
-    const fitting = rules.filter(
+    const { path } = this
+    const isInside = (tokens: string[]) =>
+      tokens.every((token, index) => token === String(path[root + index]))
+    return scannerOfFitting(
+      rules,
       ({ pattern, pointers }) => !(pattern && isApis) && (!pointers || pointers.some(isInside)),
     )
-    return scannerOf(fitting)
   }
 
   private isOurs(raw: string): boolean {
@@ -412,7 +416,7 @@ class Walk {
     return name === 'next_cursor' || name === 'pin'
   }
 
-  private mark({ action, name }: Hit, value: string, { session_id }: Context): void {
+  private mark({ action, name }: Deed, value: string, { session_id }: Context): void {
     if (action === 'refuse') throw new Refusal({ pointer: pointerTo(this.path), name })
     this.addMark({ action, name, value, session_id })
     this.count(name)
@@ -420,8 +424,7 @@ class Walk {
 
   private count(name: string): void {
     if (!this.counts) return
-    const counted = name.toLowerCase()
-    this.counts.set(counted, (this.counts.get(counted) ?? 0) + 1)
+    this.counts.set(name, (this.counts.get(name) ?? 0) + 1)
   }
 
   private add(text: string): void {
@@ -452,16 +455,6 @@ function isScalar(code: number): boolean {
     (code >= 0x2b && code <= 0x39 && code !== 0x2c && code !== 0x2f) ||
     ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a)
   )
-}
-
-/** The digits of a whole number, however it is written; undefined: it is none. */
-function digitsOf(number: string): string | undefined {
-  const parts = /^-?(\d+)(?:\.(\d+))?(?:[eE]\+?(\d{1,2}))?$/.exec(number)
-  if (!parts) return undefined
-  const [, whole = '', fraction = '', exponent = '0'] = parts
-  const digits = (whole + fraction).padEnd(whole.length + Number(exponent), '0')
-  const end = whole.length + Number(exponent)
-  return /^0*$/.test(digits.slice(end)) ? digits.slice(0, end) : undefined
 }
 
 function endOfString(text: string, start: number): number {

@@ -41,7 +41,9 @@ export async function numberMarks(
   const bySession = new Map<string, FoundMark[]>()
   for (const mark of marks) {
     const session = mark.session_id ?? session_id.toLowerCase()
-    bySession.set(session, [...(bySession.get(session) ?? []), mark])
+    const own = bySession.get(session)
+    if (own) own.push(mark)
+    else bySession.set(session, [mark])
   }
   const numbers: Numbers = {}
   for (const [session, own] of bySession)
