@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
+import { tokenFor } from '../harness/access_requests.ts'
 import type { ApiClient } from '../harness/api_client.ts'
 import { openTail } from '../harness/event_stream.ts'
 import { expectError, expectOk, NOBODYS_ID, TIMESTAMP } from '../harness/expectations.ts'
@@ -221,6 +222,21 @@ describe('max_tails', () => {
       await vi.waitFor(async () => expect((await usageOf(api)).tails).toEqual({ used: 2, max: 2 }), SOON)
       tails.pop()!.close()
       await vi.waitFor(async () => tails.push(await open()), SOON)
+    } finally {
+      for (const tail of tails) tail.close()
+    }
+  })
+
+  it('counts the tails of all tokens that its keys made', async () => {
+    const { api } = await projectWith({ max_tails: 2 })
+    const log = await newSessionLog(api)
+    const tokens = await Promise.all([1, 2, 3].map(() => tokenFor(api, { session_id: log.id }, ['read'])))
+    const tails = await Promise.all(tokens.slice(1).map((token) => openTail(service.node.url, token, log.id)))
+    try {
+      expect(tails.map(({ status }) => status)).toEqual([200, 200])
+      const third = await openTail(service.node.url, tokens[0]!, log.id)
+      await third.whenEnded()
+      expect([third.status, third.text]).toEqual([403, expect.stringContaining('max_tails')])
     } finally {
       for (const tail of tails) tail.close()
     }

@@ -125,8 +125,10 @@ describe('a token', () => {
             tryOperation(insider, operation, none),
             tryOperation(stranger, operation, one),
           ])
-          const said = ({ status, text }: Answer) =>
-            `${status} ${text.replace(/"indexed_through":"[^"]*"/, '')}`
+          const said = ({ status, text, headers }: Answer) => {
+            const { date: _, 'x-request-id': __, ...shown } = headers
+            return `${status} ${JSON.stringify(shown)} ${text.replace(/"indexed_through":"[^"]*"/, '')}`
+          }
           const what = `${operation.name} ${JSON.stringify(filter)}: ${said(found)}`
           expect(said(found), what).toBe(said(nothing))
           // Without a filter, lists have what is the token's own.
@@ -348,6 +350,20 @@ describe('a forged token', () => {
       kid: String(newest),
     })
   })
+})
+
+it('a token is not taken from a URL, also where a browser could send no header', async () => {
+  const token = await tokenFor(api, { session_id: own.id }, ALL)
+  const stream = { Accept: 'text/event-stream' }
+  for (const name of ['token', 'access_token', 'api_key', 'key', 'authorization', 'jwt'])
+    for (const headers of [{}, stream]) {
+      const path = `/api/v1/session/${own.id}/timeline`
+      const bare = await service.rawClient().request('GET', path, { headers })
+      const given = await service.rawClient().request('GET', path, { headers, query: { [name]: token } })
+      expect([given.status, given.text], name).toEqual([401, bare.text])
+    }
+  const inPath = await service.rawClient().request('GET', `/api/v1/session/${token}/timeline`)
+  expect(inPath.status).toBe(401)
 })
 
 it('a token ends on every node when the key is revoked with which it was made', async () => {

@@ -1,6 +1,8 @@
 import { describe, expect, inject, it } from 'vitest'
 import { callEveryOperation } from '../../torture/faults/every_operation.ts'
 import { expectOk } from '../harness/expectations.ts'
+import { useTransfers } from '../harness/exports.ts'
+import { judge, SOUND } from '../harness/proof_verifiers.ts'
 import { useService } from '../harness/service.ts'
 import { newSessionLog } from '../harness/session_log.ts'
 import { queryRows, withConnection } from '../harness/sql.ts'
@@ -21,6 +23,7 @@ const MOVE = `SELECT citus_move_shard_placement(s.shardid, s.nodename, s.nodepor
 
 describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names', () => {
   const service = useService()
+  const transfers = useTransfers(service)
 
   it('every operation of a project is served while all other projects are being moved with writes blocked', async () => {
     const { id, token } = await service.newProject()
@@ -83,6 +86,7 @@ describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names'
       expect(await verifyDatabase(service.databaseUrl, '--proof', '--project', id)).toMatchObject({
         ...{ sound: true, findings: [], projects: [{ links }] },
       })
+      expect(judge((await transfers.export(id)).path)).toEqual(SOUND)
     },
     300_000,
   )

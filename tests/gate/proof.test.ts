@@ -363,6 +363,8 @@ it.skipIf(reasonForNoOwnDatabase())(
       return stdout
     }
     await done('anchor', file, '--key', key)
+    const early = transfers.newPath()
+    await done('backup', early, '--project', project.id)
     const node = await service.startNode({ ANNALS_RETENTION_MS: '200' })
     expectOk(await api.request('PATCH', `/api/v1/session/${expired!.id}`, { body: { expires_in_s: 1 } }))
     await vi.waitFor(async () => expect((await expired!.timeline()).status).toBe(404), 60_000)
@@ -384,17 +386,37 @@ it.skipIf(reasonForNoOwnDatabase())(
 
     const backup = transfers.newPath()
     await done('backup', backup, '--project', project.id)
-    const restored = await createTestDatabase()
+    const [restored, older] = [await createTestDatabase(), await createTestDatabase()]
     try {
-      const { code, stderr } = await runCommand(['restore', backup], { DATABASE_URL: restored.url })
-      expect(code, stderr).toBe(0)
+      for (const [url, from] of [
+        [restored.url, backup],
+        [older.url, early],
+      ] as const) {
+        const { code, stderr } = await runCommand(['restore', from], { DATABASE_URL: url })
+        expect(code, stderr).toBe(0)
+      }
       for (const url of [service.databaseUrl, restored.url])
         expect(
           await verifyDatabase(url, '--proof', '--project', project.id, '--anchors', file),
         ).toMatchObject({ sound: true, findings: [] })
       expect(judge((await transfers.export(project.id)).path, file)).toEqual(SOUND)
+
+      // Instead of the database, a backup that is older than the last anchor.
+      const place = { session_id: kept!.id, place: 'seq 28' }
+      expect(
+        await verifyDatabase(older.url, '--proof', '--project', project.id, '--anchors', file),
+      ).toMatchObject({ sound: false, findings: [{ check: 'proof_anchor', ...place }] })
+      const path = transfers.newPath()
+      const exported = await runCommand(['export', '--project', project.id, '--output', path], {
+        DATABASE_URL: older.url,
+      })
+      expect(exported.code, exported.stderr).toBe(0)
+      expect(judge(path, file)).toEqual([
+        expect.stringMatching(`^session ${kept!.id}, seq 28: its log does not have the head of anchor`),
+      ])
     } finally {
       await restored.drop()
+      await older.drop()
     }
   },
 )

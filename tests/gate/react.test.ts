@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startChat } from '../../examples/chat/server.mjs'
 import { tokenFor } from '../harness/access_requests.ts'
@@ -11,6 +12,8 @@ import { newSessionLog } from '../harness/session_log.ts'
 import { expiring } from '../harness/tokens.ts'
 
 const LIFE_S = 3
+/** How long the page sleeps at least: ASLEEP_S=600 takes ten minutes. */
+const ASLEEP_MS = Number(process.env.ASLEEP_S ?? 0) * 1_000
 const PATIENCE = { timeout: 60_000 }
 const service = useSharedService()
 const browser = useBrowser()
@@ -24,6 +27,9 @@ const ALL = ['read', 'append', 'inbox', 'resolve']
 let scopes = ALL
 /** When the tokens expire that the page was given. */
 const expiries: number[] = []
+const tokens: string[] = []
+/** Where the page sent anything. */
+const urls: string[] = []
 
 beforeAll(async () => {
   if (!CHROMIUM) return
@@ -35,12 +41,15 @@ beforeAll(async () => {
     const long = await tokenFor(api, { session_id: log.id }, scopes, { origin })
     const exp = Math.ceil(Date.now() / 1_000) + LIFE_S
     expiries.push(exp)
-    return { token: await expiring(service.databaseUrl, long, exp) }
+    const token = await expiring(service.databaseUrl, long, exp)
+    tokens.push(token)
+    return { token }
   }
   const chat = await startChat({ url: proxy.url, token, session_id: log.id, port: 0, tokenFor: make })
   server = chat.server
   tab = await browser.open(chat.url)
   tab.page.setDefaultTimeout(30_000)
+  tab.page.on('request', (request) => urls.push(request.url()))
 })
 afterAll(async () => {
   server?.closeAllConnections()
@@ -78,7 +87,7 @@ async function expectLog(last: string) {
 
 describe.skipIf(!CHROMIUM)(
   `a chat page (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`,
-  { timeout: 240_000 },
+  { timeout: 240_000 + ASLEEP_MS },
   () => {
     it('shows what is there and what comes, also past the life of its tokens', async () => {
       await said('first')
@@ -118,6 +127,7 @@ describe.skipIf(!CHROMIUM)(
       const asleep = expiries.length
       const last = expiries.at(-1)!
       await said('while it slept 1')
+      await sleep(ASLEEP_MS)
       await vi.waitFor(() => expect(Date.now()).toBeGreaterThan((last + 1) * 1_000), PATIENCE)
       for (const n of [2, 3, 4]) await said(`while it slept ${n}`)
       expect(expiries).toHaveLength(asleep)
@@ -151,6 +161,8 @@ describe.skipIf(!CHROMIUM)(
       await expect.poll(() => tab.page.getByText('Shall I book?').count()).toBe(0)
       await expectLog('annals.resolution')
       expect(tab.complaints.filter((one) => !/^(?:request|console): /.test(one))).toEqual([])
+      expect(urls.length).toBeGreaterThan(10)
+      expect(urls.filter((url) => tokens.some((token) => url.includes(token)))).toEqual([])
     })
   },
 )
