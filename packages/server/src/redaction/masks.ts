@@ -41,9 +41,8 @@ export async function numberMarks(
   const bySession = new Map<string, FoundMark[]>()
   for (const mark of marks) {
     const session = mark.session_id ?? session_id.toLowerCase()
-    const own = bySession.get(session)
-    if (own) own.push(mark)
-    else bySession.set(session, [mark])
+    if (!bySession.has(session)) bySession.set(session, [])
+    bySession.get(session)!.push(mark)
   }
   const numbers: Numbers = {}
   for (const [session, own] of bySession)
@@ -58,15 +57,18 @@ async function numberIn(
   marks: readonly FoundMark[],
   numbers: Numbers,
 ): Promise<void> {
-  const found = async (connection: Queryable, wanted: readonly FoundMark[]) => {
-    const digests = textArray([...new Set(wanted.map(({ digest }) => digest))])
-    const rows = await connection.query(FIND_MASKS, [project_id, session_id, digests])
+  /** Takes the numbers that there are, and returns the marks that have none yet. */
+  const take = (wanted: readonly FoundMark[], rows: ReadonlyArray<Record<string, unknown>>) => {
     const known = new Map(rows.map(({ name, digest, number }) => [`${name} ${digest}`, Number(number)]))
     return wanted.filter((mark) => {
       const number = known.get(`${mark.name} ${mark.digest}`)
       if (number !== undefined) numbers[keyOf(mark)] = number
       return number === undefined
     })
+  }
+  const found = async (connection: Queryable, wanted: readonly FoundMark[]) => {
+    const digests = textArray([...new Set(wanted.map(({ digest }) => digest))])
+    return take(wanted, await connection.query(FIND_MASKS, [project_id, session_id, digests]))
   }
   const missing = await found(database, marks)
   if (missing.length === 0) return
@@ -84,11 +86,7 @@ async function numberIn(
       plainArray(added.map(({ number }) => number)),
       textArray(added.map(({ digest }) => digest)),
     ])
-    const given = new Map(added.map(({ name, digest, number }) => [`${name} ${digest}`, number]))
-    for (const mark of left) {
-      const number = given.get(`${mark.name} ${mark.digest}`)
-      if (number !== undefined) numbers[keyOf(mark)] = number
-    }
+    take(left, added)
   })
 }
 
