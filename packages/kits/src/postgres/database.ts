@@ -16,7 +16,7 @@ import {
 } from './database_errors.js'
 import { type GroupedRead, GroupedReads } from './grouped_reads.js'
 import { HostedClient } from './hosts.js'
-import { connectionOptions, statementBounds, UNBOUNDED } from './pool_settings.js'
+import { connectionOptions, LIFT_TRANSACTION_LIMIT, statementBounds, UNBOUNDED } from './pool_settings.js'
 import type { ConnectionTarget, ServerTraits } from './single_connection.js'
 import { isBrief, isRead, type Statement } from './statement.js'
 
@@ -113,7 +113,10 @@ const READ_ONLY = '25006'
  */
 export function openDatabase(options: DatabaseOptions): DatabasePool {
   const { pooled = false, distributed = false } = options.target
-  const settings = options.statement_ms_max === 0 ? { ...UNBOUNDED, ...options.settings } : options.settings
+  const isUnbounded = options.statement_ms_max === 0
+  const settings = isUnbounded ? { ...UNBOUNDED, ...options.settings } : options.settings
+  const lift = (client: pg.ClientBase) => client.query(LIFT_TRANSACTION_LIMIT)
+  const onConnect = options.onConnect ?? (isUnbounded && !pooled ? lift : undefined)
   const pool = new pg.Pool({
     Client: HostedClient as unknown as new () => pg.Client,
     ...options.target,
@@ -128,7 +131,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     ...(!pooled && { options: connectionOptions(options.target, settings) }),
     types: AS_TEXT as unknown as pg.CustomTypesConfig,
     stream: driverSocket,
-    ...(options.onConnect && { onConnect: options.onConnect }),
+    ...(onConnect && { onConnect }),
     ...statementBounds(options.statement_ms_max, pooled),
   })
   pool.on('connect', (client) => {
@@ -211,7 +214,7 @@ async function runOnPool(
       if (error instanceof NotExecuted) continue
       if ((client || reads) && isTransient(error) && attempt < ATTEMPTS_MAX) continue
       connections.onFailure?.(error)
-      throw error
+      throw givenUp(error)
     }
   }
 }
@@ -326,9 +329,14 @@ async function transaction<T>(
       if (isRepeatable && attempt < ATTEMPTS_MAX) continue
       const failure = error instanceof CommitRefused ? error.cause : error
       connections.onFailure?.(failure)
-      throw failure
+      throw givenUp(failure)
     }
   }
+}
+
+/** What was in the way of others at each attempt did nothing, and may succeed later. */
+function givenUp(error: unknown): unknown {
+  return isTransient(error) ? new DatabaseAway(false, error) : error
 }
 
 /** A cluster could not commit on all of its machines, and rolled back on all. */
@@ -397,7 +405,8 @@ async function transactionOnce<T>(
   }
 }
 
-const BEGIN: Statement = { name: 'begin', text: 'BEGIN', prepared: false }
+/** Behind a pooler, a connection's settings are the role's. */
+const BEGIN: Statement = { name: 'begin', text: 'BEGIN ISOLATION LEVEL READ COMMITTED', prepared: false }
 const BEGIN_SNAPSHOT: Statement = {
   name: 'begin_snapshot',
   text: 'BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY',

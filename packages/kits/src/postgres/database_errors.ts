@@ -50,8 +50,9 @@ export function isRefusedData(error: unknown): boolean {
   return isUnstorable(error) || isUniqueViolation(error) || /^(23|42)/.test(sqlStateOf(error) ?? '')
 }
 
-// 08: connection; 53: out of connections, memory or disk; 57P: shut down or starting; 25006: read-only.
-const AWAY = /^(08|53|57P|58)|^25006$|^57014$|^55P03$/
+// 08: connection; 53: out of connections, memory or disk; 57P: shut down or starting; 25006: read-only; 25P03 and 25P04:
+// a transaction that took too long for the role, and its connection with it.
+const AWAY = /^(08|53|57P|58)|^25006$|^25P0[34]$|^57014$|^55P03$/
 
 /** Citus lost one of the workers that a statement needs, or is being killed while it waits for one. */
 const LOST_MACHINE = /^failure on connection marked as essential|^postmaster was shut down/
@@ -83,7 +84,7 @@ export function isConnectionLoss(error: unknown): boolean {
   const code = (error as { code?: unknown }).code
   if (typeof code === 'string' && /^E[A-Z]+$/.test(code)) return true
   const state = sqlStateOf(error)
-  if (state !== undefined) return /^(08|57P)/.test(state)
+  if (state !== undefined) return /^(08|57P|25P0[34])/.test(state)
   return LOSS.test(error.message)
 }
 

@@ -64,18 +64,21 @@ const TEXT_SETTINGS = {
   array_nulls: 'on',
 }
 
+/** What statements are written for: with a stricter default of a role's, they would fail where they meet. */
+const ISOLATION = { default_transaction_isolation: 'read committed' }
+
 /** The options of a connection: those of its URL, and over them what we need. */
 export function connectionOptions(
   { options }: { options?: string | undefined },
   settings: Record<string, string> = {},
 ): string {
-  return [options, startupOptions({ ...TEXT_SETTINGS, ...settings })].filter(Boolean).join(' ')
+  return [options, startupOptions({ ...TEXT_SETTINGS, ...ISOLATION, ...settings })].filter(Boolean).join(' ')
 }
 
 /** Settings in the form in which the server takes them at the start of a connection. */
 function startupOptions(settings: Record<string, string>): string {
   return Object.entries(settings)
-    .map(([name, value]) => `-c ${name}=${value}`)
+    .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
     .join(' ')
 }
 
@@ -84,7 +87,12 @@ export const UNBOUNDED = {
   statement_timeout: '0',
   idle_in_transaction_session_timeout: '0',
   idle_session_timeout: '0',
+  lock_timeout: '0',
 }
+
+/** The same for what only PostgreSQL 17 and newer have, so that no connection can ask for it as an option. */
+export const LIFT_TRANSACTION_LIMIT =
+  "SELECT set_config(s.name, '0', false) FROM pg_settings s WHERE s.name = 'transaction_timeout'"
 
 /** Time limits of a statement, and between two statements of a transaction, as options of the driver; 0: no limit. */
 export function statementBounds(statement_ms_max: number, pooled: boolean): object {

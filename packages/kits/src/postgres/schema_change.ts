@@ -126,6 +126,7 @@ async function runOnce<T>(
   try {
     await client.query('BEGIN')
     end = await cancelOnAbort(client, target, signal)
+    await liftLimits(client)
     const result = await work()
     end()
     await client.query('COMMIT')
@@ -135,6 +136,15 @@ async function runOnce<T>(
     await client.query('ROLLBACK').catch(() => {})
     throw error
   }
+}
+
+/** A role's own limits would end a long migration in the middle, at each attempt. */
+async function liftLimits(client: pg.Client): Promise<void> {
+  await client.query("SET LOCAL citus.propagate_set_commands TO 'local'")
+  const { rows } = await client.query<{ name: string }>(
+    "SELECT s.name FROM pg_settings s WHERE s.name IN ('statement_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout')",
+  )
+  for (const { name } of rows) await client.query(`SET LOCAL ${name} TO 0`)
 }
 
 /** Returns a function to call before the transaction ends. */
