@@ -89,7 +89,11 @@ CREATE OR REPLACE FUNCTION {name}(
 -- the lines of retract_entries.sql. The last line is empty, or, if the sessions in p_atomic stored nothing, it has 0 and
 -- the indexes of those whose merged configs would be too large.
 RETURNS text
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off
+LANGUAGE plpgsql
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+-- Or else a plan that was made while a project was small reads all of its heads until they are analyzed.
+SET cpu_tuple_cost = 100
 AS $function$
 #variable_conflict use_column
 DECLARE
@@ -155,7 +159,7 @@ BEGIN
   ELSE
     open_seqs := last_seqs;
     last_messages := array_fill(NULL::uuid, ARRAY[cardinality(p_sessions)]);
-    -- One by one: for a list of ids a plan that was made while the project was small reads all of it.
+    -- One by one, in the order of the ids.
     FOR place_of_head, row_of_head, seq_of_head, time_of_head, message_of_head, fence_of_head, requires_fence_of_head,
       chain_of_head
     IN
