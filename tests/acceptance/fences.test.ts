@@ -58,7 +58,10 @@ describe('a write with Annals-Fence', () => {
   it('is refused from the moment on that somebody else has the lease, in every way to write', async () => {
     const old = expectOk(await take('a')).fence
     const message = { blob: { role: 'user', content: 'late' } }
-    expectOk(await api.request('POST', at('/messages'), { body: message, ...under(old) }), 201)
+    const { id } = expectOk(
+      await api.request<{ id: string }>('POST', at('/messages'), { body: message, ...under(old) }),
+      201,
+    )
     const { fence } = expectOk(await take('a'))
     const late: Array<[string, string, object]> = [
       ['POST', at('/events'), event(2)],
@@ -68,6 +71,7 @@ describe('a write with Annals-Fence', () => {
       ['POST', at('/compactions'), { to_seq: 1, summary: message }],
       ['PUT', at('/configs'), { configs: { late: 1 } }],
       ['PATCH', at('/configs'), { configs: { late: 1 } }],
+      ['PATCH', at(`/messages/${id}/meta`), { meta: { late: 1 } }],
       ['POST', at('/requests'), { kind: 'approval' }],
       ['POST', at('/inbox'), { mode: 'queue', kind: 'event', ...event(2) }],
       [

@@ -121,7 +121,7 @@ describe.skipIf(mode !== 'shared')('on a cluster, which TEST_DATABASE_URL names'
         }),
         ['replaced configs', REPLACE_CONFIGS, [...owned, null, '{"configs":{"a":2}}', null]],
         ['merged configs', MERGE_CONFIGS, [...owned, null, '{"configs":{"b":2}}', BYTES_MAX]],
-        ['meta of a message', MERGE_MESSAGE_META, [...owned, randomUUID(), '{"meta":{}}', BYTES_MAX]],
+        ['meta of a message', MERGE_MESSAGE_META, [...owned, null, randomUUID(), '{"meta":{}}', BYTES_MAX]],
         [
           'copy',
           COPY_SHORT_SESSION,

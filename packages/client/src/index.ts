@@ -8,6 +8,7 @@ export type {
   CallOptions,
   CreateOptions,
   MessageOptions,
+  WriteOptions,
 } from './options.js'
 export type { StreamOptions } from './reconnecting.js'
 export type { HeldLease, LeaseOptions } from './runs.js'

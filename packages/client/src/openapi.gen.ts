@@ -6869,7 +6869,13 @@ export interface operations {
     mergeMessageMeta: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The fence of the lease that the caller holds: if somebody has taken the lease since, nothing is stored (`fenced`).
+                 * @example 1795685400123
+                 */
+                "annals-fence"?: string;
+            };
             path: {
                 /**
                  * @description The session.
@@ -6932,6 +6938,7 @@ export interface operations {
             401: components["responses"]["unauthorized"];
             403: components["responses"]["insufficient_scope"];
             404: components["responses"]["session_not_found-or-message_not_found"];
+            409: components["responses"]["fenced"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];

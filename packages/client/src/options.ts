@@ -44,12 +44,16 @@ export interface CreateOptions extends CallOptions {
   idempotency_key?: string | undefined
 }
 
+/** Options of one write to a session. */
+export interface WriteOptions extends CallOptions {
+  /** Write only if the session's lease still has this fence; otherwise 409 `fenced`. */
+  fence?: number | undefined
+}
+
 /** Options of one append. */
-export interface AppendOptions extends CreateOptions {
+export interface AppendOptions extends CreateOptions, WriteOptions {
   /** Append only if the session's last seq still has this value, 0 for an empty log; otherwise 409 `seq_conflict`. */
   if_match?: number | undefined
-  /** Append only if the session's lease still has this fence; otherwise 409 `fenced`. */
-  fence?: number | undefined
 }
 
 /** Options of one append of several entries. */

@@ -1,6 +1,6 @@
 import { AnnalsError } from './annals_error.js'
 import { List } from './list.js'
-import type { CallOptions } from './options.js'
+import type { CallOptions, WriteOptions } from './options.js'
 import { reconnecting, type StreamOptions } from './reconnecting.js'
 import { outcomeOf } from './retry.js'
 import { newKey, type Transport } from './transport.js'
@@ -133,7 +133,7 @@ export class Runs {
   }
 
   /** Sends input to a session. With an `id` of your own, also a retry from another process adds it once. */
-  send(session_id: string, input: NewInput, options?: CallOptions): Promise<AddedInput> {
+  send(session_id: string, input: NewInput, options?: WriteOptions): Promise<AddedInput> {
     const body = { id: newId(), ...input }
     return this.#transport.call({ method: 'POST', path: ['session', session_id, 'inbox'], body }, options)
   }
@@ -148,7 +148,7 @@ export class Runs {
     session_id: string,
     input_id: string,
     reason?: string,
-    options?: CallOptions,
+    options?: WriteOptions,
   ): Promise<void> {
     const path = ['session', session_id, 'inbox', input_id]
     await this.#transport.call({ method: 'DELETE', path, query: { reason } }, options)
@@ -185,16 +185,9 @@ export class Runs {
   }
 
   /** Asks for an approval, or a question. With an `id` of your own, also a retry from another process asks once. */
-  request(
-    session_id: string,
-    request: NewRequest,
-    { fence, ...options }: CallOptions & { fence?: number } = {},
-  ): Promise<RunnerRequest> {
+  request(session_id: string, request: NewRequest, options?: WriteOptions): Promise<RunnerRequest> {
     const body = { id: newId(), ...request }
-    return this.#transport.call(
-      { method: 'POST', path: ['session', session_id, 'requests'], body },
-      { ...options, fence },
-    )
+    return this.#transport.call({ method: 'POST', path: ['session', session_id, 'requests'], body }, options)
   }
 
   getRequest(request_id: string, options?: CallOptions): Promise<RunnerRequest> {

@@ -1,4 +1,4 @@
-import type { CallOptions } from './options.js'
+import type { CallOptions, WriteOptions } from './options.js'
 import type { Transport } from './transport.js'
 import type { MergedConfigs, Session } from './types.js'
 
@@ -15,7 +15,7 @@ export class SessionConfigs {
     return this.#transport.call({ method: 'GET', path: ['session', session_id, 'configs'] }, options)
   }
 
-  async replace(session_id: string, configs: object, options?: CallOptions): Promise<void> {
+  async replace(session_id: string, configs: object, options?: WriteOptions): Promise<void> {
     await this.#transport.call(
       { method: 'PUT', path: ['session', session_id, 'configs'], body: { configs } },
       options,
@@ -23,7 +23,7 @@ export class SessionConfigs {
   }
 
   /** Merges the top level; null deletes a key. Returns the merged configs. */
-  merge(session_id: string, configs: object, options?: CallOptions): Promise<MergedConfigs> {
+  merge(session_id: string, configs: object, options?: WriteOptions): Promise<MergedConfigs> {
     return this.#transport.call(
       { method: 'PATCH', path: ['session', session_id, 'configs'], body: { configs } },
       options,

@@ -1,6 +1,13 @@
 import { noAnswer } from './annals_error.js'
 import { List, type Page } from './list.js'
-import type { AppendOptions, BatchOptions, CallOptions, CreateOptions, MessageOptions } from './options.js'
+import type {
+  AppendOptions,
+  BatchOptions,
+  CallOptions,
+  CreateOptions,
+  MessageOptions,
+  WriteOptions,
+} from './options.js'
 import { SessionConfigs } from './session_configs.js'
 import { type TailOptions, tail } from './tail.js'
 import type { Transport } from './transport.js'
@@ -203,7 +210,7 @@ export class Sessions {
     session_id: string,
     message_id: string,
     meta: object,
-    options?: CallOptions,
+    options?: WriteOptions,
   ): Promise<MergedMeta> {
     return this.#transport.call(
       { method: 'PATCH', path: ['session', session_id, 'messages', message_id, 'meta'], body: { meta } },

@@ -151,6 +151,29 @@ describe('what a method sends', () => {
     expect(headers).toMatchObject({ 'idempotency-key': 'run-7', 'if-match': '"0"' })
   })
 
+  it.each<[string, (annals: Annals, options: { fence: number }) => Promise<unknown>]>([
+    ['append', ({ sessions }, options) => sessions.append(ID, event, options)],
+    ['appendMessage', ({ sessions }, options) => sessions.appendMessage(ID, { blob: {} }, options)],
+    ['appendBatch', ({ sessions }, options) => sessions.appendBatch(ID, [], { apply: [ID], ...options })],
+    ['retract', ({ sessions }, options) => sessions.retract(ID, { last: 1 }, options)],
+    [
+      'compact',
+      ({ sessions }, options) => sessions.compact(ID, { to_seq: 1, summary: { blob: {} } }, options),
+    ],
+    ['patchMessageMeta', ({ sessions }, options) => sessions.patchMessageMeta(ID, ID, {}, options)],
+    ['configs.replace', ({ sessions }, options) => sessions.configs.replace(ID, {}, options)],
+    ['configs.merge', ({ sessions }, options) => sessions.configs.merge(ID, {}, options)],
+    ['request', ({ runs }, options) => runs.request(ID, { kind: 'approval' }, options)],
+    ['withdraw', ({ runs }, options) => runs.withdraw(ID, ID, undefined, options)],
+    [
+      'send',
+      ({ runs }, options) => runs.send(ID, { mode: 'queue', kind: 'event', type: 'go', data: {} }, options),
+    ],
+  ])('has the fence that the caller gives: %s', async (_name, write) => {
+    const { headers } = await sentBy((annals) => write(annals, { fence: 7 }))
+    expect(headers).toMatchObject({ 'annals-fence': '7' })
+  })
+
   it('encodes whatever an id holds', async () => {
     const { request } = await sentBy((annals) => annals.users.resources('../a b?c#d%/ü'))
     expect(request).toBe('GET /user/..%2Fa%20b%3Fc%23d%25%2F%C3%BC/resources')

@@ -98,6 +98,33 @@ async def test_the_condition_the_fence_and_the_callers_key_are_sent_as_headers(s
     assert service.headers("idempotency-key") == ["mine", "mine too"]
 
 
+WRITES: list[tuple[str, Method]] = [
+    ("append", lambda annals: annals.sessions.append(ID, type="a", data={}, fence=7)),
+    ("append_message", lambda annals: annals.sessions.append_message(ID, blob={}, fence=7)),
+    ("append_batch", lambda annals: annals.sessions.append_batch(ID, apply=[ID], fence=7)),
+    ("retract", lambda annals: annals.sessions.retract(ID, last=1, fence=7)),
+    ("compact", lambda annals: annals.sessions.compact(ID, to_seq=1, summary={"blob": {}}, fence=7)),
+    ("patch_message_meta", lambda annals: annals.sessions.patch_message_meta(ID, ID, {}, fence=7)),
+    ("configs.replace", lambda annals: annals.sessions.configs.replace(ID, {}, fence=7)),
+    ("configs.merge", lambda annals: annals.sessions.configs.merge(ID, {}, fence=7)),
+    ("request", lambda annals: annals.runs.request(ID, kind="approval", fence=7)),
+    ("withdraw", lambda annals: annals.runs.withdraw(ID, ID, fence=7)),
+    (
+        "send",
+        lambda annals: annals.runs.send(ID, {"mode": "queue", "kind": "event", "type": "a", "data": {}}, fence=7),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "write"), WRITES)
+async def test_each_write_to_a_session_has_the_fence_that_the_caller_gives(
+    scripted: Scripted, name: str, write: Method
+) -> None:
+    annals, service = scripted(ok())
+    await write(annals)
+    assert service.headers("annals-fence") == ["7"], name
+
+
 @pytest.mark.parametrize("name", ["a/b", "ü 😀", "50%", "%2F", "a?b#c", "..x", "a\\b", "+", "'\"<>`{}|^"])
 async def test_a_name_of_any_characters_is_one_segment_of_the_path(scripted: Scripted, name: str) -> None:
     annals, service = scripted(ok())

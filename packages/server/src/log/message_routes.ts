@@ -17,9 +17,9 @@ import { mayRead } from '../projects/authenticate.js'
 import { logOfPath, readPageRange, versionOfLog } from './answer_log.js'
 import type { AppendAnswer } from './append/append_request.js'
 import { LOG_BODIES } from './append_bodies.js'
-import { appendWithinQuota, type LogParts, markReplayed } from './append_within_quota.js'
+import { appendWithinQuota, fenceOf, type LogParts, markReplayed } from './append_within_quota.js'
 import { getContext } from './context_routes.js'
-import { AppendHeaders } from './event_schema.js'
+import { AppendHeaders, FenceHeaders } from './event_schema.js'
 import { EditStrategies, ListMessagesQuery, MergedMeta, MessagePage, TokenCounts } from './message_schema.js'
 import { countSessionTokens, findIds, mergeMessageMeta } from './read/read_log.js'
 import { EDITED_BYTES_MAX, type Editing } from './render/message_edits.js'
@@ -126,12 +126,14 @@ export const messageRoutes = (parts: LogParts) =>
       summary: "Merge into a message's meta",
       description:
         'Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back what it sent.',
+      headers: FenceHeaders,
       returns: 'The merged meta.',
       data: MergedMeta,
-      errors: ['message_not_found'],
+      errors: ['message_not_found', 'fenced'],
       json: async (request) => {
         const { session_id, message_id } = request.params
-        const meta = await mergeMessageMeta(request, session_id, message_id, request.bodyText)
+        const of = [session_id, message_id] as const
+        const meta = await mergeMessageMeta(request, of, request.bodyText, fenceOf(request))
         return `{"meta":${mayRead(request) ? meta : sentField(request, 'meta', '{}')}}`
       },
     }),

@@ -17,11 +17,11 @@ class AsyncSessionConfigs:
         """The session, which includes its configs."""
         return await self._transport.call(Call("GET", ("session", session_id, "configs")))
 
-    async def replace(self, session_id: str, configs: Mapping[str, object]) -> None:
+    async def replace(self, session_id: str, configs: Mapping[str, object], *, fence: int | None = None) -> None:
         path = ("session", session_id, "configs")
-        await self._transport.call(Call("PUT", path, body={"configs": configs}))
+        await self._transport.call(Call("PUT", path, body={"configs": configs}, fence=fence))
 
-    async def merge(self, session_id: str, configs: Mapping[str, object]) -> MergedConfigs:
+    async def merge(self, session_id: str, configs: Mapping[str, object], *, fence: int | None = None) -> MergedConfigs:
         """Merges the top level; None deletes a key. Returns the configs after the merge."""
         path = ("session", session_id, "configs")
-        return await self._transport.call(Call("PATCH", path, body={"configs": configs}))
+        return await self._transport.call(Call("PATCH", path, body={"configs": configs}, fence=fence))

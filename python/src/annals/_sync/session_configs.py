@@ -17,11 +17,11 @@ class SessionConfigs:
         """The session, which includes its configs."""
         return self._transport.call(Call("GET", ("session", session_id, "configs")))
 
-    def replace(self, session_id: str, configs: Mapping[str, object]) -> None:
+    def replace(self, session_id: str, configs: Mapping[str, object], *, fence: int | None = None) -> None:
         path = ("session", session_id, "configs")
-        self._transport.call(Call("PUT", path, body={"configs": configs}))
+        self._transport.call(Call("PUT", path, body={"configs": configs}, fence=fence))
 
-    def merge(self, session_id: str, configs: Mapping[str, object]) -> MergedConfigs:
+    def merge(self, session_id: str, configs: Mapping[str, object], *, fence: int | None = None) -> MergedConfigs:
         """Merges the top level; None deletes a key. Returns the configs after the merge."""
         path = ("session", session_id, "configs")
-        return self._transport.call(Call("PATCH", path, body={"configs": configs}))
+        return self._transport.call(Call("PATCH", path, body={"configs": configs}, fence=fence))

@@ -285,10 +285,12 @@ class Sessions:
         except httpx.TransportError as error:
             raise no_answer(what, error) from error
 
-    def patch_message_meta(self, session_id: str, message_id: str, meta: Mapping[str, object]) -> MergedMeta:
+    def patch_message_meta(
+        self, session_id: str, message_id: str, meta: Mapping[str, object], *, fence: int | None = None
+    ) -> MergedMeta:
         """Merges into a message's meta; None deletes a key. Returns the meta after the merge."""
         path = ("session", session_id, "messages", message_id, "meta")
-        return self._transport.call(Call("PATCH", path, body={"meta": meta}))
+        return self._transport.call(Call("PATCH", path, body={"meta": meta}, fence=fence))
 
     def context(self, session_id: str, **query: Unpack[ContextQuery]) -> Context:
         """The messages to send to a model next.

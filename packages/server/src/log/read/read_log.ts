@@ -7,6 +7,7 @@ import { plainArray, prepared } from '@annals/kits/postgres/statement.js'
 import { call } from '@annals/kits/postgres/stored_function.js'
 import { LRUCache } from 'lru-cache'
 import type { ShownLog } from '../append/append_request.js'
+import { fencedError } from '../append/held_back.js'
 import type { SessionTokens } from '../message_schema.js'
 import { seqText, validCompactionsText } from './compaction_queries.js'
 import {
@@ -305,19 +306,20 @@ function shownLog(
 
 /**
  * Merges the body's meta into a message's, at the top level; null deletes a key. Returns the merged meta as JSON.
- * @throws AnnalsError session_not_found, message_not_found, payload_too_large
+ * `fence`: see Annals-Fence. @throws AnnalsError session_not_found, message_not_found, fenced, payload_too_large
  */
 export async function mergeMessageMeta(
   { database, project_id }: Tenant,
-  session_id: string,
-  message_id: string,
+  [session_id, message_id]: readonly [session_id: string, message_id: string],
   body: string,
+  fence: number | undefined,
 ): Promise<string> {
-  const asked = [session_id, message_id, body, MERGED_BYTES_MAX]
+  const asked = [session_id, fence ?? null, message_id, body, MERGED_BYTES_MAX]
   const answer = await call(database, MERGE_MESSAGE_META, project_id, ...asked)
   if (answer === null) throw notFound('session')
   if (answer === 'no message') throw notFound('message')
   if (answer === 'too large') throw mergedTooLarge('meta')
+  if (answer.startsWith('fenced')) throw fencedError(Number(answer.slice('fenced '.length)), fence)
   return answer
 }
 
