@@ -22,13 +22,6 @@ import { accepted, callFor, changeUnderFence, type RunParts, refusalIn, told, wi
 
 const operation = operationsOf('Runs')
 
-/** What ADD_INPUT says of the input that follows, or instead of one that was applied. */
-interface Added {
-  added?: never
-  seq?: number
-  hooks?: string[]
-}
-
 export const inboxRoutes = (parts: RunParts) =>
   allOf(
     operation({
@@ -59,7 +52,8 @@ export const inboxRoutes = (parts: RunParts) =>
           if (missing) throw blobMissing(missing)
           return accepted(answer, fence)
         }
-        const [{ seq, hooks }, input] = await withinQuota<Added>(parts, request, bytes, store)
+        type Head = { added?: never; seq?: number; hooks?: string[] }
+        const [{ seq, hooks }, input] = await withinQuota<Head>(parts, request, bytes, store)
         if (seq !== undefined) return `{"id":"${id}","state":"applied","seq":${seq}}`
         told(parts, project_id, [session_id], { isWork: true })
         if (hooks) parts.onInput(project_id, hooks)

@@ -25,12 +25,6 @@ const RESOLUTION_BYTES = 256
 
 type Resolutions = ReturnType<(typeof RUN_BODIES)['resolveRequests'][1]>
 
-/** What RESOLVE_REQUESTS says of the requests that follow. */
-interface Resolved {
-  added: number
-  sessions: string[]
-}
-
 export const requestRoutes = (parts: RunParts) =>
   allOf(
     operation({
@@ -189,7 +183,8 @@ async function resolve(
   const sent = [project_id, request_id, resolutions, plainArray(event_ids)]
   const store = async () => accepted((await call(database, RESOLVE_REQUESTS, ...sent))!, undefined, list)
   const most = bytes + RESOLUTION_BYTES * event_ids.length
-  const [{ sessions }, json] = await withinQuota<Resolved>(parts, request, most, store)
+  type Head = { added: number; sessions: string[] }
+  const [{ sessions }, json] = await withinQuota<Head>(parts, request, most, store)
   told(parts, project_id, sessions, { isLog: true })
   request.shows?.(sessions)
   const items = JSON.parse(json) as string[]
