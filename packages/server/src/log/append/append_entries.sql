@@ -102,9 +102,7 @@ DECLARE
   last_messages uuid[];
   -- The last seqs of the sessions that store their entries; null where a condition does not hold.
   open_seqs bigint[];
-  -- Where the heads stand that are to move, by session. They are locked, so they stay there.
-  row_of_head tid;
-  moved_rows tid[];
+  moved_sessions uuid[] := '{}';
   later text;
   untracked text;
   wanted text;
@@ -159,16 +157,11 @@ BEGIN
   ELSE
     open_seqs := last_seqs;
     last_messages := array_fill(NULL::uuid, ARRAY[cardinality(p_sessions)]);
-    -- One by one, in the order of the ids.
-    FOR place_of_head, row_of_head, seq_of_head, time_of_head, message_of_head, fence_of_head, requires_fence_of_head,
-      chain_of_head
-    IN
-      SELECT x.place::int, h.ctid, h.last_seq, greatest(begun_at, h.updated_at), h.last_message_id, h.fence, h.requires_fence,
-        h.proof
-      FROM unnest(p_sessions) WITH ORDINALITY AS x (session_id, place) CROSS JOIN LATERAL (
-        SELECT h.ctid, h.* FROM {session_heads} h
-        WHERE h.project_id = p_project AND h.session_id = x.session_id FOR NO KEY UPDATE
-      ) h
+    FOR place_of_head, seq_of_head, time_of_head, message_of_head, fence_of_head, requires_fence_of_head, chain_of_head IN
+      SELECT width_bucket(h.session_id, p_sessions), h.last_seq, greatest(begun_at, h.updated_at), h.last_message_id,
+        h.fence, h.requires_fence, h.proof
+      FROM {session_heads} h WHERE h.project_id = p_project AND h.session_id = ANY (p_sessions)
+      ORDER BY h.session_id FOR NO KEY UPDATE
     LOOP
       CONTINUE WHEN coalesce(p_fences[place_of_head] <> coalesce(fence_of_head, 0), requires_fence_of_head, false);
       last_seqs[place_of_head] := seq_of_head;
@@ -197,7 +190,7 @@ BEGIN
       IF coalesce(seq_of_condition = seq_of_head, true) THEN
         open_seqs[place_of_head] := seq_of_head;
         IF p_new_entries[place_of_head] > 0 THEN
-          moved_rows[place_of_head] := row_of_head;
+          moved_sessions := moved_sessions || p_sessions[place_of_head];
         END IF;
       END IF;
     END LOOP;
@@ -219,7 +212,7 @@ BEGIN
         ) THEN
           last_seqs[place_of_head] := NULL;
           open_seqs[place_of_head] := NULL;
-          moved_rows[place_of_head] := NULL;
+          moved_sessions := array_remove(moved_sessions, p_sessions[place_of_head]);
         END IF;
       END LOOP;
     END IF;
@@ -240,7 +233,7 @@ BEGIN
       IF (SELECT bool_or(open_seqs[a.place] IS NULL) FROM unnest(p_atomic) AS a (place)) THEN
         FOREACH place_of_head IN ARRAY p_atomic LOOP
           open_seqs[place_of_head] := NULL;
-          moved_rows[place_of_head] := NULL;
+          moved_sessions := array_remove(moved_sessions, p_sessions[place_of_head]);
         END LOOP;
         refused := concat_ws(',', 0, refused);
       END IF;
@@ -264,7 +257,7 @@ BEGIN
       total_tokens = h.total_tokens + p_new_tokens[width_bucket(h.session_id, p_sessions)],
       last_message_id = coalesce(p_new_last_messages[width_bucket(h.session_id, p_sessions)], h.last_message_id),
       fenced_at = CASE WHEN p_fences[width_bucket(h.session_id, p_sessions)] IS NULL THEN h.fenced_at ELSE begun_at END
-    WHERE h.ctid = ANY (moved_rows);
+    WHERE h.project_id = p_project AND h.session_id = ANY (moved_sessions);
     INSERT INTO {entries} AS e (project_id, session_id, seq, created_at, updated_at, id, parent_id, bytes, tokens,
       kind, type, role, format, key, occurred_at, data, meta, proof)
     SELECT p_project, p_sessions[i.place], open_seqs[i.place] + i.behind, times[i.place], times[i.place], i.id,
@@ -303,10 +296,9 @@ BEGIN
     END IF;
 
     IF p_sessions_of_messages IS NOT NULL THEN
-      SELECT string_agg(width_bucket(x.id, p_sessions)::text, ',') INTO untracked
-      FROM unnest(p_sessions_of_messages) AS x (id) CROSS JOIN LATERAL (
-        SELECT FROM sessions s WHERE s.project_id = p_project AND s.id = x.id AND s.disable_task_tracking OFFSET 0
-      ) s;
+      SELECT string_agg(width_bucket(s.id, p_sessions)::text, ',') INTO untracked
+      FROM sessions s
+      WHERE s.project_id = p_project AND s.id = ANY (p_sessions_of_messages) AND s.disable_task_tracking;
     END IF;
 
     IF p_atomic IS NOT NULL THEN
