@@ -41,7 +41,7 @@ export class BackupFile {
       const target = await targetOf(path)
       const state = await readState(`${target}.partial.json`)
       if (state) await expectNobodyElse(target, state)
-      const is_recent = state && Date.now() - Date.parse(state.header.begun_at) < RESUMED_MS_MAX
+      const is_recent = state && isWithin(RESUMED_MS_MAX, Date.parse(state.header.begun_at))
       const file =
         is_recent && state.header.what === header.what && fits(state)
           ? await resumed(`${target}.partial`, bytesOf(state))
@@ -182,10 +182,15 @@ async function expectNobodyElse(path: string, { pid, host = hostname() }: Backup
     )
   }
   const changed = await stat(`${path}.partial`).catch(() => undefined)
-  if (changed && Date.now() - changed.mtimeMs < SILENT_MS_MAX)
+  if (changed && isWithin(SILENT_MS_MAX, changed.mtimeMs))
     throw new StartError(
       `${host} seems to be writing this backup. If nothing runs there, delete ${path}.partial.json, or wait for ${SILENT_MS_MAX / 1_000} s.`,
     )
+}
+
+/** A clock that was set back must not make it of today for as long as that. */
+function isWithin(ms: number, of_ms: number): boolean {
+  return Math.abs(Date.now() - of_ms) < ms
 }
 
 /** Changes with whoever keeps a state there; undefined if there is none. */

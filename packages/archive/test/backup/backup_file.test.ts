@@ -83,6 +83,7 @@ describe('a backup that was interrupted', () => {
 
   it.each<[string, Parameters<typeof openAgain>[0]]>([
     ['is a day old', { begun_ms: Date.now() - DAY_MS }],
+    ['was begun before the clock was set back by two days', { begun_ms: Date.now() + 2 * DAY_MS }],
     ['is of a project, where all are wanted', { what: 'project' }],
     ['is of another database', { fits: false }],
     ['has a file that is shorter than its state says', { lost_bytes: 1 }],
