@@ -1,6 +1,6 @@
 import { AnnalsError as Refusal } from '@annals/client'
 import { AnnalsError, DatabaseNotReady, StartError, statusOf } from '@annals/kits/errors.js'
-import { refusalBetweenMachines } from '@annals/kits/postgres/database_errors.js'
+import { operatorsSentence } from '@annals/kits/postgres/database_errors.js'
 import { CommanderError } from 'commander'
 import { EXIT_CODES, exitCodeOfStatus } from './exit_codes.js'
 import { visible } from './terminal/visible.js'
@@ -38,9 +38,9 @@ function endWithoutOutput(error: NodeJS.ErrnoException): never {
 function report(error: unknown): number {
   // The command line's library has reported it, or printed the requested help.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.ok : EXIT_CODES.usage
-  const refusal = refusalBetweenMachines(error)
-  if (refusal !== undefined) {
-    process.stderr.write(`annals: ${visible(refusal)}\n`)
+  const sentence = operatorsSentence(error)
+  if (sentence !== undefined) {
+    process.stderr.write(`annals: ${visible(sentence)}\n`)
     return EXIT_CODES.failed
   }
   const code = expectedCode(error)

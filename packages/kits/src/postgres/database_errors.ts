@@ -112,12 +112,19 @@ export function describeError(error: unknown): Record<string, unknown> {
 const REFUSED =
   /connection to the remote node (\S+) failed with the following error: (?:FATAL:\s+)?(.*(?:password|authentication|pg_hba\.conf|does not exist).*)/i
 
-/** Tells operators which machine of a cluster does not let another one in, and what to do: waiting does not help. */
-export function refusalBetweenMachines(error: unknown): string | undefined {
+/** What operators can mend where no waiting helps: the reason, and what to do. */
+export function operatorsSentence(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
-  const cause = refusalBetweenMachines(error.cause)
-  const [, machine, reason] = REFUSED.exec(error.message) ?? []
-  if (cause !== undefined || machine === undefined) return cause
+  const cause = operatorsSentence(error.cause)
+  if (cause !== undefined) return cause
+  const { message } = error
+  const state = sqlStateOf(error)
+  if (state === '42501')
+    return `The database user lacks a right (${message}). Grant it what it needs on all tables, or run this as their owner.`
+  if (state === 'XX001' || state === 'XX002')
+    return `PostgreSQL cannot read its own data (${message}). A disk, or a crash without fsync, has damaged it: keep a copy of its files, and restore a backup into a new database.`
+  const [, machine, reason] = REFUSED.exec(message) ?? []
+  if (machine === undefined) return undefined
   return `The machines of the cluster do not let each other in: ${machine} (${reason}). Let them in as docs/scale.md says ("Citus", step 3), and run this again.`
 }
 

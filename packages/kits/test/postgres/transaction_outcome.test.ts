@@ -6,9 +6,9 @@ import {
   isTransient,
   isUnavailable,
   isUniqueViolation,
+  operatorsSentence,
   outcomeOf,
   outcomeOfCommit,
-  refusalBetweenMachines,
 } from '../../src/postgres/database_errors.ts'
 
 /** An error as a Citus 13.2 cluster on PostgreSQL 15 answered it, and what it means. */
@@ -47,7 +47,7 @@ describe('an error of a cluster', () => {
   })
 
   it('names the machine to operators where one does not let another one in, and in no other case', () => {
-    const said = recorded.map((one) => refusalBetweenMachines(new Error('away', { cause: asThrown(one) })))
+    const said = recorded.map((one) => operatorsSentence(new Error('away', { cause: asThrown(one) })))
     expect(said.filter((sentence) => sentence !== undefined)).toEqual(
       [
         'fe_sendauth: no password supplied',
