@@ -67,7 +67,7 @@ Usage: npm run bench -- [options] [part …]
 ${PARTS.map(({ name, describe }) => `  ${name.padEnd(17)}${describe}`).join('\n')}
 
   --quick          little data and short runs, to see that everything works; several minutes
-  --full           also what takes long: 10 million entries
+  --full           also what takes long, such as 10 million entries
   --rounds <n>     rounds of each measurement, of which the table shows the median (3)
   --seconds <n>    length of each measured run (10)
   --out <file>     where the results go as JSON (bench/results.json)

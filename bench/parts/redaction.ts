@@ -22,8 +22,12 @@ export const redaction: Part = {
     const plain = await prepare(service, 'plain')
     const redacted = await prepare(service, 'redacted', RULES)
     await sleep(SETTINGS_MS)
-    const kinds = [...hostileTexts(BYTES), ...hostileKeys(BYTES)]
+    const keys = hostileKeys(BYTES).filter((_, at) => ctx.full || at % 7 === 0)
+    const kinds = [...hostileTexts(BYTES), ...keys]
     const chosen = ctx.quick ? kinds.slice(0, 10) : kinds
+    await ctx.warmUp(async () => {
+      for (const [, json] of kinds.slice(0, 10)) await append(redacted, json)
+    })
     const costs: Array<{ kind: string; ms: number; plain_ms: number }> = []
     for (const [kind, json] of chosen) {
       const least = { plain: Number.POSITIVE_INFINITY, redacted: Number.POSITIVE_INFINITY }

@@ -135,6 +135,29 @@ describe('rules for writing, when redaction is switched on', { timeout: 60_000 }
   })
 })
 
+it('a hash is the same in all of a project, and another one in each other project that sends the same', async () => {
+  const apis = [(await projectWith(HASH)).api, (await projectWith(HASH)).api]
+  const long = { pad: 'x '.repeat(30_000), key: OTHER }
+  const hashes = await Promise.all(
+    Array.from({ length: 6 }, async (_, at) => {
+      const log = await newSessionLog(apis[at % 2]!)
+      return expectOk(await log.addEvent('note', at < 4 ? long : { key: OTHER })).data as { key: string }
+    }),
+  )
+  const of = (project: number) => new Set(hashes.filter((_, at) => at % 2 === project).map(({ key }) => key))
+  expect([of(0).size, of(1).size, new Set([...of(0), ...of(1)]).size]).toEqual([1, 1, 2])
+})
+
+it('the first 5,000 values of a request have numbers, wherever they stand in it again', async () => {
+  const { api } = await projectWith()
+  const value = (n: number) => `a://b:x${10_000 + n}y@c`
+  const text = [...Array.from({ length: 5_100 }, (_, n) => value(n)), value(0), value(5_099)].join(' ')
+  const { data } = expectOk(await (await newSessionLog(api)).addEvent('note', { text }))
+  const masks = (data as { text: string }).text.match(/<PASSWORD(?:_\d+)?>/g)!
+  const numbered = Array.from({ length: 5_000 }, (_, n) => `<PASSWORD_${n + 1}>`)
+  expect(masks).toEqual([...numbered, ...Array(100).fill('<PASSWORD>'), '<PASSWORD_1>', '<PASSWORD>'])
+})
+
 describe('patterns', { timeout: 60_000 }, () => {
   it('are for all that people read: of requests, answers, statements and withdrawals,', async () => {
     const { api } = await projectWith([{ what: { pattern: 'K-[0-9]+' }, do: 'mask', when: 'write' }])

@@ -8,6 +8,7 @@ export {
   type Group,
 } from './detectors.js'
 export { find, type Wanted, wantedOf } from './find.js'
+export { onceAValue } from './once_a_value.js'
 export {
   joined,
   type Mark,

@@ -65,14 +65,14 @@ export const FIND_MEMBERSHIPS = prepared(
 WHERE m.issuer = $1 AND m.subject = $2 AND ${roleText('m')} IS NOT NULL ORDER BY m.created_at, m.id`,
 )
 
-/** Whom the issuer is to be asked about: they have something open. Rows: id. */
+/** Some about whom the issuer is to be asked: they have something open. Rows: id. */
 export const FIND_PEOPLE_TO_CHECK = prepared(
   'find_people_to_check',
   `SELECT p.id FROM people p WHERE p.check_after < now() AND (
   EXISTS (SELECT FROM admin_sessions a WHERE a.person_id = p.id AND a.expires_at > now())
   OR EXISTS (SELECT FROM members m JOIN api_keys k ON k.project_id = m.project_id AND k.member_id = m.id
     WHERE m.issuer = p.issuer AND m.subject = p.subject AND k.revoked_at IS NULL AND k.expires_at > now()))
-ORDER BY p.check_after LIMIT 100`,
+ORDER BY p.check_after LIMIT 10`,
 )
 
 /** No row: another node does it. Parameters: $1 id. Rows: issuer, subject, email, refresh_token. */

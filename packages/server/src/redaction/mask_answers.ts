@@ -25,14 +25,9 @@ const INLINE_LENGTH_MAX = 1024
 const PART_LENGTH = 256 * 1024
 
 /** Operations by which a masked reader would have the project read, unmasked, elsewhere or by somebody else. */
-const REFUSED: ReadonlySet<string> = new Set([
-  'createWebhook',
-  'deleteWebhook',
-  'inviteMember',
-  'changeMember',
-  'createPersonalToken',
-  'getProof',
-])
+const REFUSED: ReadonlySet<string> = new Set(
+  'createWebhook deleteWebhook inviteMember changeMember createPersonalToken getProof'.split(' '),
+)
 
 /** They answer with a secret that was made for the caller, and with what the caller sent. */
 const MAKE_SECRETS: ReadonlySet<string> = new Set(['issueToken', 'createKey', 'createPersonalToken'])

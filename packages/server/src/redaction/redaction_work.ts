@@ -3,7 +3,8 @@ import { AnnalsError } from '@annals/kits/errors.js'
 import { type AttachmentLimits, readBodyJson } from '@annals/kits/http/request/read_body.js'
 import type { FormParts } from '@annals/kits/http/request/take_on_thread.js'
 import { takeOutBytes } from '@annals/kits/http/request/take_out_bytes.js'
-import { joined, type Rewritten, rewriteFragment, rewriteJson } from '@annals/redaction'
+import type { Mark, Rewritten } from '@annals/redaction'
+import { joined, onceAValue, rewriteFragment, rewriteJson } from '@annals/redaction'
 import type { AppendedEntry } from '../log/append/append_request.js'
 import { rewrittenEntries, textOfEntries } from './entries_text.js'
 import { type FoundMark, keyOf, maskOf, type Numbers } from './masks.js'
@@ -45,13 +46,9 @@ interface RedactionWork {
 const MARKS_MAX = 5_000
 const DIGEST_LENGTH = 22
 /** Of these, messages get counts. */
-const COUNTING: ReadonlySet<string> = new Set([
-  'addMessage',
-  'appendEntries',
-  'appendToSessions',
-  'retractEntries',
-  'addInput',
-])
+const COUNTING: ReadonlySet<string> = new Set(
+  'addMessage appendEntries appendToSessions retractEntries addInput'.split(' '),
+)
 
 /** The same on the event loop, for short texts. */
 export const redactionHere: Pick<RedactionWork, 'findInAnswer' | 'maskAnswer'> = {
@@ -108,9 +105,18 @@ export function findInJson(
   return found(rewriteBody(operation, json, rules), rules)
 }
 
+/** What was found in the last body, which is taken right after that, as a rule. */
+let last: { operation: string; text: string; of: string; outcome: Outcome } | undefined
+
 function rewriteBody(operation: string, { text, value }: { text: string; value: unknown }, rules: RulesText) {
-  const counts = COUNTING.has(operation)
-  return rewriteJson(text, { rules: rulesFrom(rules), request: value ?? {}, counts })
+  const of = rules.secret + rules.rules
+  const known = last
+  last = undefined
+  if (known?.text === text && known.operation === operation && known.of === of) return known.outcome
+  const options = { rules: rulesFrom(rules), request: value ?? {}, counts: COUNTING.has(operation) }
+  const outcome = rewriteJson(text, options)
+  if (outcome) last = { operation, text, of, outcome }
+  return outcome
 }
 
 function rewriteEntriesText(entries: readonly AppendedEntry[], rules: RulesText) {
@@ -122,37 +128,38 @@ type Outcome = ReturnType<typeof rewriteJson>
 
 function found(outcome: Outcome, rules: RulesText): Found {
   if (!outcome || 'refused' in outcome) return outcome
-  const digest = digestBy(rules)
-  const marks = new Map<string, FoundMark>()
-  for (const { action, name, value, session_id } of outcome.marks) {
-    if (action !== 'mask' || value === '') continue
-    if (marks.size === MARKS_MAX) break
-    const mark = { name, digest: digest(name, value), session_id }
-    marks.set(keyOf(mark), mark)
+  const marks: FoundMark[] = []
+  const take = onceAValue((mark) => marks.push(foundMark(mark, rules)))
+  for (const mark of outcome.marks) {
+    if (mark.action !== 'mask' || mark.value === '') continue
+    if (marks.length === MARKS_MAX) break
+    take(mark)
   }
-  return { marks: [...marks.values()] }
+  return { marks }
 }
 
 function masked(text: string, outcome: Outcome, { numbers, ...rules }: Rewriting): string {
   if (!outcome || 'refused' in outcome) return text
-  const digest = digestBy(rules)
-  return joined(outcome as Rewritten, (mark) => {
-    if (mark.action === 'drop' || mark.value === '') return maskOf(mark, '', undefined)
-    const own = digest(mark.name, mark.value)
-    return maskOf(mark, own, numbers[keyOf({ ...mark, digest: own })])
+  let count = 0
+  const named = onceAValue((mark) => {
+    const isBare = mark.action === 'drop' || mark.value === ''
+    // Those after the first have no number, and need no digest.
+    if (isBare || (mark.action === 'mask' && ++count > MARKS_MAX)) return maskOf(mark, '', undefined)
+    const known = foundMark(mark, rules)
+    return maskOf(mark, known.digest, numbers[keyOf(known)])
   })
+  return joined(outcome as Rewritten, named)
 }
 
-/** Digests of values, each computed once. */
-function digestBy({ secret }: RulesText): (name: string, value: string) => string {
-  const known = new Map<string, string>()
-  return (name, value) => {
-    const key = `${name}\n${value}`
-    let digest = known.get(key)
-    if (digest === undefined) {
-      digest = createHmac('sha256', secret).update(key).digest('base64url').slice(0, DIGEST_LENGTH)
-      known.set(key, digest)
-    }
-    return digest
-  }
+/** Each is asked for twice. */
+const digested = new WeakMap<Mark, FoundMark>()
+
+function foundMark(mark: Mark, { secret }: RulesText): FoundMark {
+  const known = digested.get(mark)
+  if (known) return known
+  const { name, value, session_id } = mark
+  const hmac = createHmac('sha256', secret).update(`${name}\n${value}`)
+  const made = { name, digest: hmac.digest('base64url').slice(0, DIGEST_LENGTH), session_id }
+  digested.set(mark, made)
+  return made
 }
