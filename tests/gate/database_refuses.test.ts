@@ -38,7 +38,8 @@ describe.skipIf(reasonForNoOwnDatabase())(
       ['prune', '--all-projects', '--older-than', '1d'],
       ['migrate'],
     ])('that its user lacks a right: annals %s', async (...args) => {
-      const DATABASE_URL = `${database.url}&options=${encodeURIComponent(`-c role=${ROLE}`)}`
+      const begun = database.url.includes('?') ? '&' : '?'
+      const DATABASE_URL = `${database.url}${begun}options=${encodeURIComponent(`-c role=${ROLE}`)}`
       const inDirectory = args.map((arg) =>
         ['exported', 'backup'].includes(arg) && args[0] !== arg ? join(directory, arg) : arg,
       )
