@@ -213,6 +213,28 @@ it('input for which many wait is claimed at once, for a few statements and not o
   await Promise.allSettled(waiting)
 })
 
+it('a lease for which many wait goes from one to the next for a few statements and not one for each who waits', async (context) => {
+  context.skip(!database, 'it takes a superuser to make a database')
+  const { id } = expectOk(await api.createSession({}), 201)
+  const at = `/api/v1/session/${id}/lease`
+  const take = async (owner: string, wait_ms: number) => {
+    const body = { owner, ttl_ms: 60_000, wait_ms }
+    return expectOk(await api.request<{ fence: number }>('POST', at, { body })).fence
+  }
+  const release = async (fence: number) => expectOk(await api.request('DELETE', at, { query: { fence } }))
+  const changes = () =>
+    proxies.flatMap(({ executed }) => executed).filter((one) => one === 'change_lease').length
+  const first = await take('first', 0)
+  const before = changes()
+  const turns = Array.from({ length: 60 }, async (_, n) => release(await take(`w${n}`, 30_000)))
+  // Each tries when it comes, and when it begins to wait.
+  await vi.waitFor(() => expect(changes()).toBeGreaterThan(before + 60), { timeout: 30_000 })
+  for (const { executed } of proxies) executed.length = 0
+  await release(first)
+  await Promise.all(turns)
+  expect(changes()).toBeLessThan(6 * turns.length)
+})
+
 describe.skipIf(!isCluster)('on a cluster, which TEST_DATABASE_URL names', () => {
   it('it would be noticed if a worker asked several shards, or another machine asked one', async (context) => {
     if (!cluster) return context.skip('it takes a superuser to make a database')

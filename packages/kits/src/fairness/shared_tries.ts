@@ -1,8 +1,8 @@
-/** A try for something: when it began, its outcome, and whether it found what it was for. */
+/** A try for something: when it began, and its outcome; none if it failed. */
 interface Try<T> {
   began: number
   outcome: Promise<T>
-  isFound: boolean
+  answer: T | undefined
 }
 
 /**
@@ -13,22 +13,28 @@ interface Try<T> {
 export class SharedTries<T> {
   private readonly last = new Map<string, Promise<Try<T> | undefined>>()
 
-  constructor(private readonly isFound: (outcome: T) => boolean) {}
-
-  /** The outcome of a try that began after this call; undefined: nothing was tried, since the caller was gone by then. */
-  async try(what: string, attempt: () => Promise<T>, isGone: () => boolean): Promise<T | undefined> {
+  /**
+   * The outcome of a try that began after this call; undefined: nothing was tried, since the caller was gone by then.
+   * `isNothing`: whether what another caller was answered is that its own try would find nothing, either.
+   */
+  async try(
+    what: string,
+    attempt: () => Promise<T>,
+    isGone: () => boolean,
+    isNothing: (answer: T) => boolean,
+  ): Promise<T | undefined> {
     const came = performance.now()
     let own: Promise<T> | undefined
     const turn = (this.last.get(what) ?? Promise.resolve(undefined)).then(async (before) => {
       if (isGone()) return before
-      if (before && !before.isFound && before.began > came) {
+      if (before && before.began > came && (before.answer === undefined || isNothing(before.answer))) {
         own = before.outcome
         return before
       }
       const began = performance.now()
-      own = attempt()
-      const isFound = await own.then(this.isFound, () => false)
-      return { began, outcome: own, isFound }
+      const outcome = attempt()
+      own = outcome
+      return { began, outcome, answer: await outcome.catch(() => undefined) }
     })
     this.last.set(what, turn)
     await turn

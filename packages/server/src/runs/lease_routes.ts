@@ -48,7 +48,9 @@ export const leaseRoutes = (parts: RunParts) =>
           const answer = await callFor(request, CHANGE_LEASE, ...wanted)
           return { answer, again_ms: refusalIn(answer)?.left_ms }
         }
-        const polled = { name: runOf(params.session_id), wait_ms }
+        const name = runOf(params.session_id)
+        const isMine = (answer: string) => refusalIn(answer)?.owner === owner
+        const polled = { name, wait_ms, what: `${project_id} ${name}`, isMine }
         const taken = accepted(await longPoll(parts, reply, polled, attempt))
         told(parts, project_id, [params.session_id])
         return taken

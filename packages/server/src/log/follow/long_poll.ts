@@ -14,20 +14,22 @@ export interface Tried<T> {
   again_ms?: number | null | undefined
 }
 
-const tries = new SharedTries<Tried<unknown>>(({ again_ms }) => again_ms === undefined)
+const tries = new SharedTries<Tried<unknown>>()
 
 /**
  * Tries until there is an answer or `wait_ms` is over; between two tries it holds no connection, and counts as a tail of
  * the project. It tries again when the feed tells of `name`, when a try said so, and at each poll of the feed. It ends with
- * the last answer when the client is gone or the service stops. Those who wait for the same `what` try for it together.
+ * the last answer when the client is gone or the service stops. Those who wait for the same `what` try for it together:
+ * `isMine` says which answers of another one are not also the own.
  */
 export async function longPoll<T>(
   { feed, usage }: { feed: Feed; usage: UsageDirectory },
   reply: FastifyReply,
-  { name, wait_ms, what }: { name: string; wait_ms: number; what?: string },
+  polled: { name: string; wait_ms: number; what: string; isMine?: (answer: T) => boolean },
   attempt: () => Promise<Tried<T>>,
 ): Promise<T> {
   const { request } = reply
+  const { name, wait_ms, what, isMine } = polled
   const first = await attempt()
   if (first.again_ms === undefined || (wait_ms === 0 && first.again_ms !== 0)) return first.answer
   if (wait_ms > 0) refuseTail(request, usage)
@@ -35,14 +37,14 @@ export async function longPoll<T>(
   const onClose = () => subscription.end()
   reply.raw.on('close', onClose)
   if (reply.raw.destroyed) onClose()
-  const together = async (key: string) =>
-    (await tries.try(key, attempt, () => subscription.ended)) as Tried<T> | undefined
+  const isNothing = ({ answer, again_ms }: Tried<unknown>) => again_ms !== undefined && !isMine?.(answer as T)
   const deadline = performance.now() + Math.max(wait_ms, 10 * SHORT_PAUSE_MS)
   let tried = first
   try {
     // The first one heard of no event. Nobody tries for a client that is gone: it would be given what others wait for.
     while (!subscription.ended) {
-      tried = (await (what === undefined ? attempt() : together(what))) ?? tried
+      const together = await tries.try(what, attempt, () => subscription.ended, isNothing)
+      tried = (together as Tried<T> | undefined) ?? tried
       const left_ms = deadline - performance.now()
       const is_over = left_ms <= 0 || (wait_ms === 0 && tried.again_ms !== 0)
       if (tried.again_ms === undefined || is_over) break

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import type { FastifyReply } from 'fastify'
 import { expect, it } from 'vitest'
@@ -16,7 +17,7 @@ function waitForWork(raw: EventEmitter & { destroyed?: boolean }) {
     state.attempts += 1
     return state.has_work ? { answer: 'work' } : { answer: 'none', again_ms: null }
   }
-  const polled = { name: 'work', wait_ms: 30_000 }
+  const polled = { name: 'work', wait_ms: 30_000, what: randomUUID() }
   const answered = longPoll({ feed, usage: {} as UsageDirectory }, reply, polled, attempt)
   return { feed, state, answered: answered.finally(() => feed.close()) }
 }
