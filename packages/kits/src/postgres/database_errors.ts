@@ -108,9 +108,10 @@ export function describeError(error: unknown): Record<string, unknown> {
   }
 }
 
-/** Of a machine of a cluster that does not let another one in. What it answered is libpq's or PostgreSQL's. */
+/** What a machine of a cluster says of another one, in libpq's words or PostgreSQL's. */
 const REFUSED =
-  /connection to the remote node (\S+) failed with the following error: (?:FATAL:\s+)?(.*(?:password|authentication|pg_hba\.conf|does not exist).*)/i
+  /connection to the remote node (\S+) failed with the following error: (?:FATAL: {1,9})?([^\n]*)/i
+const DOES_NOT_LET_IN = /password|authentication|pg_hba\.conf|does not exist/i
 
 /** What operators can mend where no waiting helps: the reason, and what to do. */
 export function operatorsSentence(error: unknown): string | undefined {
@@ -123,8 +124,8 @@ export function operatorsSentence(error: unknown): string | undefined {
     return `The database user lacks a right (${message}). Grant it what it needs on all tables, or run this as their owner.`
   if (state === 'XX001' || state === 'XX002')
     return `PostgreSQL cannot read its own data (${message}). A disk, or a crash without fsync, has damaged it: keep a copy of its files, and restore a backup into a new database.`
-  const [, machine, reason] = REFUSED.exec(message) ?? []
-  if (machine === undefined) return undefined
+  const [, machine, reason = ''] = REFUSED.exec(message) ?? []
+  if (machine === undefined || !DOES_NOT_LET_IN.test(reason)) return undefined
   return `The machines of the cluster do not let each other in: ${machine} (${reason}). Let them in as docs/scale.md says ("Citus", step 3), and run this again.`
 }
 
