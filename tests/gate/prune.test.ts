@@ -124,7 +124,7 @@ describe('annals prune', () => {
     }
     const neither = await runCommand(['prune', '--older-than', '1d'], { DATABASE_URL: service.databaseUrl })
     expect(neither.code).toBe(2)
-    expect(neither.stderr).toContain('There are several projects: name one.')
+    expect(neither.stderr).toContain('name one (--project')
   })
 
   it('keeps a session that an append reaches while it waits for the session', async () => {

@@ -33,9 +33,10 @@ const MARKS = 'SELECT c.session_id FROM change_marks c WHERE c.project_id = $1'
 
 /** How many active statements a skill had at each of its versions, in order, and how many it has. $1 project. */
 const VERSIONS = `
-SELECT k.id, count(v.id)::int AS versions, array_agg((SELECT count(*)::int FROM jsonb_object_keys(v.statements)) ORDER BY v.created_at, v.id) AS sizes,
+SELECT k.id, count(v.id)::int AS versions, array_agg(n.size ORDER BY n.size) AS sizes,
   (SELECT count(*)::int FROM statements s WHERE s.project_id = $1 AND s.skill_id = k.id AND s.state = 'active') AS active
 FROM skills k LEFT JOIN skill_versions v ON v.project_id = $1 AND v.skill_id = k.id
+  CROSS JOIN LATERAL (SELECT count(*)::int AS size FROM jsonb_object_keys(v.statements)) n
 WHERE k.project_id = $1 GROUP BY k.id`
 
 interface Learnt {
@@ -147,7 +148,10 @@ export class Learning {
     ])
   }
 
-  /** Each version of a skill has one statement more than the one before, and the last one has all. */
+  /**
+   * Each version of a skill has one statement more than another one, and the largest has all. Which came first, their times
+   * do not tell: the faults set the database's clock back.
+   */
   private async gaps(): Promise<string[]> {
     const skills = await this.ask<{ id: string; versions: number; sizes: number[]; active: number }>(VERSIONS)
     this.versions = skills.reduce((sum, { versions }) => sum + versions, 0)

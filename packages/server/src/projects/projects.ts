@@ -170,7 +170,10 @@ export async function findNamedProject(
     const sentence = name_or_id === undefined ? 'There is no project yet: start the service.' : named
     throw new AnnalsError('project_not_found', sentence)
   }
-  if (other) throw invalidRequest('There are several projects: name one. `annals project list` lists them.')
+  if (other)
+    throw invalidRequest(
+      'There are several projects: name one (--project, or after `project set`). `annals project list` lists them.',
+    )
   return { id: row.id!, name: row.name! }
 }
 
