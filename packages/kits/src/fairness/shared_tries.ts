@@ -15,7 +15,7 @@ export class SharedTries<T> {
 
   /**
    * The outcome of a try that began after this call; undefined: nothing was tried, since the caller was gone by then.
-   * `isNothing`: whether what another caller was answered is that its own try would find nothing, either.
+   * `isNothing`: whether another caller's answer means that this caller's try would find nothing either.
    */
   async try(
     what: string,

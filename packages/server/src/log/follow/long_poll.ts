@@ -19,8 +19,8 @@ const tries = new SharedTries<Tried<unknown>>()
 /**
  * Tries until there is an answer or `wait_ms` is over; between two tries it holds no connection, and counts as a tail of
  * the project. It tries again when the feed tells of `name`, when a try said so, and at each poll of the feed. It ends with
- * the last answer when the client is gone or the service stops. Those who wait for the same `what` try for it together:
- * `isMine` says which answers of another one are not also the own.
+ * the last answer when the client is gone or the service stops. Those who wait for the same `what` try for it together, and
+ * share a refusal, unless `isMine` says that it names the caller, who would not be refused.
  */
 export async function longPoll<T>(
   { feed, usage }: { feed: Feed; usage: UsageDirectory },
