@@ -54,7 +54,7 @@ export function useLog(): LogFixture {
       // Every other one as behind a pooler.
       const database = openAs(url, databases.length % 2 === 0 ? settings : undefined)
       databases.push(database)
-      const limits = { queue_requests_max: 10_000, queue_bytes_max: 1e8, flushes_max: 2, wait_ms_max: 10_000 }
+      const limits = { queue_requests_max: 10_000, queue_bytes_max: 1e8, flushes_max: 2, wait_ms_max: 60_000 }
       const appender = new Appender({ database: { of: () => database }, ...limits, ...options })
       appenders.push(appender)
       return appender
