@@ -1,10 +1,11 @@
 import { isJsonObject } from '@annals/messages/json'
-import { chatMessageOf } from './chat_messages.js'
+import { resultOf } from './chat_messages.js'
 import { digestOf } from './ids.js'
 import { isEmpty, listIn, objectIn, objectsIn, textIn, without } from './json.js'
 import type { Output } from './output.js'
 import type { JsonObject } from './records.js'
 import { timeOf } from './times.js'
+import { messagesIn, paired } from './traced_messages.js'
 
 /** A span of any tracer. */
 export interface Span {
@@ -39,8 +40,18 @@ const CONTEXTS_MAX = 2_000
  */
 export class Traces {
   private readonly contexts = new Map<string, string[]>()
+  /** Calls and results of the sessions whose contexts are remembered, by the ids of the calls. */
+  private readonly called = new Map<string, Set<string>>()
+  /** The root of a trace of which no model's span came yet: if none comes, it says the conversation. */
+  private held: Span | undefined
+  /** The last trace that had a model's span. */
+  private modelled: string | undefined
 
-  constructor(private readonly out: Output) {}
+  /** `roots`: whether they tell what the whole was asked and answered. Whoever says so calls `end`, too. */
+  constructor(
+    private readonly out: Output,
+    private readonly roots: 'told' | 'untold' = 'untold',
+  ) {}
 
   store(span: Span): void {
     const key = span.session ?? span.trace_id
@@ -50,10 +61,32 @@ export class Traces {
         configs: { model: span.model, ...span.configs },
         changed_at: span.end ?? span.start,
       })
-    if (span.kind === 'model') {
+    const { held } = this
+    if (held && (held.trace_id !== span.trace_id || span.kind === 'model')) {
+      this.held = undefined
+      this.tell(held, held.trace_id !== span.trace_id)
+    }
+    const is_root = this.roots === 'told' && span.kind === 'other' && span.parent_id === undefined
+    if (span.kind === 'model') this.modelled = span.trace_id
+    if (is_root && !this.held && this.modelled !== span.trace_id) this.held = span
+    else this.tell(span, span.kind === 'model')
+  }
+
+  /** All spans were there. */
+  end(): void {
+    const { held } = this
+    this.held = undefined
+    if (held) this.tell(held, true)
+  }
+
+  /** Stores what a span is, after the messages of its conversation. */
+  private tell(span: Span, speaks: boolean): void {
+    const key = span.session ?? span.trace_id
+    if (speaks) {
       const asked = messagesIn(span.input)
       const answered = messagesIn(span.output, 'assistant')
-      this.converse(key, span, asked, answered)
+      const said = paired([...asked, ...newIn(answered, asked)])
+      this.converse(key, span, said.slice(0, asked.length), said.slice(asked.length))
     }
     const started = timeOf(span.start)
     const ended = timeOf(span.end)
@@ -95,16 +128,30 @@ export class Traces {
         { span_id: span.id },
         { native: `context ${span.id}`, at: span.start },
       )
-    for (let at = same; at < asked.length; at++) this.say(key, span, `in ${at}`, asked[at]!, span.start)
+    const called = this.called.get(key) ?? new Set()
+    this.called.set(key, called)
+    // A context that is arranged in another way, or begins later, still repeats the same calls.
+    for (let at = same; at < asked.length; at++)
+      if (!isKnown(asked[at]!, called)) this.say(key, span, `in ${at}`, asked[at]!, span.start)
     for (const [at, message] of answered.entries())
       this.say(key, span, `out ${at}`, message, span.end ?? span.start)
-    if (this.contexts.size >= CONTEXTS_MAX) this.contexts.delete(this.contexts.keys().next().value!)
+    for (const name of [...asked, ...answered].flatMap(callsIn)) called.add(name)
+    if (this.contexts.size >= CONTEXTS_MAX) {
+      const oldest = this.contexts.keys().next().value!
+      this.contexts.delete(oldest)
+      this.called.delete(oldest)
+    }
     const context = names.length > 0 ? names : known
     this.contexts.set(key, [...context, ...answered.map(nameOf)])
   }
 
-  private say(key: string, span: Span, place: string, blob: JsonObject, at: unknown): void {
-    this.out.message(key, 'openai', blob, { native: `${span.id} ${place}`, at })
+  private say(key: string, span: Span, place: string, message: JsonObject, at: unknown): void {
+    const { is_error, ...said } = message
+    const { format, blob } =
+      is_error === true
+        ? resultOf(String(said.tool_call_id), String(said.content), true)
+        : { format: 'openai' as const, blob: said }
+    this.out.message(key, format, blob, { native: `${span.id} ${place}`, at })
   }
 }
 
@@ -170,6 +217,26 @@ function nameOf({ role, content, tool_calls, tool_call_id }: JsonObject): string
   return digestOf([role, content ?? '', calls, tool_call_id ?? null])
 }
 
+/** What an answer adds, where it repeats what was asked: the state of a graph has both. */
+function newIn(answered: JsonObject[], asked: JsonObject[]): JsonObject[] {
+  const repeats =
+    asked.length > 0 && asked.every((one, at) => answered[at] && nameOf(one) === nameOf(answered[at]))
+  return repeats ? answered.slice(asked.length) : answered
+}
+
+/** The calls that a message makes or answers, by ids that a provider gave them. */
+function callsIn({ tool_calls, tool_call_id }: JsonObject): string[] {
+  const ids = [...objectsIn(tool_calls).map(({ id }) => `call ${id}`), `result ${tool_call_id}`]
+  return ids.filter((id) => !/ (?:call_\d+|unknown|undefined)?$/.test(id))
+}
+
+/** Whether all that the message does is repeat calls or results that the session has. */
+function isKnown(message: JsonObject, called: Set<string>): boolean {
+  const ids = callsIn(message)
+  const all = objectsIn(message.tool_calls).length + (message.role === 'tool' ? 1 : 0)
+  return ids.length > 0 && ids.length === all && ids.every((id) => called.has(id))
+}
+
 function argumentsIn(called: unknown): unknown {
   const text = objectIn(called).arguments
   try {
@@ -177,25 +244,6 @@ function argumentsIn(called: unknown): unknown {
   } catch {
     return text
   }
-}
-
-/** The messages in what a model was asked or answered, in the shapes that tracers have. */
-export function messagesIn(value: unknown, role = 'user'): JsonObject[] {
-  if (typeof value === 'string') return value === '' ? [] : [{ role, content: value }]
-  if (Array.isArray(value)) {
-    // LangChain has a list of prompts, each a list of messages.
-    const list = value.length > 0 && value.every(Array.isArray) ? (value[0] as unknown[]) : value
-    return list.flatMap((one) => messagesIn(one, role))
-  }
-  if (!isJsonObject(value)) return []
-  if (isJsonObject(value.message)) return messagesIn(value.message, role)
-  const said = chatMessageOf(value)
-  if (said !== undefined) return [said]
-  for (const name of ['messages', 'input', 'choices', 'generations', 'output', 'content', 'text']) {
-    const found = value[name] == null ? [] : messagesIn(value[name], role)
-    if (found.length > 0) return found
-  }
-  return []
 }
 
 /** Numbered and dotted names as objects and lists: `{ "a.0.b": 1 }` is `{ "a": [{ "b": 1 }] }`. */
@@ -240,9 +288,17 @@ export function firstText(...values: unknown[]): string | undefined {
     .find((one) => one !== undefined)
 }
 
-/** Objects in the order in which they began. */
-export function byStart(spans: unknown, name: string): JsonObject[] {
-  const all = listIn(spans).filter(isJsonObject)
-  const startOf = (span: JsonObject) => timeOf(span[name]) ?? ''
-  return all.sort((a, b) => (startOf(a) < startOf(b) ? -1 : startOf(a) > startOf(b) ? 1 : 0))
+/**
+ * Objects in the order in which they ended, so that what was called stands before what called it, and the conversation
+ * in its order: a session begins with what began first, and ends with what ended last.
+ */
+export function byEnd(spans: unknown, start: string, end: string): JsonObject[] {
+  const timesOf = (span: JsonObject) => [timeOf(span[end] ?? span[start]) ?? '', timeOf(span[start]) ?? '']
+  return listIn(spans)
+    .filter(isJsonObject)
+    .map((span) => ({ span, times: timesOf(span) }))
+    .sort(({ times: [a, begun = ''] }, { times: [b, other = ''] }) =>
+      a === b ? other.localeCompare(begun) : a! < b! ? -1 : 1,
+    )
+    .map(({ span }) => span)
 }

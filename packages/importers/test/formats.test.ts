@@ -388,6 +388,7 @@ describe('langfuse', () => {
     expect(outline(await recordsOf('langfuse.json'))).toMatchInlineSnapshot(`
       [
         "s1 of mia {"agent":"support","trace":"t1","tags":["a"]}",
+        "s1 source.langfuse.trace (noise) at 17:00:00",
         "s1 {"model":"gpt-5"}",
         "s1 openai user at 17:00:00",
         "s1 openai assistant at 17:00:01",
@@ -396,8 +397,7 @@ describe('langfuse', () => {
         "s1 openai tool at 17:00:04",
         "s1 openai assistant at 17:00:05",
         "s1 otel.span at 17:00:05",
-        "s1 source.langfuse.trace (noise) at 17:00:00",
-        "s1 outcome at 17:00:00",
+        "s1 outcome at 17:00:05",
       ]
     `)
   })
@@ -408,9 +408,9 @@ describe('langsmith', () => {
     expect(outline(await recordsOf('langsmith.jsonl'))).toMatchInlineSnapshot(`
       [
         "s1 {"agent":"agent"}",
-        "s1 otel.span at 18:00:05",
         "s1 outcome at 18:00:05",
         "s1 {"model":"gpt-5"}",
+        "s1 otel.span at 18:00:05",
         "s1 openai user at 18:00:01",
         "s1 openai assistant at 18:00:02",
         "s1 otel.span at 18:00:02",

@@ -105,6 +105,8 @@ function messageIn(given: Record<string, unknown>, otherwise: Said['role']): Sai
   const id = given.tool_call_id ?? given.toolCallId ?? (role === 'tool' ? given.id : undefined)
   if (typeof id === 'string') said.call_id = id
   if (role === 'tool' && hasFailed(given)) said.is_error = true
+  // Koog says calls that it repeats as the tool.
+  if (said.role === 'tool' && said.calls.length > 0) said.role = 'assistant'
   const is_empty =
     said.text === '' && said.other.length === 0 && said.calls.length === 0 && said.reasoning === ''
   if (is_empty && (results.length > 0 || role !== 'tool')) return results
@@ -140,6 +142,7 @@ function addBlock(said: Said, results: Said[], given: unknown): void {
     })
   else if (
     /^(tool_call|tool_use|function_call|toolCall)$/.test(type) ||
+    (type === 'function' && isJsonObject(block.function)) ||
     (type === '' && isJsonObject(block.tool_call))
   )
     addCall(said, block)
@@ -186,15 +189,16 @@ function addCall(said: Said, given: unknown): void {
   const args = [deeper.arguments, deeper.args, deeper.input, given.args, given.input].find(
     (one) => one != null,
   )
+  // An item of Responses has an id of its own besides.
   const id =
-    given.id ??
     given.call_id ??
+    given.id ??
     given.toolCallId ??
     given.toolUseId ??
     given.tool_call_id ??
     given.ref ??
     inner.id
-  said.calls.push({ id: typeof id === 'string' ? id : '', name, arguments: textIn(args ?? {}) })
+  said.calls.push({ id: idIn(id), name, arguments: textIn(args ?? {}) })
 }
 
 function addResult(results: Said[], given: Record<string, unknown>): void {
@@ -217,10 +221,16 @@ function addResult(results: Said[], given: Record<string, unknown>): void {
   results.push({
     ...NOTHING,
     role: 'tool',
-    call_id: typeof id === 'string' ? id : '',
+    call_id: idIn(id),
     text: textOfResult(value),
     ...(hasFailed(inner) && { is_error: true }),
   })
+}
+
+/** Microsoft's agents have those of a run and of the call. */
+function idIn(id: unknown): string {
+  const own: unknown = Array.isArray(id) ? id.at(-1) : id
+  return typeof own === 'string' ? own : ''
 }
 
 function textOfResult(value: unknown): string {

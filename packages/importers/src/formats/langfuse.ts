@@ -3,7 +3,7 @@ import type { Format, Parser } from '../format.js'
 import { objectIn, objectsIn, textIn, without } from '../json.js'
 import type { Output } from '../output.js'
 import type { JsonObject } from '../records.js'
-import { byStart, firstText, parsed, type Span, Traces } from '../traces.js'
+import { byEnd, firstText, parsed, type Span, Traces } from '../traces.js'
 
 const TYPES = new Set([
   'GENERATION',
@@ -24,9 +24,10 @@ export const LANGFUSE: Format = {
   title: 'traces and observations exported from Langfuse',
   knows: (sample) =>
     answered(sample).some(
-      (one) => isTrace(one) || isObservation(one) || isColumns(one) || isTrace(objectIn(one.trace)),
+      (one) =>
+        isTrace(one) || isObservation(one) || isColumns(one) || isTrace({ ...one, ...objectIn(one.trace) }),
     ),
-  open: (output) => new LangfuseParser(output, new Traces(output)),
+  open: (output) => new LangfuseParser(output, new Traces(output, 'told')),
 }
 
 class LangfuseParser implements Parser {
@@ -44,6 +45,10 @@ class LangfuseParser implements Parser {
     else this.trace({ ...value, ...objectIn(value.trace) })
   }
 
+  end(): void {
+    this.traces.end()
+  }
+
   private trace({ observations, scores, ...about }: JsonObject): void {
     const { id, timestamp, name, userId, sessionId } = about
     const key = firstText(sessionId, id) ?? 'trace'
@@ -52,7 +57,6 @@ class LangfuseParser implements Parser {
       configs: { agent: name, trace: id, tags: about.tags, environment: about.environment },
       changed_at: about.updatedAt ?? timestamp,
     })
-    for (const one of byStart(observations, 'startTime')) this.traces.store(spanOf(one, about))
     const rest = Array.isArray(observations)
       ? objectsIn(observations).length === observations.length
       : observations == null
@@ -61,6 +65,7 @@ class LangfuseParser implements Parser {
       at: timestamp,
       noise: true,
     })
+    for (const one of byEnd(observations, 'startTime', 'endTime')) this.traces.store(spanOf(one, about))
     const scored = objectsIn(scores)
     for (const [index, score] of scored.entries()) {
       const { name: what, value, stringValue, comment } = score
@@ -84,14 +89,16 @@ function answered(value: JsonObject): JsonObject[] {
 function spanOf(observation: JsonObject, trace: JsonObject): Span {
   const { id, traceId, parentObservationId, type, name, startTime, endTime, level, statusMessage } =
     observation
-  const kind = type === 'GENERATION' ? 'model' : type === 'TOOL' ? 'tool' : 'other'
+  const tool = toolOf(observation)
+  const kind = type === 'GENERATION' ? 'model' : tool !== undefined ? 'tool' : 'other'
+  const output = parsed(observation.output)
   return {
     id: String(id),
     trace_id: firstText(traceId, trace.id) ?? String(id),
     parent_id: textIn(parentObservationId),
     session: firstText(observation.sessionId, trace.sessionId),
     user: observation.userId ?? trace.userId,
-    name: textIn(name) ?? String(type),
+    name: tool?.name ?? textIn(name) ?? String(type),
     kind,
     start: startTime,
     end: endTime,
@@ -99,10 +106,34 @@ function spanOf(observation: JsonObject, trace: JsonObject): Span {
     usage: observation.usageDetails ?? observation.usage,
     error: level === 'ERROR' ? (statusMessage ?? 'error') : undefined,
     input: parsed(observation.input),
-    output: parsed(observation.output),
+    output: kind === 'tool' && isResult(output) ? objectIn(output).content : output,
+    call_id: tool?.id,
     configs: without({ agent: trace.name }),
     raw: observation,
   }
+}
+
+/**
+ * What was called, where the observation is a call of a tool: it says so itself, or by the attributes with which it was
+ * sent, or by its output, which is a message of LangChain.
+ */
+function toolOf({ type, metadata, output }: JsonObject): { name?: string; id?: string } | undefined {
+  const sent = objectIn(parsed(objectIn(parsed(metadata)).attributes))
+  const message = objectIn(parsed(output))
+  const own = textIn(sent['gen_ai.tool.name'])
+  const name = own ?? textIn(sent['tool.name']) ?? (isResult(message) ? textIn(message.name) : undefined)
+  const is_tool =
+    type === 'TOOL' ||
+    own !== undefined ||
+    isResult(message) ||
+    (name !== undefined && sent['openinference.span.kind'] === 'TOOL')
+  const id = textIn([sent['gen_ai.tool.call.id'] ?? message.tool_call_id].flat().at(-1))
+  return is_tool ? { ...(name !== undefined && { name }), ...(id !== undefined && { id }) } : undefined
+}
+
+function isResult(output: unknown): boolean {
+  const { type, tool_call_id } = objectIn(output)
+  return type === 'tool' && typeof tool_call_id === 'string'
 }
 
 function isTrace(sample: JsonObject): boolean {

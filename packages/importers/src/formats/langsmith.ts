@@ -3,14 +3,14 @@ import type { Format, Parser } from '../format.js'
 import { listIn, objectIn, objectsIn, textIn, without } from '../json.js'
 import type { Output } from '../output.js'
 import type { JsonObject } from '../records.js'
-import { byStart, firstText, parsed, type Span, Traces } from '../traces.js'
+import { byEnd, firstText, parsed, type Span, Traces } from '../traces.js'
 
 /** Runs, as the API and bulk exports have them, alone or with those below them. */
 export const LANGSMITH: Format = {
   name: 'langsmith',
   title: 'runs exported from LangSmith',
   knows: (sample) => isRun(sample) || objectsIn(sample.runs).some(isRun),
-  open: (output) => new LangSmithParser(output, new Traces(output)),
+  open: (output) => new LangSmithParser(output, new Traces(output, 'told')),
 }
 
 class LangSmithParser implements Parser {
@@ -23,26 +23,31 @@ class LangSmithParser implements Parser {
     if (!isJsonObject(value)) return
     if (isRun(value)) this.run(value)
     else {
-      for (const run of byStart(value.runs, 'start_time')) this.run(run)
+      for (const run of byEnd(value.runs, 'start_time', 'end_time')) this.run(run)
       const others = without(value, 'runs')
       if (Object.keys(others).length > 0 && listIn(value.runs).length > 0)
         this.out.raw(keyOf(objectIn(listIn(value.runs)[0])), 'page', others, { noise: true })
     }
   }
 
+  end(): void {
+    this.traces.end()
+  }
+
   private run(run: JsonObject): void {
     const { child_runs, feedback_stats, ...own } = run
+    for (const child of byEnd(child_runs, 'start_time', 'end_time')) this.run(child)
     this.traces.store(spanOf(own))
     const key = keyOf(own)
     const stats = parsed(feedback_stats)
     if (isJsonObject(stats) && Object.keys(stats).length > 0)
       this.out.outcome(key, { feedback: stats }, { native: `feedback ${idOf(own)}`, at: own.end_time })
-    for (const child of byStart(child_runs, 'start_time')) this.run(child)
   }
 }
 
 function spanOf(run: JsonObject): Span {
-  const { trace_id, parent_run_id, name, run_type, start_time, end_time } = run
+  const { trace_id, parent_run_id, name, start_time, end_time } = run
+  const run_type = typeOf(run)
   const id = idOf(run)
   const extra = objectIn(parsed(run.extra))
   const metadata = { ...objectIn(extra.metadata), ...objectIn(parsed(run.metadata)) }
@@ -81,7 +86,7 @@ function usageOf(run: JsonObject, outputs: JsonObject): unknown {
   const { message } = objectIn(generation)
   const { usage_metadata } = { ...objectIn(message), ...objectIn(objectIn(message).kwargs) }
   const said = outputs.usage_metadata ?? objectIn(outputs.llm_output).token_usage ?? usage_metadata
-  if (said != null || run.run_type !== 'llm') return said
+  if (said != null || typeOf(run) !== 'llm') return said
   const { prompt_tokens, completion_tokens, total_tokens } = run
   return { prompt_tokens, completion_tokens, total_tokens }
 }
@@ -93,7 +98,16 @@ function keyOf(run: JsonObject): string {
   return firstText(thread_id, session_id, conversation_id, run.thread_id, run.trace_id, idOf(run))!
 }
 
+/** An export may leave out what a run is; only models are asked lists of messages, or prompts. */
+function typeOf({ run_type, inputs }: JsonObject): string {
+  const { messages, prompts } = objectIn(parsed(inputs))
+  const is_model = Array.isArray(prompts) || (Array.isArray(messages) && messages.some(Array.isArray))
+  return textIn(run_type) ?? (is_model ? 'llm' : 'chain')
+}
+
 function isRun(sample: JsonObject): boolean {
+  const told = ['id', 'name', 'inputs', 'outputs', 'start_time', 'end_time']
+  if (sample.run_type === undefined) return told.every((name) => name in sample)
   return (
     typeof sample.run_type === 'string' &&
     ('inputs' in sample || 'dotted_order' in sample || 'trace_id' in sample)

@@ -4,14 +4,14 @@ import type { Format, Parser } from '../format.js'
 import { isEmpty, objectIn, objectsIn, textIn, without } from '../json.js'
 import type { Output } from '../output.js'
 import type { JsonObject } from '../records.js'
-import { byStart, firstText, nested, parsed, type Span, Traces } from '../traces.js'
+import { byEnd, firstText, nested, parsed, type Span, Traces } from '../traces.js'
 
 /** Spans in OpenInference's conventions, with attributes nested or flat, alone or in lists. */
 export const PHOENIX: Format = {
   name: 'phoenix',
   title: 'spans exported from Arize Phoenix and Logfire, or to the console',
   knows: (sample) => isSpan(sample) || objectsIn(sample.spans ?? sample.data).some(isSpan),
-  open: (output) => new PhoenixParser(output, new Traces(output)),
+  open: (output) => new PhoenixParser(output, new Traces(output, 'told')),
 }
 
 class PhoenixParser implements Parser {
@@ -20,11 +20,15 @@ class PhoenixParser implements Parser {
     private readonly traces: Traces,
   ) {}
 
+  end(): void {
+    this.traces.end()
+  }
+
   read(value: unknown): void {
     if (!isJsonObject(value)) return
     if (isSpan(value)) this.traces.store(spanOf(value))
     else {
-      const spans = byStart(value.spans ?? value.data, 'start_time')
+      const spans = byEnd(value.spans ?? value.data, 'start_time', 'end_time')
       for (const span of spans) this.traces.store(spanOf(span))
       const others = without(value, 'spans', 'data')
       if (!isEmpty(others) && spans[0]) {
