@@ -199,6 +199,21 @@ describe('max_bytes', () => {
     await vi.waitFor(refusedThere, SOON)
   })
 
+  it('counts input once, when it is sent and not again when it is applied', async () => {
+    const input = { mode: 'queue', kind: 'event', type: 'note', data: DATA }
+    const bytes = JSON.stringify(input).length
+    const { api } = await projectWith({ max_bytes: bytes + BYTES })
+    const log = await newSessionLog(api)
+    const send = () => api.request<{ id: string }>('POST', `/api/v1/session/${log.id}/inbox`, { body: input })
+    const { id } = expectOk(await send(), 201)
+    expectOk(await log.addEvent('note', DATA))
+    expectError(await send(), 403, 'quota_exceeded')
+    const batch = { body: { apply: [id] } }
+    expectOk(await api.request('POST', `/api/v1/session/${log.id}/entries`, batch), 201)
+    expectError(await log.addEvent('note', DATA), 403, 'quota_exceeded')
+    await vi.waitFor(async () => expect((await usageOf(api)).bytes.used).toBe(bytes + BYTES), SOON)
+  })
+
   it("is no other project's concern", async () => {
     const { api } = await projectWith({ max_bytes: 0, max_sessions: 1 })
     const log = await newSessionLog(api)

@@ -6,7 +6,7 @@ import type { AppendRequest } from '../../packages/server/src/log/append/append_
 import type { Appender } from '../../packages/server/src/log/append/appender.ts'
 import { whileSessionIsHeld } from '../harness/held_session.ts'
 import { startRelay } from './connection_relay.ts'
-import { batchRequest, ending, eventRequest, useLog } from './log_fixture.ts'
+import { batchRequest, ending, eventRequest, inputEntries, useLog } from './log_fixture.ts'
 
 const log = useLog()
 let nodes: Appender[]
@@ -155,13 +155,16 @@ describe('a retry that meets its first attempt on another node', () => {
 })
 
 describe('an append whose connection breaks after the database has committed it', () => {
-  const lostOnce = async (parts: Partial<AppendRequest>) => {
+  const lostOnce = async (parts: Partial<AppendRequest>, isApplying = false) => {
     const session_id = await log.newSession(project)
+    const apply = isApplying ? [await log.newInput(project, session_id)] : undefined
     const relay = await startRelay(log.url)
     const node = log.newNode({}, relay.url)
     await node.append(eventRequest(project, session_id))
     relay.loseNextAnswer()
-    const outcome = await node.append(eventRequest(project, session_id, parts))
+    const request = eventRequest(project, session_id, parts)
+    const all = [...inputEntries(apply), ...request.entries]
+    const outcome = await node.append({ ...request, apply, entries: all })
     const { entries } = await log.readSession(project, session_id)
     await relay.close()
     expect(relay.lost).toBe(1)
@@ -181,6 +184,12 @@ describe('an append whose connection breaks after the database has committed it'
       seqs: [2],
       stored: 2,
     })
+  })
+
+  it('is stored once and acknowledged with the input that it applies, with an idempotency key or without', async () => {
+    expect(await lostOnce({}, true)).toEqual({ seqs: [2, 3], stored: 3 })
+    const idempotency = { key: randomUUID(), request_hash: 'h' }
+    expect(await lostOnce({ idempotency }, true)).toEqual({ seqs: [2, 3], stored: 3 })
   })
 })
 

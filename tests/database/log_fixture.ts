@@ -23,6 +23,8 @@ export interface LogFixture {
   newNode(options?: Partial<AppenderOptions>, url?: string): Appender
   newProject(): Promise<string>
   newSession(project_id: string, session_id?: string): Promise<string>
+  /** An event that is pending. */
+  newInput(project_id: string, session_id: string): Promise<string>
   readSession(project_id: string, session_id: string): Promise<{ last_seq: number; entries: StoredEntry[] }>
 }
 
@@ -74,6 +76,15 @@ export function useLog(): LogFixture {
         [project_id, session_id],
       )
       return session_id
+    },
+    newInput: async (project_id, session_id) => {
+      const id = randomUUID()
+      await run(
+        `INSERT INTO session_inbox (project_id, session_id, id, place, mode, entry_kind, type, bytes, tokens, data, created_at, not_before)
+         VALUES ($1, $2, $3, 1, 'queue', 'event', 'marked', 2, 0, '{}', now(), now())`,
+        [project_id, session_id, id],
+      )
+      return id
     },
     readSession: async (project_id, session_id) => {
       const ofSession = [project_id, session_id]
@@ -151,6 +162,11 @@ function anEntry(data: string, given?: string): AppendedEntry {
     data,
     meta: null,
   }
+}
+
+/** What stands for inputs in a request that applies them. */
+export function inputEntries(ids: readonly string[] = []): AppendedEntry[] {
+  return ids.map((id) => ({ ...anEntry('{}'), id, type: null, bytes: 0, is_input: true }))
 }
 
 /** How an append ended: its seqs, or the name of its error. */

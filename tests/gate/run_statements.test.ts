@@ -122,8 +122,8 @@ it.for<[string, string[], number, (one: Prepared) => Promise<Answer<unknown>>]>(
     },
   ],
   [
-    'an append that applies input, which it reads first,',
-    ['read_inputs', 'append_entries'],
+    'an append that applies input',
+    ['append_entries'],
     5,
     ({ at, fence, input }) => {
       const headers = { 'Annals-Fence': String(fence) }

@@ -206,8 +206,30 @@ export const takeBatch: TakeBody<
   { entries: AppendedEntry[]; apply: string[] | undefined }
 > = (body, text, bytes, factsOf) => {
   const apply = applied(body, '')
-  return { entries: body.entries ? takeEntries(body, text, bytes, factsOf) : [], apply }
+  const entries = body.entries ? takeEntries(body, text, bytes, factsOf) : []
+  return { entries: withInputs(apply, entries), apply }
 }
+
+/** The entries that inputs become, and the others. What an input is, the append reads. */
+function withInputs(apply: readonly string[] | undefined, entries: AppendedEntry[]): AppendedEntry[] {
+  const inputs = apply?.map((id): AppendedEntry => ({ ...INPUT, id }))
+  return inputs ? [...inputs, ...entries] : entries
+}
+
+const INPUT = {
+  id_given: false,
+  is_input: true,
+  kind: 'event',
+  type: null,
+  format: null,
+  role: null,
+  bytes: 0,
+  key: null,
+  tokens: 0,
+  occurred_at: null,
+  data: '{}',
+  meta: null,
+} as const
 
 /** @throws AnnalsError invalid_request, if there is neither an entry nor an input */
 function applied({ entries, apply }: Pick<AppendEntriesBody, 'entries' | 'apply'>, place: string) {
@@ -254,7 +276,7 @@ export function takeAppends(
     const patch = configs_patch && memberSlice(text, 'configs_patch', from)
     return {
       session_id,
-      entries: entries ? entriesAt(entries, text, from, place, lengthOf, factsOf) : [],
+      entries: withInputs(apply, entries ? entriesAt(entries, text, from, place, lengthOf, factsOf) : []),
       if_match,
       fence,
       apply,

@@ -1,23 +1,15 @@
 import { streamResponse } from '@annals/kits/contract/responses.js'
 import { PageOf } from '@annals/kits/contract/schema.js'
-import { AnnalsError, invalidRequest } from '@annals/kits/errors.js'
+import { invalidRequest } from '@annals/kits/errors.js'
 import { answer, logReadBytes } from '@annals/kits/http/answer/answer.js'
 import { Cursors } from '@annals/kits/http/answer/page_answer.js'
 import { allOf, operationsOf } from '@annals/kits/http/operation.js'
 import { parseId } from '@annals/kits/ids.js'
-import { IDS_MAX, PAGE_LIMIT_DEFAULT, PIECE_BYTES_MAX } from '@annals/kits/limits.js'
+import { IDS_MAX, PAGE_LIMIT_DEFAULT } from '@annals/kits/limits.js'
 import { readPosition } from '@annals/kits/lists/log_position.js'
-import type { Row } from '@annals/kits/postgres/database.js'
-import { plainArray } from '@annals/kits/postgres/statement.js'
-import { mayReferToBlobs } from '@annals/messages'
-import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { refuseTail } from '../projects/within_quotas.js'
 import { answerEntriesPage, answerLogPage, logOfPath, versionOfLog } from './answer_log.js'
-import { READ_INPUTS } from './append/append_queries.js'
-import type { AppendedEntry, SessionAppend } from './append/append_request.js'
-import { referencesIn } from './append/blob_places.js'
-import { notPending, notPendingOf } from './append/held_back.js'
 import { LOG_BODIES } from './append_bodies.js'
 import { appendWithinQuota, fenceOf, type LogParts, markReplayed } from './append_within_quota.js'
 import {
@@ -90,13 +82,12 @@ export const timelineRoutes = (parts: LogParts) =>
       errors: ['quota_exceeded', 'seq_conflict', 'fenced', 'not_pending', 'blob_missing'],
       json: async (request, reply, { entries, apply }) => {
         const { session_id } = request.params
-        const inputs = apply && (await readInputs(request, session_id, apply))
+        if (apply) await request.memory.hold(logReadBytes(request))
         const outcome = await appendWithinQuota(parts, request, {
           session_id,
           kind: 'entries',
-          entries: inputs ? [...inputs.entries, ...entries] : entries,
+          entries,
           apply,
-          only_known: inputs?.only_known,
         })
         markReplayed(reply, outcome.replayed)
         return `{"items":[${outcome.entries.map((entry) => entry.json).join(',')}]}`
@@ -119,13 +110,14 @@ export const timelineRoutes = (parts: LogParts) =>
       data: AppendedToSessions,
       errors: ['quota_exceeded', 'session_not_found', 'seq_conflict', 'fenced', 'not_pending'],
       handle: async (request, reply, asked) => {
-        const { appends, only_known } = await withInputs(request, asked)
+        if (asked.some(({ apply }) => apply)) await request.memory.hold(logReadBytes(request))
+        const header = fenceOf(request)
+        const appends = asked.map((append) => ({ ...append, fence: append.fence ?? header }))
         const outcome = await appendWithinQuota(parts, request, {
           session_id: appends[0]!.session_id,
           kind: 'entries',
           entries: appends.flatMap(({ entries }) => entries),
           appends,
-          only_known,
         })
         markReplayed(reply, outcome.replayed)
         const { with_items = true } = request.query
@@ -166,20 +158,6 @@ export const timelineRoutes = (parts: LogParts) =>
     }),
   )
 
-/** Appends to several sessions, with the entries that their inputs become, and the fence in the header where they have none. */
-async function withInputs(request: FastifyRequest, asked: readonly SessionAppend[]) {
-  const header = fenceOf(request)
-  let only_known: AnnalsError | undefined
-  const appends: SessionAppend[] = []
-  for (const { session_id, entries, if_match, fence = header, apply, configs_patch } of asked) {
-    const inputs = apply && (await readInputs(request, session_id, apply))
-    only_known ??= inputs?.only_known
-    const all = inputs ? [...inputs.entries, ...entries] : entries
-    appends.push({ session_id, entries: all, if_match, fence, apply, configs_patch })
-  }
-  return { appends, only_known }
-}
-
 function readIds(query: TimelineQuery, text: string): string[] {
   const other = Object.keys(query).find((name) => name !== 'ids')
   if (other !== undefined)
@@ -197,59 +175,5 @@ function refuseForStream(query: TimelineQuery): void {
   const paged = (['limit', 'cursor', 'time_desc'] as const).find((name) => query[name] !== undefined)
   if (paged) {
     throw invalidRequest(`Query parameter ${paged} pages a list; a stream takes kind, type and after_seq.`)
-  }
-}
-
-/** Pending inputs as entries; if some are not pending, why, and stand-ins, so that a retry is still answered by its key. */
-export interface Applied {
-  entries: AppendedEntry[]
-  only_known: AnnalsError | undefined
-}
-
-/**
- * Reads the inputs that an append applies. That they are still pending when it stores them is checked there; until then
- * their content does not change.
- * @throws AnnalsError not_pending, session_not_found
- */
-export async function readInputs(
-  request: FastifyRequest,
-  session_id: string,
-  ids: readonly string[],
-): Promise<Applied> {
-  const { database, project_id, headers } = request
-  await request.memory.hold(logReadBytes(request))
-  const rows = await database.query(READ_INPUTS, [project_id, session_id, plainArray(ids)])
-  if (rows.some(({ data }) => data === null))
-    throw new AnnalsError(
-      'payload_too_large',
-      `/apply names inputs of more than ${PIECE_BYTES_MAX} bytes together. Apply fewer at once.`,
-    )
-  const found = new Map(rows.map((row) => [row.id!, row]))
-  const missing = ids.find((id) => !found.has(id))
-  let only_known: AnnalsError | undefined
-  if (missing !== undefined) {
-    const why = await notPendingOf(database, project_id, { session_id, apply: ids })
-    only_known = why ?? notPending(missing, 'it changed at this moment')
-    if (headers['idempotency-key'] === undefined) throw only_known
-  }
-  return { entries: ids.map((id) => entryOf(id, found.get(id))), only_known }
-}
-
-function entryOf(id: string, row: Row | undefined): AppendedEntry {
-  const data = row?.data ?? '{}'
-  return {
-    id,
-    id_given: false,
-    kind: (row?.kind ?? 'event') as AppendedEntry['kind'],
-    type: row ? row.type! : '',
-    format: row?.format ?? null,
-    role: row?.role ?? null,
-    key: row?.key ?? null,
-    bytes: Number(row?.bytes ?? 0),
-    tokens: Number(row?.tokens ?? 0),
-    occurred_at: null,
-    data,
-    meta: row?.meta ?? null,
-    references: mayReferToBlobs(data) ? referencesIn(JSON.parse(data), '/apply') : undefined,
   }
 }

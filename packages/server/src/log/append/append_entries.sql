@@ -75,8 +75,9 @@ CREATE OR REPLACE FUNCTION {name}(
   -- Of these: a JSON array of `place` (index of the session, each once) and `patch`, which is merged into its configs.
   p_patches jsonb,
   p_configs_bytes_max int,
-  -- Inputs that become entries of this flush, or null: a JSON array of `place` (index of the session) and `ids`. If one of
-  -- a session's is not pending, the session stores nothing.
+  -- Inputs that become entries of this flush, or null: a JSON array of `place` (index of the session) and `ids`. Of their
+  -- entries only places and ids are given, and p_kinds is null. If one of a session's is not pending, or they are too long
+  -- together, the session stores nothing.
   p_apply jsonb,
   -- Whether sessions begin chains, for which thirteen parameters above are not null: see proof/. One that has a chain
   -- goes on with it.
@@ -86,8 +87,9 @@ CREATE OR REPLACE FUNCTION {name}(
 -- fence is another, or an input was not pending: see held_back.ts; -1 - seq: something was retracted or compacted after the given seq), and the times that are later than now (an empty
 -- line if none is); then now, the last messages before (an empty line for a flush of only events), and the indexes of the
 -- sessions with task tracking disabled. For each element of p_wanted two lines: data, and meta, which may be empty. Then
--- the lines of retract_entries.sql. The last line is empty, or, if the sessions in p_atomic stored nothing, it has 0 and
--- the indexes of those whose merged configs would be too large.
+-- the lines of retract_entries.sql; with p_apply, a JSON array that has of each element of p_wanted what an input is. The
+-- last line is empty, or, if the sessions in p_atomic stored nothing, it has 0 and the indexes of those whose merged configs
+-- would be too large.
 RETURNS text
 LANGUAGE plpgsql
 SET enable_seqscan = off
@@ -117,6 +119,11 @@ DECLARE
   fence_of_head bigint;
   requires_fence_of_head boolean;
   input_ids uuid[];
+  are_pending boolean;
+  given_kinds text[];
+  bytes_of_session bigint;
+  tokens_of_session bigint;
+  applied text;
   -- By session, the head of its chain; and what chain_entries.sql makes of them.
   chains bytea[];
   chain_of_head bytea;
@@ -199,22 +206,67 @@ BEGIN
     IF p_apply IS NOT NULL THEN
       FOR place_of_head, input_ids IN SELECT a.place, a.ids FROM jsonb_to_recordset(p_apply) AS a (place int, ids uuid[]) LOOP
         CONTINUE WHEN open_seqs[place_of_head] IS NULL;
-        IF cardinality(input_ids) <> (
-          SELECT count(*) FROM session_inbox i
-          WHERE i.project_id = p_project AND i.session_id = p_sessions[place_of_head] AND i.id = ANY (input_ids)
-            AND i.withdrawn_at IS NULL AND coalesce(i.expires_at > begun_at, true)
-        ) OR EXISTS (
-          -- One by one: for a list of ids the planner may read the whole session.
+        -- One by one: for a list of ids the planner may read the whole session.
+        SELECT count(*) = cardinality(input_ids) AND (count(*) = 1 OR sum(i.bytes) <= {input_bytes_max}) AND NOT EXISTS (
           SELECT FROM unnest(input_ids) AS x (id) CROSS JOIN LATERAL (
             SELECT FROM entries e
             WHERE e.project_id = p_project AND {by_id}
           ) e
-        ) THEN
+        ) INTO are_pending
+        FROM session_inbox i
+        WHERE i.project_id = p_project AND i.session_id = p_sessions[place_of_head] AND i.id = ANY (input_ids)
+          AND i.withdrawn_at IS NULL AND coalesce(i.expires_at > begun_at, true);
+        IF NOT are_pending THEN
           last_seqs[place_of_head] := NULL;
           open_seqs[place_of_head] := NULL;
           moved_sessions := array_remove(moved_sessions, p_sessions[place_of_head]);
         END IF;
       END LOOP;
+
+      -- What they are, beside the other entries; and which message comes before each, of those of its session in this flush.
+      given_kinds := p_kinds;
+      SELECT array_agg(y.kind), array_agg(y.type), array_agg(y.role), array_agg(y.format), array_agg(y.key), array_agg(y.bytes),
+        array_agg(y.tokens), jsonb_agg(y.data), jsonb_agg(y.meta), array_agg(CASE WHEN y.kind = 'message' THEN p_ids[y.after] END),
+        array_agg(y.kind = 'message' AND y.after IS NULL)
+      INTO p_kinds, p_types, p_roles, p_formats, p_entry_keys, p_bytes, p_tokens, p_data, p_metas, p_parents, p_are_first_messages
+      FROM (
+        SELECT coalesce(i.entry_kind, x.kind) AS kind, coalesce(i.type, x.type) AS type, coalesce(i.role, x.role) AS role,
+          coalesce(i.format, x.format) AS format, coalesce(i.key, x.key) AS key, coalesce(i.bytes, x.bytes) AS bytes,
+          coalesce(i.tokens, x.tokens) AS tokens, coalesce(i.data, x.data) AS data, coalesce(i.meta, x.meta) AS meta,
+          max(x.at) FILTER (WHERE coalesce(i.entry_kind, x.kind) = 'message')
+            OVER (PARTITION BY x.place ORDER BY x.at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS after
+        FROM ROWS FROM (
+          unnest(p_places, p_ids, p_kinds, p_types, p_roles, p_formats, p_entry_keys, p_bytes, p_tokens),
+          jsonb_array_elements(p_data), jsonb_array_elements(p_metas)
+        ) WITH ORDINALITY AS x (place, id, kind, type, role, format, key, bytes, tokens, data, meta, at)
+        LEFT JOIN LATERAL (
+          SELECT i.* FROM session_inbox i
+          WHERE i.project_id = p_project AND i.session_id = p_sessions[x.place] AND i.id = x.id AND x.kind IS NULL
+            AND open_seqs[x.place] IS NOT NULL
+        ) i ON true
+        ORDER BY x.at
+      ) y;
+      FOR place_of_head, bytes_of_session, tokens_of_session, message_of_head IN
+        SELECT x.place, sum(x.bytes), sum(x.tokens), (array_agg(x.id ORDER BY x.at DESC) FILTER (WHERE x.kind = 'message'))[1]
+        FROM unnest(p_places, p_ids, p_kinds, p_bytes, p_tokens) WITH ORDINALITY AS x (place, id, kind, bytes, tokens, at)
+        GROUP BY x.place HAVING bool_or(given_kinds[x.at] IS NULL)
+      LOOP
+        p_new_bytes[place_of_head] := bytes_of_session;
+        p_new_tokens[place_of_head] := tokens_of_session;
+        p_new_last_messages[place_of_head] := message_of_head;
+        IF message_of_head IS NOT NULL THEN
+          p_sessions_of_messages := p_sessions_of_messages || p_sessions[place_of_head];
+        END IF;
+      END LOOP;
+      SELECT nullif(coalesce(p_references, '[]') || coalesce(jsonb_agg(jsonb_build_object('place', x.place, 'behind', x.behind, 'sha256', b.sha256)), '[]'), '[]')
+      INTO p_references
+      FROM ROWS FROM (unnest(p_places, p_behind, given_kinds), jsonb_array_elements(p_data)) AS x (place, behind, kind, data)
+      CROSS JOIN LATERAL jsonb_path_query(x.data, '{blobs_of_entry}') AS b (sha256)
+      WHERE x.kind IS NULL;
+      SELECT concat(E'\n', json_agg(json_build_object('kind', p_kinds[w.place], 'type', p_types[w.place], 'role', p_roles[w.place],
+        'format', p_formats[w.place], 'key', p_entry_keys[w.place], 'bytes', p_bytes[w.place], 'tokens', p_tokens[w.place], 'parent_id',
+        CASE WHEN p_are_first_messages[w.place] THEN last_messages[p_places[w.place]] ELSE p_parents[w.place] END) ORDER BY w.ord))
+      INTO applied FROM unnest(p_wanted) WITH ORDINALITY AS w (place, ord);
     END IF;
 
     -- All or nothing: before the first write, is there a session that cannot store its part?
@@ -370,6 +422,6 @@ BEGIN
   END IF;
   RETURN concat(array_to_string(last_seqs, ',', ''), E'\n', later, E'\n',
     to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), E'\n',
-    array_to_string(last_messages, ',', ''), E'\n', untracked, wanted, retracted, E'\n', refused);
+    array_to_string(last_messages, ',', ''), E'\n', untracked, wanted, retracted, applied, E'\n', refused);
 END
 $function$

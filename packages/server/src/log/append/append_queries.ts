@@ -1,3 +1,4 @@
+import { BLOBS_OF_ENTRY } from '@annals/kits/lifecycle/table.js'
 import { PIECE_BYTES_MAX } from '@annals/kits/limits.js'
 import { MOVE_TERMS_VARIABLES, moveTerms, type TermedList } from '@annals/kits/lists/listed.js'
 import { mergedJson } from '@annals/kits/lists/resource_json.js'
@@ -26,6 +27,8 @@ export const APPEND_ENTRIES = storedFunctionIn(
     move_terms: moveTerms(SESSION_LIST, 'before', 'after'),
     terms_variables: MOVE_TERMS_VARIABLES,
     by_id: byId('e', 'p_sessions[place_of_head]', 'x.id'),
+    input_bytes_max: PIECE_BYTES_MAX,
+    blobs_of_entry: BLOBS_OF_ENTRY,
   },
   ['session_heads', 'entries', 'idempotency_keys', 'change_marks'],
 )
@@ -39,30 +42,17 @@ export const FIND_FENCES = prepared(
 FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])`,
 )
 
-/** $2 session, $3 inputs. Rows: id, state: pending, or in words what became of it. */
+/** $2 session, $3 inputs. Rows: id, state: pending, or in words what became of it, bytes. */
 export const FIND_INPUT_STATES = prepared(
   'find_input_states',
   `
-SELECT i.id, CASE WHEN i.withdrawn_at IS NOT NULL THEN 'was withdrawn' WHEN i.expires_at <= now() THEN 'has expired' ELSE 'pending' END AS state
+SELECT i.id, i.bytes, CASE WHEN i.withdrawn_at IS NOT NULL THEN 'was withdrawn' WHEN i.expires_at <= now() THEN 'has expired' ELSE 'pending' END AS state
 FROM session_inbox i WHERE i.project_id = $1 AND i.session_id = $2 AND i.id = ANY ($3::uuid[])
 UNION ALL
-SELECT e.id, 'was applied: it is entry ' || e.seq
+SELECT e.id, 0, 'was applied: it is entry ' || e.seq
 FROM unnest($3::uuid[]) AS x (id) CROSS JOIN LATERAL (
   SELECT e.id, e.seq FROM entries e WHERE e.project_id = $1 AND ${byId('e', '$2', 'x.id')}
 ) e`,
-)
-
-/** Pending inputs as entries. $2 session, $3 inputs. `data` is null where they are longer than a piece together. */
-export const READ_INPUTS = prepared(
-  'read_inputs',
-  `
-SELECT i.id, i.entry_kind AS kind, i.type, i.key, i.role, i.format, i.bytes, i.tokens, i.meta::text AS meta,
-  CASE WHEN i.through = i.bytes OR i.through <= ${PIECE_BYTES_MAX} THEN i.data::text END AS data
-FROM (
-  SELECT i.*, sum(i.bytes) OVER (ORDER BY i.place) AS through FROM session_inbox i
-  WHERE i.project_id = $1 AND i.session_id = $2 AND i.id = ANY ($3::uuid[]) AND i.withdrawn_at IS NULL
-    AND (i.expires_at IS NULL OR i.expires_at > now())
-) i`,
 )
 
 /** A key's first answer; none yet while a long copy is being made. Parameters: $1 project, $2 key. */

@@ -32,6 +32,8 @@ export interface AppendedEntry {
   data: string
   meta: string | null
   references?: readonly BlobPlace[] | undefined
+  /** It is an input of the session, and the append itself reads what it is. */
+  is_input?: boolean
 }
 
 /** Where a request refers to a blob: a JSON pointer into its body. */
@@ -55,7 +57,7 @@ export interface SessionAppend {
   unrevised_since?: number | undefined
   /** Append only if the session's lease still has this fence. */
   fence?: number | undefined
-  /** Inputs that become the first of these entries, under their own ids; only if all of them are pending. */
+  /** The inputs among these entries, which come first; they are stored only if all of them are pending. */
   apply?: readonly string[] | undefined
   /** JSON to merge into the session's configs if an entry is new; as JSON text. */
   configs_patch?: string | undefined
@@ -128,8 +130,10 @@ export interface AppendOutcome {
   known?: { entries: number; bytes: number }
 }
 
-export function storedOf({ entries }: AppendRequest, bytes: number, { known }: AppendOutcome) {
-  return { entries: entries.length - (known?.entries ?? 0), bytes: bytes - (known?.bytes ?? 0) }
+export function storedOf({ entries }: AppendRequest, { known }: AppendOutcome) {
+  let bytes = -(known?.bytes ?? 0)
+  for (const entry of entries) bytes += entry.bytes
+  return { entries: entries.length - (known?.entries ?? 0), bytes }
 }
 
 export interface PendingAppend {

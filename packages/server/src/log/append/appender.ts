@@ -117,8 +117,7 @@ export class Appender {
         origin: this.options.originOf?.(),
         followers: [],
         resolve: (outcome) => {
-          if (!outcome.replayed)
-            this.options.onStored?.(project_id, storedOf(request, bytes, outcome), request.room)
+          if (!outcome.replayed) this.options.onStored?.(project_id, storedOf(request, outcome), request.room)
           this.answers.give(project_id, resolve, outcome)
         },
         reject: (error) => this.answers.give(project_id, reject, error),

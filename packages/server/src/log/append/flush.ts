@@ -13,6 +13,7 @@ import { VIEW_COLUMNS } from '../read/read_queries.js'
 import { APPEND_ENTRIES } from './append_queries.js'
 import {
   type AppendAnswer,
+  type AppendedEntry,
   type AppendRequest,
   appendsOf,
   askedSeqs,
@@ -137,6 +138,8 @@ async function store(
     // The rest only needs a yes or no, where a second no is final, or shared a statement with a refused request.
     if (lookAgain.length > 0) {
       state.onCommitted = undefined
+      // Of these, that attempt surely stored nothing.
+      state.sent = isRepeated
       await store(database, lookAgain, state, true)
     }
     return
@@ -253,10 +256,25 @@ export function readAnswer(plan: FlushPlan, answer: string): void {
     place.written = { data: more[2 * at]!, meta: more[2 * at + 1] || null }
   for (const [at, group] of plan.retractions.entries())
     readRetractions(plan.project_id, group, more[2 * plan.wanted.length + at]!)
+  const inputs = more[2 * plan.wanted.length + plan.retractions.length]
+  if (plan.is_applying) readInputs(plan, JSON.parse(inputs!))
   if (isStored(plan, answer)) return
   for (const part of plan.atomic) part.is_held_back = true
   const [, ...too_large] = more.at(-1)!.split(',')
   for (const index of too_large) plan.parts[Number(index) - 1]!.is_too_large = true
+}
+
+/** What inputs are, and which messages come before those that are applied with them. */
+function readInputs(
+  { wanted }: FlushPlan,
+  rows: ReadonlyArray<AppendedEntry & Pick<Place, 'parent_id'>>,
+): void {
+  for (const [at, place] of wanted.entries()) {
+    if (!place.part.apply) continue
+    const { parent_id, ...entry } = rows[at]!
+    Object.assign(place.entry, entry)
+    Object.assign(place, { parent_id, is_first_message: false })
+  }
 }
 
 function readRetractions(project_id: string, { part, places }: RetractionGroup, line: string): void {

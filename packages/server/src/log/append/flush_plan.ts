@@ -87,6 +87,7 @@ export function planFlush(project_id: string, open: readonly OpenAppend[], isSec
     retractions,
     atomic,
     is_plain: isPlain,
+    is_applying: isApplying,
     valid_until: isMarking ? Number.POSITIVE_INFINITY : valid_until,
   }
 }
@@ -102,8 +103,9 @@ function placeEntries(sessions: Map<string, SessionPart>, { request, known }: Op
       sessions.set(session_id, part)
     }
     const before = part.new_entries
+    const isWanted = idempotency !== undefined || apply !== undefined
     for (const entry of entries) {
-      const place = placeIn(part, entry, known, !unanswered && (idempotency !== undefined || entry.id_given))
+      const place = placeIn(part, entry, known, !unanswered && (isWanted || entry.id_given))
       places.push(place)
       if (place.behind > 0 && entry.type !== RETRACTION_TYPE) part.inserted.push(place)
     }
@@ -224,7 +226,7 @@ function moreParameters(parts: SessionPart[], inserted: Place[]): Array<string |
   const parents: Array<string | null> = []
   const firsts: Array<true | null> = []
   const tokens: number[] = []
-  const kinds: string[] = []
+  const kinds: Array<string | null> = []
   const roles: Array<string | null> = []
   const formats: Array<string | null> = []
   const keys: Array<string | null> = []
@@ -234,7 +236,7 @@ function moreParameters(parts: SessionPart[], inserted: Place[]): Array<string |
     parents.push(parent_id)
     firsts.push(is_first_message || null)
     tokens.push(entry.tokens)
-    kinds.push(entry.kind)
+    kinds.push(entry.is_input ? null : entry.kind)
     roles.push(entry.role)
     formats.push(entry.format)
     keys.push(entry.key)
@@ -353,6 +355,8 @@ export interface FlushPlan {
   atomic: ReadonlySet<SessionPart>
   /** It finds no heads that take more to know, such as one with a chain. */
   is_plain: boolean
+  /** Its answer says what the inputs are that it applies. */
+  is_applying: boolean
   /** Time (performance.now()) until which the plan may be sent: see AppendRequest. */
   valid_until: number
 }

@@ -1,4 +1,5 @@
 import { AnnalsError, notFound } from '@annals/kits/errors.js'
+import { PIECE_BYTES_MAX } from '@annals/kits/limits.js'
 import type { Database } from '@annals/kits/postgres/database.js'
 import { plainArray } from '@annals/kits/postgres/statement.js'
 import { FIND_FENCES, FIND_INPUT_STATES } from './append_queries.js'
@@ -10,13 +11,6 @@ export function fencedError(fence: number, sent: number | undefined, place = '')
     sent === undefined
       ? `${place}The session's lease requires the header Annals-Fence on this write. Take the lease, and send its fence.`
       : `${place}The session's fence is ${fence}, not ${sent}: another runner has taken the lease. Stop working on this session.`,
-  )
-}
-
-export function notPending(id: string, why: string): AnnalsError {
-  return new AnnalsError(
-    'not_pending',
-    `Input ${id} is not pending: ${why}. Nothing was stored; read the inbox again.`,
   )
 }
 
@@ -42,18 +36,18 @@ async function reasonOf(database: Database, { request }: PendingAppend): Promise
     const isFenced =
       append.fence === undefined ? head.requires_fence === 't' : Number(head.fence) !== append.fence
     if (isFenced) return fencedError(Number(head.fence), append.fence, at && `${at}: `)
-    const lost = append.apply && (await notPendingOf(database, project_id, append))
+    const lost = append.apply && (await refusedInputs(database, project_id, append))
     if (lost) return lost
   }
   return new AnnalsError(
     'unavailable',
-    'The lease of the session changed at the same moment. Nothing was stored; retry shortly.',
+    'The lease or the inbox of the session changed at the same moment. Nothing was stored; retry shortly.',
   )
 }
 
-/** Why an input that an append applies is not pending, if one is not. */
-export async function notPendingOf(
-  database: Pick<Database, 'query'>,
+/** Why the inputs of an append cannot be applied, if they cannot. */
+async function refusedInputs(
+  database: Database,
   project_id: string,
   { session_id, apply = [] }: Pick<SessionAppend, 'session_id' | 'apply'>,
 ): Promise<AnnalsError | undefined> {
@@ -62,7 +56,17 @@ export async function notPendingOf(
   for (const id of apply) {
     const state = states.get(id)
     if (state === 'pending') continue
-    return notPending(id, state === undefined ? 'the inbox does not have it' : `it ${state}`)
+    const why = state === undefined ? 'the inbox does not have it' : `it ${state}`
+    return new AnnalsError(
+      'not_pending',
+      `Input ${id} is not pending: ${why}. Nothing was stored; read the inbox again.`,
+    )
   }
+  const bytes = rows.reduce((sum, row) => sum + Number(row.bytes), 0)
+  if (apply.length > 1 && bytes > PIECE_BYTES_MAX)
+    return new AnnalsError(
+      'payload_too_large',
+      `/apply names inputs of more than ${PIECE_BYTES_MAX} bytes together. Apply fewer at once.`,
+    )
   return undefined
 }

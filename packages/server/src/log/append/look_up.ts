@@ -5,6 +5,7 @@ import { plainArray, prepared, textArray } from '@annals/kits/postgres/statement
 import { byId } from '../read/read_queries.js'
 import {
   type AppendAnswer,
+  type AppendedEntry,
   type AppendOutcome,
   type AppendRequest,
   appendsOf,
@@ -63,7 +64,7 @@ async function findKnownEntries(
     appendsOf(pending.request).flatMap(({ session_id, entries }, append) =>
       entries
         .map((entry, index) => ({ pending, session_id, entry, append, index }))
-        .filter(({ entry }) => isRepeated || entry.id_given),
+        .filter(({ entry }) => entry.id_given || (isRepeated && mayBeOurs(pending, entry))),
     ),
   )
   // Most are new, and only those that are not send what they have.
@@ -90,7 +91,7 @@ async function findKnownEntries(
   const refused = new Set<PendingAppend>()
   for (const row of rows) {
     const { pending, entry, append, index } = wanted[Number(row.place) - 1]!
-    if (row.differs === 't' && !refused.has(pending)) {
+    if (row.differs === 't' && !entry.is_input && !refused.has(pending)) {
       refused.add(pending)
       fail(pending, idTaken(`${pending.request.appends ? `/appends/${append}` : ''}/entries/${index}`))
     }
@@ -101,6 +102,11 @@ async function findKnownEntries(
     .filter((pending) => !refused.has(pending))
     .map((pending) => ({ pending, request: pending.request, known: known.get(pending) ?? NONE_KNOWN }))
     .filter(mayBeStored)
+}
+
+/** Whether an earlier attempt may have stored an entry. Others may apply an input, too: where there is a key, that tells. */
+function mayBeOurs({ request }: PendingAppend, { is_input }: AppendedEntry): boolean {
+  return !is_input || request.idempotency === undefined
 }
 
 /** Whether a request has nothing new, or may store something new; otherwise it is refused. */
