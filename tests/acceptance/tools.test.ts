@@ -117,6 +117,27 @@ describe('the calls of tools', { timeout: 120_000 }, () => {
     expect((await transfers.run('verify', '--project', project.name)).code).toBe(0)
   })
 
+  it('fail by their cause, however far down a long report names it', async () => {
+    const log = await newSessionLog(api)
+    const steps = Array.from({ length: 20 }, (_, at) => `  File "/srv/step_${at}.py", line ${at}, in run`)
+    const reportOf = (cause: string) => ['Traceback (most recent call last):', ...steps, cause].join('\n')
+    const entries = [
+      call('selftest', 'r1'),
+      result('r1', reportOf('ValueError: no doors in house 7')),
+      call('selftest', 'r2'),
+      result('r2', reportOf('ValueError: no doors in house 8')),
+      call('selftest', 'r3'),
+      result('r3', reportOf('KeyError: knob')),
+    ]
+    expectOk(await log.batch(entries), 201)
+    const { groups } = await toolOf('selftest')
+    expect(groups.map(({ message, failures }) => [message, failures])).toEqual([
+      ['ValueError: no doors in house …', 2],
+      ['KeyError: knob', 1],
+    ])
+    expect(groups[1]!.examples[0]!.result).toMatch(/^Traceback [\s\S]*\n…\nKeyError: knob$/)
+  })
+
   it('follow the log: open, answered, retracted, replaced, copied and deleted', async () => {
     const configs = { agent: 'grows' }
     const query = { filter_by_configs: JSON.stringify(configs) }

@@ -4,10 +4,31 @@ import type { JsonObject } from './records.js'
 
 /**
  * The message that a line of a coding agent says, as its content and calls: of OpenHands, before and since its version 1,
- * and of GitHub Copilot's command line. Undefined for what says none.
+ * of GitHub Copilot's command line, and of Claude's managed agents. Undefined for what says none.
  */
 export function agentMessageOf(line: JsonObject): JsonObject | undefined {
-  return ofCopilot(line) ?? ofOpenHandsEvent(line) ?? ofOpenHands(line)
+  return ofManagedAgent(line) ?? ofCopilot(line) ?? ofOpenHandsEvent(line) ?? ofOpenHands(line)
+}
+
+/** An event of a session of Claude's managed agents, also in the `raw` of a line that somebody wrote of it. */
+export function managedEventOf(line: JsonObject): JsonObject | undefined {
+  const event = isJsonObject(line.raw) ? line.raw : line
+  const is_event = /^(?:agent|user|session|span)\.[a-z_]+$/.test(String(event.type))
+  return is_event && 'processed_at' in event ? event : undefined
+}
+
+function ofManagedAgent(line: JsonObject): JsonObject | undefined {
+  const event = managedEventOf(line)
+  if (!event) return undefined
+  const { id, type, content, name, input, is_error } = event
+  const [speaker, what = ''] = String(type).split('.')
+  if (what === 'message') return { role: speaker === 'user' ? 'user' : 'assistant', content: content ?? '' }
+  if (what === 'define_outcome') return { role: 'user', content: event.description ?? '' }
+  if (what.endsWith('tool_use'))
+    return { role: 'assistant', content: '', tool_calls: [{ id, name, arguments: input ?? {} }] }
+  if (!what.endsWith('tool_result')) return undefined
+  const called = event.tool_use_id ?? event.mcp_tool_use_id ?? event.custom_tool_use_id
+  return { role: 'tool', tool_call_id: called, content: content ?? '', is_error: is_error === true }
 }
 
 function ofCopilot({ type, data }: JsonObject): JsonObject | undefined {

@@ -13,7 +13,7 @@ export interface OtherMessage {
   at?: unknown
 }
 
-const TIMES = ['created_at', 'createdAt', 'timestamp', 'ts', 'created', 'date', 'time']
+const TIMES = ['created_at', 'createdAt', 'timestamp', 'ts', 'created', 'date', 'time', 'processed_at']
 
 /**
  * The messages that one message of any tool says: a result of a tool is one of its own. Its content is a text, or blocks

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { outline, recordsOf } from './reading.ts'
+import { lines, outline, recordsOf } from './reading.ts'
 
 describe('what is found beside the forms that are described', () => {
   it('trajectories of ATIF: lines of steps after a line about them, and versions without a prefix', async () => {
-    const lines = [
+    const steps = [
       { schema_version: '1.4', session_id: 'a', agent: { name: 'shop', version: '1', model: 'small-1' } },
       { step_id: 1, source: 'user', message: 'Ship it', timestamp: '2026-03-01T14:00:00Z' },
       {
@@ -16,7 +16,7 @@ describe('what is found beside the forms that are described', () => {
       { schema_version: '1.4', session_id: 'b', agent: { name: 'shop', version: '1' } },
       { step_id: 1, source: 'user', message: 'Pack it' },
     ]
-    const records = await recordsOf('run.jsonl', lines.map((line) => JSON.stringify(line)).join('\n'))
+    const records = await recordsOf('run.jsonl', lines(...steps))
     expect(outline(records)).toMatchInlineSnapshot(`
       [
         "s1 {"agent":"shop","version":"1","model":"small-1"}",
@@ -266,5 +266,53 @@ describe('what is found beside the forms that are described', () => {
       expect(spoken(outline(told))).toEqual(conversation)
       expect(JSON.stringify(told)).toContain('"operation":"model"')
     })
+  })
+
+  it("events of Claude's managed agents: a page of them, and lines that somebody wrote of them", async () => {
+    const eventOf = (id: string, type: string, second: number, about: object = {}) => ({
+      id: `sevt_${id}`,
+      type,
+      processed_at: `2026-03-01T17:00:0${second}.5Z`,
+      ...about,
+    })
+    const text = (words: string) => ({ content: [{ type: 'text', text: words }] })
+    const usage = {
+      input_tokens: 3,
+      output_tokens: 4,
+      cache_read_input_tokens: 50,
+      cache_creation_input_tokens: 6,
+    }
+    const events = [
+      eventOf('1', 'session.thread_status_running', 0, { agent_name: 'auditor' }),
+      eventOf('2', 'user.message', 0, text('Ship it')),
+      eventOf('3', 'agent.message', 1, text('I will.')),
+      eventOf('4', 'agent.tool_use', 1, { name: 'bash', input: { command: 'ship' } }),
+      eventOf('5', 'span.model_request_end', 1, { is_error: false, model_usage: usage }),
+      eventOf('6', 'agent.tool_result', 2, { tool_use_id: 'sevt_4', is_error: true, ...text('no box') }),
+      eventOf('7', 'agent.mcp_tool_use', 3, { name: 'find', input: {}, mcp_server_name: 'shop' }),
+      eventOf('8', 'agent.mcp_tool_result', 4, { mcp_tool_use_id: 'sevt_7', ...text('a box') }),
+      eventOf('9', 'span.outcome_evaluation_end', 5, { result: 'satisfied', explanation: 'It is there.' }),
+    ]
+    const written = events.map((raw) => ({ role: 'system', kind: 'event', time: raw.processed_at, raw }))
+    const whole = await recordsOf('events.json', JSON.stringify({ data: events, next_page: null }))
+    const told = outline(whole)
+    expect(told).toMatchInlineSnapshot(`
+      [
+        "s1 {"agent":"auditor"}",
+        "s1 source.conversations.session.thread_status_running (noise) at 17:00:00",
+        "s1 openai user at 17:00:00",
+        "s1 openai assistant at 17:00:01",
+        "s1 openai assistant at 17:00:01",
+        "s1 otel.span at 17:00:01",
+        "s1 anthropic user at 17:00:02",
+        "s1 openai assistant at 17:00:03",
+        "s1 openai tool at 17:00:04",
+        "s1 outcome at 17:00:05",
+      ]
+    `)
+    expect(outline(await recordsOf('transcript.jsonl', lines(...written)))).toEqual(told)
+    const entries = JSON.stringify(whole)
+    expect(entries).toContain('"cached_tokens":50')
+    expect(entries).toContain('"tool_use_id":"sevt_4","content":"no box","is_error":true')
   })
 })

@@ -7,6 +7,8 @@ const LINES_MAX = 5
 /** And where the first only says that something failed. */
 const CAUSE_LINES_MAX = 60
 const MASK = '…'
+/** Stands where lines were left out. */
+const BETWEEN = '\n…\n'
 
 /** Quoted strings. An apostrophe within a word opens none. */
 const QUOTED = /"[^"]{0,200}"|`[^`]{0,200}`|(?<!\w)'[^']{0,200}'(?!\w)/g
@@ -39,6 +41,20 @@ export function errorTemplate(error: string): string {
   return ''
 }
 
+/**
+ * At most so many characters of an error: its beginning, and where a report names its cause further down, whole lines and
+ * the cause.
+ */
+export function errorExcerpt(error: string, length: number): string {
+  if (error.length <= length) return error
+  const shown = shownLines(error)
+  const cause = VERDICT.test(shown[0] ?? '') ? causeIn(shown) : undefined
+  if (cause === undefined || error.slice(0, length).includes(cause)) return `${error.slice(0, length)}…`
+  const why = cause.length > length / 2 ? `${cause.slice(0, length / 2)}…` : cause
+  const head_end = error.lastIndexOf('\n', length - why.length - BETWEEN.length)
+  return head_end < 0 ? why : `${error.slice(0, head_end)}${BETWEEN}${why}`
+}
+
 function lineTemplate(line: string): string {
   const masked = line
     .slice(0, TEXT_MAX)
@@ -53,11 +69,16 @@ function lineTemplate(line: string): string {
   return /\p{L}{3}/u.test(masked) ? masked : ''
 }
 
-/** The first lines that may say something: one with nothing but a name, as compilers begin with, does not. */
-function tellingLines(message: string): string[] {
+/** Lines, without those that agents write around them. */
+function shownLines(message: string): string[] {
   const lines = message.split('\n').filter((text) => text.trim() !== '')
   const telling = lines.filter((text) => !AROUND.test(text.trimStart()))
-  const shown = (telling.length > 0 ? telling : lines).map((line) => line.trim())
+  return (telling.length > 0 ? telling : lines).map((line) => line.trim())
+}
+
+/** The first lines that may say something: one with nothing but a name, as compilers begin with, does not. */
+function tellingLines(message: string): string[] {
+  const shown = shownLines(message)
   const cause = VERDICT.test(shown[0] ?? '') ? causeIn(shown) : undefined
   return [...(cause === undefined ? [] : [cause]), ...shown.slice(0, LINES_MAX)].map((line) =>
     line.replace(LABEL, '').replace(CLOSING_TAG, ''),

@@ -1,5 +1,5 @@
 export { type Decision, type Delta, deltasOf, type KnownStatement, nearestStatements } from './curate.js'
-export { errorTemplate } from './error_template.js'
+export { errorExcerpt, errorTemplate } from './error_template.js'
 export { type ErrorFinding, findErrors, type Quote, type RuleFindings } from './find_errors.js'
 export { type Candidate, type PassedStatement, passGates, type Refusal, wordsHeard } from './gates.js'
 export {

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { LogEntry } from '@annals/messages/session'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { errorTemplate, findErrors } from '../src/index.js'
+import { errorExcerpt, errorTemplate, findErrors } from '../src/index.js'
 
 /** Runs of a real agent, one JSON object a line, in OpenAI's format. They are not in this repository. */
 const ROOT = new URL('../../../', import.meta.url)
@@ -83,6 +83,34 @@ describe('the template of an error', () => {
     ['FAIL: no doors', 'FAIL: no doors'],
   ])('of %j is %j', (error, template) => {
     expect(errorTemplate(error)).toBe(template)
+  })
+
+  it('is the same of an excerpt of a long report, which has whole lines and its cause', () => {
+    const steps = Array.from(
+      { length: 20 },
+      (_, at) => `  File "/srv/doors/step_${at}.py", line ${at}, in run`,
+    )
+    const trace = ['Traceback (most recent call last):', ...steps, 'ValueError: no doors in house 7'].join(
+      '\n',
+    )
+    const excerpt = errorExcerpt(trace, 300)
+    expect(errorTemplate(excerpt)).toBe(errorTemplate(trace))
+    expect(excerpt.length).toBeLessThanOrEqual(300)
+    const [head, why] = excerpt.split('\n…\n')
+    expect(why).toBe('ValueError: no doors in house 7')
+    expect(trace.startsWith(`${head}\n`)).toBe(true)
+    const told = `no doors\n${'x'.repeat(400)}\nValueError: of a file that was printed`
+    expect(errorExcerpt(told, 300)).toBe(`${told.slice(0, 300)}…`)
+    fc.assert(
+      fc.property(
+        fc.string({ maxLength: 900 }),
+        fc.string({ minLength: 200, maxLength: 600 }),
+        (text, why) => {
+          const long = `Traceback (most recent call last):\n${text}\nValueError: ${why}`
+          expect(errorExcerpt(long, 300).length).toBeLessThanOrEqual(301)
+        },
+      ),
+    )
   })
 
   it('has no word with a digit in it, whatever the error', () => {

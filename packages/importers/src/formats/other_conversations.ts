@@ -1,10 +1,10 @@
 import { isJsonObject } from '@annals/messages/json'
-import { agentMessageOf, isOfOpenHands } from '../agent_messages.js'
+import { agentMessageOf, isOfOpenHands, managedEventOf } from '../agent_messages.js'
 import { agentSessionOf } from '../agent_sessions.js'
 import { type FileFacts, type Format, keyOfFile, type Parser, stemOf } from '../format.js'
 import { digestOf } from '../ids.js'
 import { isEmpty, objectIn, objectsIn, textIn, without } from '../json.js'
-import { storeModelCall, usedFor } from '../model_calls.js'
+import { storeModelCall, usageIn, usedFor } from '../model_calls.js'
 import { messagesOf, modelIn, timeIn } from '../other_messages.js'
 import type { Output } from '../output.js'
 import type { JsonObject } from '../records.js'
@@ -51,10 +51,17 @@ export const CONVERSATIONS: Format = {
   knows: (sample) =>
     conversationIn(sample) !== undefined ||
     isMessage(sample) ||
+    managedEventsIn(sample).length > 0 ||
     isOfOpenCode(sample) ||
     isOfOpenCodeRun(sample) ||
     isOfOpenHands(sample),
   open: (output, file) => new OtherConversations(output, file),
+}
+
+/** One event, or a page of them. */
+function managedEventsIn(value: JsonObject): JsonObject[] {
+  const all = Array.isArray(value.data) ? value.data.filter(isJsonObject) : [value]
+  return all.length > 0 && all.every(managedEventOf) ? all : []
 }
 
 /** A session of OpenCode, of which a large file's head has no message. */
@@ -116,8 +123,10 @@ export class OtherConversations implements Parser {
       this.answers(this.opencode.read(value))
       return
     }
-    const found = conversationIn(value)
+    const events = managedEventsIn(value)
+    const found = events.length === 0 ? conversationIn(value) : undefined
     if (found) this.store(found)
+    else if (events.length > 0) for (const event of events) this.event(event)
     else if (isMessage(value)) this.message(this.file_key, value, this.count++)
     else this.line(value)
   }
@@ -131,6 +140,22 @@ export class OtherConversations implements Parser {
       this.out.session(session, { configs: { agent: 'opencode' } })
       this.message(session, message, this.count++)
     }
+  }
+
+  /** An event of Claude's managed agents. */
+  private event(line: JsonObject): void {
+    if (isMessage(line)) {
+      this.message(this.file_key, line, this.count++)
+      return
+    }
+    const { id, type, model_usage, is_error, result, explanation, agent_name } = managedEventOf(line) ?? {}
+    if (textIn(agent_name)) this.out.session(this.file_key, { configs: { agent: agent_name } })
+    const facts = { native: String(id), at: timeIn(line) }
+    const usage = usageIn(objectIn(model_usage))
+    if (usage) storeModelCall(this.out, this.file_key, { usage }, { ...facts, output: 0, last_id: undefined })
+    if (type === 'span.outcome_evaluation_end')
+      this.out.outcome(this.file_key, without({ outcome: result, explanation }), facts)
+    else if (!usage) this.out.raw(this.file_key, String(type), line, { ...facts, noise: is_error !== true })
   }
 
   /** A line that says nothing itself, such as the first one of a session. */

@@ -55,9 +55,16 @@ export interface IndexedPiece extends Omit<IndexState, 'last_seq'> {
   retracted: number[]
 }
 
+/** At most so many characters of what a failed call returned. */
+type Excerpt = (text: string, length: number) => string
+
 /** Reads the next entries of a session. Returns the calls that are new or have changed, and the state after them. */
-export function indexCalls(state: IndexState, entries: Iterable<LogEntry>): IndexedPiece {
-  const index = new CallIndex(state)
+export function indexCalls(
+  state: IndexState,
+  entries: Iterable<LogEntry>,
+  excerpt: Excerpt = cut,
+): IndexedPiece {
+  const index = new CallIndex(state, excerpt)
   for (const entry of entries) index.read(entry)
   return index.piece()
 }
@@ -72,7 +79,10 @@ class CallIndex {
   private number: number
   private question: Pick<IndexState, 'question' | 'question_seq'>
 
-  constructor({ last_seq, calls, stream, question, question_seq }: IndexState) {
+  constructor(
+    { last_seq, calls, stream, question, question_seq }: IndexState,
+    private readonly excerpt: Excerpt,
+  ) {
     const known = calls.map((call) => {
       const tracked = trackedCall(call)
       this.calls.set(tracked, { ...call })
@@ -104,7 +114,7 @@ class CallIndex {
     const indexed = this.calls.get(tracked) ?? newCall(tracked, ++this.number)
     this.calls.set(tracked, indexed)
     if (!answer?.is_failed) return
-    indexed.result = cut(answer.text, TEXT_LENGTH_MAX)
+    indexed.result = storable(this.excerpt(answer.text, TEXT_LENGTH_MAX))
     if (indexed.said_seq === null) this.unsaid.add(tracked)
   }
 
@@ -240,5 +250,9 @@ function textIn({ blocks }: ReadEntry): string | undefined {
 }
 
 function cut(text: string, length: number): string {
-  return (text.length > length ? `${text.slice(0, length)}…` : text).replaceAll('\0', '').toWellFormed()
+  return storable(text.length > length ? `${text.slice(0, length)}…` : text)
+}
+
+function storable(text: string): string {
+  return text.replaceAll('\0', '').toWellFormed()
 }

@@ -1,6 +1,6 @@
 import type { ChangedEntry } from '@annals/kits/changes/consumer.js'
 import { type WorkThread, workAtOnce } from '@annals/kits/threads/work_thread.js'
-import { errorTemplate } from '@annals/learning'
+import { errorExcerpt, errorTemplate } from '@annals/learning'
 import {
   type IndexedCall,
   type IndexedPiece,
@@ -14,7 +14,7 @@ type StoredCall = IndexedCall & { message: string | null }
 
 export const TOOL_WORK = {
   indexCalls(state: IndexState, entries: ChangedEntry[]): IndexedPiece & { calls: StoredCall[] } {
-    const piece = indexCalls(state, entries.map(logEntry))
+    const piece = indexCalls(state, entries.map(logEntry), errorExcerpt)
     const calls = piece.calls.map((call) => ({
       ...call,
       message: (call.result !== null && errorTemplate(call.result).toWellFormed()) || null,
