@@ -86,22 +86,23 @@ export function useLog(): LogFixture {
       )
       return id
     },
-    readSession: async (project_id, session_id) => {
-      const ofSession = [project_id, session_id]
-      const heads = await pool!.query<{ last_seq: string }>(
-        'SELECT last_seq FROM session_heads WHERE project_id = $1 AND session_id = $2',
-        ofSession,
-      )
-      const entries = await pool!.query<Omit<StoredEntry, 'seq'> & { seq: string }>(
-        `SELECT seq, id, extract(epoch FROM created_at)::text AS created_at, data FROM entries
-         WHERE project_id = $1 AND session_id = $2 ORDER BY seq`,
-        ofSession,
-      )
-      return {
-        last_seq: Number(heads.rows[0]?.last_seq),
-        entries: entries.rows.map((entry) => ({ ...entry, seq: Number(entry.seq) })),
-      }
-    },
+    readSession: (project_id, session_id) => readSession(pool!, [project_id, session_id]),
+  }
+}
+
+async function readSession(pool: pg.Pool, ofSession: [project_id: string, session_id: string]) {
+  const heads = await pool.query<{ last_seq: string }>(
+    'SELECT last_seq FROM session_heads WHERE project_id = $1 AND session_id = $2',
+    ofSession,
+  )
+  const entries = await pool.query<Omit<StoredEntry, 'seq'> & { seq: string }>(
+    `SELECT seq, id, extract(epoch FROM created_at)::text AS created_at, data FROM entries
+     WHERE project_id = $1 AND session_id = $2 ORDER BY seq`,
+    ofSession,
+  )
+  return {
+    last_seq: Number(heads.rows[0]?.last_seq),
+    entries: entries.rows.map((entry) => ({ ...entry, seq: Number(entry.seq) })),
   }
 }
 

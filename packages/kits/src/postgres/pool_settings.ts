@@ -15,7 +15,7 @@ export const CHANGES_CONNECTIONS = 2
  *   bitmaps, no joins that read one side whole, and none of parallel workers, compilation and memoization, which only
  *   pay for those.
  *
- * tests/database/statement_plans.test.ts checks the statements, also with a server's own settings.
+ * tests/gate/statement_plans.test.ts checks the statements, also with a server's own settings.
  */
 export const REQUEST_SETTINGS = {
   plan_cache_mode: 'force_generic_plan',

@@ -88,7 +88,7 @@ it('What is taken out of a body can be put back to the character, and only what 
       })
       expect(taken.length).toBe(expected.length)
     }),
-    { numRuns: 40 },
+    { numRuns: 25 },
   )
 })
 
@@ -158,7 +158,7 @@ it('What is taken out of texts can be put back to the character, and only if the
         expect(JSON.stringify(restored) === JSON.stringify(JSON.parse(json))).toBe(true)
       }
     }),
-    { numRuns: 25, interruptAfterTimeLimit: 60_000 },
+    { numRuns: 15, interruptAfterTimeLimit: 60_000 },
   )
   // A busy machine does not come to all runs.
   expect(times).toBeGreaterThan(0)

@@ -2,9 +2,9 @@ import type { QueryResult } from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { REQUEST_SETTINGS } from '../../packages/kits/src/postgres/pool_settings.ts'
 import type { Statement } from '../../packages/kits/src/postgres/statement.ts'
+import { everyStatement } from '../database/every_statement.ts'
 import { execute, withConnection } from '../harness/sql.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/test_database.ts'
-import { everyStatement } from './every_statement.ts'
 
 /*
  * No statement of the product reads tenant data by scanning it, at a size where that matters, whatever the
