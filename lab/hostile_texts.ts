@@ -90,7 +90,7 @@ const COUNTED: Record<string, (n: number) => string> = {
   'addresses that differ': (n) => `${n.toString(36)}@b.co `,
   'telephone numbers that differ': (n) => `+49${1_000_000 + n} `,
   'passwords that differ': (n) => `a://b:x${n}y@c `,
-  'keys that differ': (n) => `ghp_kJ4mQ8sT2vX6zB1nC5kJ4mQ8sT${(1e9 + n).toString(36)} `,
+  'keys that differ': (n) => `ghp_kJ4mQ8sT2vX6zB1nC5kJ4mQ8sT2vX6${(1e9 + n).toString(36)} `,
 }
 
 function counted(make: (n: number) => string, bytes: number): string {

@@ -95,6 +95,11 @@ export type Detector = keyof typeof DETECTORS
 
 export const DETECTOR_NAMES = Object.keys(DETECTORS) as Detector[]
 
+/** The places of names in that list. */
+export const DETECTOR_NUMBERS = Object.fromEntries(DETECTOR_NAMES.map((name, at) => [name, at])) as Readonly<
+  Record<Detector, number>
+>
+
 /** Names that stand for several detectors. */
 export const GROUPS = ['secrets', 'personal'] as const
 export type Group = (typeof GROUPS)[number]

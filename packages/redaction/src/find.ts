@@ -1,7 +1,7 @@
 import { AT, DIGIT, KINDS, kindAt, LETTER, PERCENT, PLUS, wordEnd } from './characters.js'
-import { DETECTORS, type Detector, type Finding, type Group } from './detectors.js'
+import { DETECTOR_NUMBERS, DETECTORS, type Detector, type Finding, type Group } from './detectors.js'
 import { fold } from './fold.js'
-import { cardsFrom, emailAround, ibanAt, phoneAt } from './personal.js'
+import { cardsFrom, emailAround, GROUP_LENGTH, ibanAt, phoneAt } from './personal.js'
 import {
   assignedAfter,
   awsSecretAfter,
@@ -17,6 +17,7 @@ import {
   slackHookAt,
   telegramAt,
 } from './secrets.js'
+import type { Spans } from './spans.js'
 
 const IBAN_LENGTH_MIN = 15
 const AT_OR_PLUS =
@@ -37,28 +38,29 @@ export function wantedOf(detectors: Iterable<Detector>): Wanted {
 
 /**
  * Finds what these detectors know, in order and without overlaps, in one pass: the time is linear in the text, whatever
- * it is. Characters that look like others, or are not seen, hide nothing.
+ * it is. Characters that look like others, or are not seen, hide nothing. `found` is emptied first; its numbers are
+ * those of detectors.
  */
-export function find(text: string, wanted: Wanted): Finding[] {
+export function find(text: string, wanted: Wanted, found: Spans): void {
   const folded = fold(text)
+  found.clear()
   // Reading beyond the ends of a text, or in a part of a longer one, takes longer.
-  const search = new Search(`\0${folded?.text ?? text}\0\0\0\0`, wanted)
-  search.run()
-  const found = search.inOrder()
-  for (const finding of found) {
-    finding.from = folded ? folded.places[finding.from - 1]! : finding.from - 1
-    finding.to = folded ? folded.places[finding.to - 2]! + 1 : finding.to - 1
+  new Search(`\0${folded?.text ?? text}\0\0\0\0`, wanted, found).run()
+  found.putInOrder()
+  const [from, to] = [found.from.at, found.to.at]
+  for (let at = 0; at < found.length; at++) {
+    from[at] = folded ? folded.places[from[at]! - 1]! : from[at]! - 1
+    to[at] = folded ? folded.places[to[at]! - 2]! + 1 : to[at]! - 1
   }
-  return found
 }
 
 class Search {
-  private readonly found: Finding[] = []
   private end_of_key: ((from: number) => number) | undefined
 
   constructor(
     private readonly text: string,
     private readonly wanted: Wanted,
+    private readonly found: Spans,
   ) {}
 
   run(): void {
@@ -78,7 +80,7 @@ class Search {
 
   private take(finding: Finding | undefined): number | undefined {
     if (!finding || !this.wanted.detectors.has(finding.detector)) return undefined
-    this.found.push(finding)
+    this.found.add(finding.from, finding.to, DETECTOR_NUMBERS[finding.detector])
     return finding.to
   }
 
@@ -142,8 +144,10 @@ class Search {
       if (end) return end
     }
     // Digits in front of letters are the beginning of a word.
-    if (begins === DIGIT)
-      return wanted.personal ? Math.max(cardsFrom(text, from, this.found, wanted), to) : to
+    if (begins === DIGIT) {
+      const isLong = to - from >= GROUP_LENGTH
+      return wanted.personal && isLong ? Math.max(cardsFrom(text, from, this.found, wanted), to) : to
+    }
     const isLong = to - from >= IBAN_LENGTH_MIN || to - from === 4
     return (wanted.personal && isLong && this.take(ibanAt(text, from))) || to
   }
@@ -184,21 +188,6 @@ class Search {
     const end = next === 0x2f ? this.take(passwordAt(text, colon)) : undefined
     // What stands around the @ is no address of a person.
     return end && end + 1
-  }
-
-  /** Of findings that overlap, the first stays. */
-  inOrder(): Finding[] {
-    const { found } = this
-    let isSorted = true
-    for (let at = 1; at < found.length && isSorted; at++) isSorted = found[at]!.from >= found[at - 1]!.to
-    if (isSorted) return found
-    found.sort((one, other) => one.from - other.from || other.to - one.to)
-    let end = 0
-    return found.filter(({ from, to }) => {
-      if (from < end) return false
-      end = to
-      return true
-    })
   }
 }
 

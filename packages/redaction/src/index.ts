@@ -8,10 +8,8 @@ export {
   type Group,
 } from './detectors.js'
 export { find, type Wanted, wantedOf } from './find.js'
-export { onceAValue } from './once_a_value.js'
+export type { KindOfMarks, Mark } from './marks.js'
 export {
-  joined,
-  type Mark,
   type Refused,
   type RewriteOptions,
   type Rewritten,

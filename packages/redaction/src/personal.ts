@@ -1,18 +1,30 @@
 import { isAlphanumeric, isDigit, isEscape, isSpace } from './characters.js'
 import { COUNTRY_CODES, IBAN_LENGTHS } from './countries.js'
-import type { Detector, Finding } from './detectors.js'
+import { DETECTOR_NUMBERS, type Detector, type Finding } from './detectors.js'
+import type { Spans } from './spans.js'
 
 const LOCAL_LENGTH_MAX = 64
 const DOMAIN_LENGTH_MAX = 253
 const LABEL_LENGTH_MAX = 63
 /** Last parts of names of files, not of domains. */
-const FILES: ReadonlySet<string> = new Set(
-  'png jpg jpeg gif svg webp ico css js mjs cjs ts tsx jsx json html xml yaml yml toml lock map txt'.split(
-    ' ',
-  ),
+const FILES: ReadonlySet<number> = new Set(
+  'png jpg jpeg gif svg webp ico css js mjs cjs ts tsx jsx json html xml yaml yml toml lock map txt'
+    .split(' ')
+    .map((name) => fewLetters(name, 0, name.length)),
 )
 
 const FILES_LENGTH_MAX = 4
+
+/** Up to so many, large or small, as a number; 0 if they are of another alphabet. */
+function fewLetters(text: string, from: number, to: number): number {
+  let letters = 0
+  for (let at = from; at < to; at++) {
+    const code = text.charCodeAt(at)
+    if (code > 0x7f) return 0
+    letters = (letters << 7) | code | 0x20
+  }
+  return letters
+}
 
 /** A letter beyond ASCII, as in the addresses of Europe, or a mark on one. */
 function isLatin(code: number): boolean {
@@ -84,7 +96,7 @@ function isTopLevel(text: string, from: number, to: number, isLetters: boolean):
   const length = to - from
   if (!isLetters) return text.charCodeAt(from + 2) === 0x2d && /^xn--/i.test(text.slice(from, to))
   if (length > FILES_LENGTH_MAX) return length <= 24
-  return length >= 2 && !FILES.has(text.slice(from, to).toLowerCase())
+  return length >= 2 && !FILES.has(fewLetters(text, from, to))
 }
 
 /** The address around an `@`, which is written from `at` to `after`. */
@@ -215,11 +227,14 @@ function luhn(text: string, from: number, to: number): boolean {
   return sum % 10 === 0
 }
 
+/** Digits of the first group of a card. */
+export const GROUP_LENGTH = 4
+
 /** The cards among groups of digits that begin here; returns where the digits end. */
 export function cardsFrom(
   text: string,
   begin: number,
-  found: Finding[],
+  found: Spans,
   wanted: { detectors: ReadonlySet<Detector> },
 ): number {
   const isWanted = wanted.detectors.has('card')
@@ -236,7 +251,7 @@ export function cardsFrom(
       // A letter before the first digit is that of an escape.
       const before = text.charCodeAt(card - 1)
       if (before !== 0x2e && before !== 0x5f && (card === begin || !isAlphanumeric(text, card - 1))) {
-        found.push({ from: card, to: at, detector: 'card' })
+        found.add(card, at, DETECTOR_NUMBERS.card)
         cleared = at
       }
     }

@@ -1,22 +1,18 @@
 import { isBytes, textInBase64 } from './base64.js'
+import { DETECTOR_NUMBERS } from './detectors.js'
+import { Draft } from './draft.js'
+import { type KindOfMarks, type Mark, Marks } from './marks.js'
 import { digitsOf, isCard } from './personal.js'
-import type { Action, ReadyRule } from './rules.js'
-import { type Deed, deedOf, mayHold, type Scanner, scan, scannerOfFitting } from './scan.js'
+import type { ReadyRule } from './rules.js'
+import { type Deed, mayHold, type Scanner, scan, scannerOfFitting } from './scan.js'
 
-/** What stands in place of a part that was found, once it is known how. */
-export interface Mark {
-  action: Exclude<Action, 'refuse'>
-  /** Of what was found: EMAIL. */
-  name: string
-  value: string
-  /** The session that an object around it names; undefined: none does. */
-  session_id: string | undefined
-}
-
-/** A text in pieces: a mark stands between each two of them. */
+/** A text with marks in place of what was found. */
 export interface Rewritten {
-  pieces: string[]
-  marks: Mark[]
+  /** Each as often as it stands in the text. */
+  readonly marks: readonly Mark[]
+  readonly kinds: readonly KindOfMarks[]
+  /** With each mark as it is called. */
+  text(named: (mark: Mark) => string): string
 }
 
 /** Why nothing may be written: where, and of what. */
@@ -35,6 +31,8 @@ export interface RewriteOptions {
   counts?: boolean
   /** Whether long strings of base64 are hidden whatever they hold. */
   hidesBytes?: boolean
+  /** So many values get marks of their own to be numbered, those that come first. Absent: all. */
+  numbered_max?: number
 }
 
 /** Containers in containers; what is stored has fewer. */
@@ -112,40 +110,38 @@ export function rewriteJson(text: string, options: RewriteOptions): Rewritten | 
  * Rewrites a part of an answer, which begins and ends outside of strings. Bytes in base64, which cannot be looked
  * through, are hidden. Undefined: nothing was found.
  */
-export function rewriteFragment(text: string, rules: readonly ReadyRule[]): Rewritten | undefined {
-  const walk = new Walk(text, { rules, hidesBytes: true })
+export function rewriteFragment(
+  text: string,
+  rules: readonly ReadyRule[],
+  numbered_max = Number.POSITIVE_INFINITY,
+): Rewritten | undefined {
+  const walk = new Walk(text, { rules, hidesBytes: true, numbered_max })
   walk.fragment()
   return walk.rewritten()
 }
 
-/** The text, with each mark as it is called. */
-export function joined({ pieces, marks }: Rewritten, named: (mark: Mark, index: number) => string): string {
-  let text = pieces[0]!
-  for (const [index, mark] of marks.entries()) text += named(mark, index) + pieces[index + 1]!
-  return text
-}
-
 class Walk {
-  private readonly pieces = ['']
-  private readonly marks: Mark[] = []
+  private readonly made: Marks
+  readonly draft: Draft
+  /** So far the text is in the draft, or replaced. */
   private last = 0
   private readonly path: Array<string | number> = []
   /** Of the message that is walked through: how often what was found. */
   private counts: Map<string, number> | undefined
   /** Where its meta ends. */
-  private meta_end: { piece: number; at: number } | undefined
+  private meta_end: number | undefined
   private isMetaEmpty = false
-  private isReplacing = false
+  private isChanged = false
 
   constructor(
     private readonly text: string,
     private readonly options: RewriteOptions,
     private readonly depth = 0,
-    outer?: { context: Context; path: Array<string | number> },
+    private readonly outer?: { context: Context; path: Array<string | number>; made: Marks },
   ) {
-    this.outer = outer
+    this.made = outer?.made ?? new Marks(options.numbered_max)
+    this.draft = new Draft(text, this.made)
   }
-  private readonly outer: { context: Context; path: Array<string | number> } | undefined
 
   whole(): void {
     if (this.outer) this.path.push(...this.outer.path)
@@ -169,12 +165,10 @@ class Walk {
   }
 
   /** Undefined: nothing was found. */
-  rewritten(): Rewritten | undefined {
-    const { pieces, marks, text, last } = this
-    if (marks.length === 0) return undefined
-    this.add(text.slice(last))
-    this.last = text.length
-    return { pieces, marks }
+  rewritten(): Draft | undefined {
+    if (!this.isChanged) return undefined
+    this.keepTo(this.text.length)
+    return this.draft
   }
 
   private contextOf(
@@ -280,23 +274,22 @@ class Walk {
     return FREE.has(name) ? this.contextOf(entry, true, -1, session_id) : context
   }
 
-  /** Takes the text over up to here; returns the place, to which something may be added. */
-  private placeAt(at: number): { piece: number; at: number } {
-    this.add(this.text.slice(this.last, at))
-    this.last = at
-    return { piece: this.pieces.length - 1, at: this.pieces.at(-1)!.length }
+  /** Keeps the text up to here; returns the place, to which something may be added. */
+  private placeAt(at: number): number {
+    this.keepTo(at)
+    return this.draft.place()
   }
 
   /** Adds the counts of a message to its meta; of members with the same name, the last one counts. */
   private fillIn(end: number): void {
-    const { counts, meta_end, pieces } = this
+    const { counts, meta_end } = this
     this.counts = undefined
     if (!counts || counts.size === 0) return
     const counted = [...counts].map(([name, count]) => [name.toLowerCase(), count])
     const redacted = `"redacted":${JSON.stringify(Object.fromEntries(counted))}`
-    const { piece, at } = meta_end ?? this.placeAt(end)
-    const added = !meta_end ? `,"meta":{${redacted}}` : this.isMetaEmpty ? redacted : `,${redacted}`
-    pieces[piece] = pieces[piece]!.slice(0, at) + added + pieces[piece]!.slice(at)
+    const added =
+      meta_end === undefined ? `,"meta":{${redacted}}` : this.isMetaEmpty ? redacted : `,${redacted}`
+    this.draft.fill(meta_end ?? this.placeAt(end), added)
   }
 
   private scalar(at: number, context: Context): number {
@@ -306,12 +299,15 @@ class Walk {
       const digits = digitsOf(this.text.slice(at, to))
       if (digits !== undefined && isCard(digits)) {
         const scanner = this.scannerFor(context, digits, false)
-        const [hit] = scanner.hasPatterns ? scan(digits, scanner) : []
-        const deed = hit ? deedOf(hit, scanner) : scanner.first.get('card')
+        const deed =
+          (scanner.patterns.length > 0 ? firstDeed(digits, scanner) : undefined) ??
+          scanner.deeds[DETECTOR_NUMBERS.card]
         if (deed) {
-          this.put(at, '"')
+          this.keepTo(at)
+          this.draft.literal('"')
           this.mark(deed, digits, context)
-          this.put(to, '"')
+          this.draft.literal('"')
+          this.last = to
         }
       }
     }
@@ -325,7 +321,7 @@ class Walk {
     if (end - at < STRING_LENGTH_MIN) return end
     const raw = text.slice(at + 1, end - 1)
     const scanner = this.scannerFor(context, raw, isName)
-    if (scanner.rules.length === 0 || !(scanner.hasPatterns || mayHold(raw))) return end
+    if (scanner.rules.length === 0 || !(scanner.patterns.length > 0 || mayHold(raw))) return end
     const isPlain = !raw.includes('\\')
     const value = isPlain ? raw : (JSON.parse(text.slice(at, end)) as string)
     if (!isPlain && this.nested(at, end, value, context, scanner)) return end
@@ -334,15 +330,19 @@ class Walk {
       this.base64(at, end, value, context, scanner)
       return end
     }
-    this.put(at + 1, '')
+    this.keepTo(at + 1)
+    // What is written as it is stays where it is.
+    const source = isPlain ? 0 : this.draft.source(value)
+    const begin = isPlain ? at + 1 : 0
     let from = 0
-    for (const hit of hits) {
-      const before = value.slice(from, hit.from)
-      this.add(isPlain ? before : written(before))
-      this.mark(deedOf(hit, scanner), value.slice(hit.from, hit.to), context)
-      from = hit.to
+    for (let index = 0; index < hits.length; index++) {
+      const found = hits.from.at[index]!
+      this.draft.keep(source, begin + from, begin + found)
+      from = hits.to.at[index]!
+      this.mark(scanner.deeds[hits.what.at[index]!]!, value.slice(found, from), context)
     }
-    this.put(end - 1, isPlain ? value.slice(from) : written(value.slice(from)))
+    this.draft.keep(source, begin + from, begin + value.length)
+    this.last = end - 1
     return end
   }
 
@@ -352,6 +352,7 @@ class Walk {
     const inner = new Walk(value, { rules: scanner.rules }, this.depth + 1, {
       context: { ...context, scanner, hasPointers: false, isFree: true },
       path: this.path,
+      made: this.made,
     })
     try {
       inner.whole()
@@ -361,31 +362,27 @@ class Walk {
     }
     const found = inner.rewritten()
     if (!found) return false
-    this.put(at + 1, '')
-    for (const [index, piece] of found.pieces.entries()) {
-      this.add(written(piece))
-      const mark = found.marks[index]
-      if (mark) {
-        this.addMark(mark)
-        this.count(mark.name)
-      }
-    }
-    this.put(end - 1, '')
+    this.keepTo(at + 1)
+    this.draft.string(found)
+    if (this.counts) for (const { kind } of found.marks) this.count(kind.name)
+    this.isChanged = true
+    this.last = end - 1
     return true
   }
 
   /** What is found in a text in base64 takes the whole of it along. */
   private base64(at: number, end: number, value: string, context: Context, scanner: Scanner): void {
     const inside = textInBase64(value)
-    const [hit] = inside ? scan(inside.text, scanner) : []
-    if (inside && hit) {
-      this.put(at + 1, written(value.slice(0, inside.from)))
-      this.mark(deedOf(hit, scanner), value.slice(inside.from), context)
+    const deed = inside && firstDeed(inside.text, scanner)
+    if (inside && deed) {
+      this.keepTo(at + 1)
+      this.draft.keep(this.draft.source(value), 0, inside.from)
+      this.mark(deed, value.slice(inside.from), context)
     } else if (!inside && this.options.hidesBytes && !this.isOpaque() && isBytes(value)) {
-      this.put(at + 1, '')
-      this.addMark({ action: 'mask', name: 'ATTACHMENT', value: '', session_id: undefined })
+      this.keepTo(at + 1)
+      this.addMark(this.made.of('mask', 'ATTACHMENT', undefined, ''))
     } else return
-    this.put(end - 1, '')
+    this.last = end - 1
   }
 
   /**
@@ -393,8 +390,8 @@ class Walk {
    * the ids, times and cursors.
    */
   private scannerFor({ scanner, hasPointers, root }: Context, raw: string, isName: boolean): Scanner {
-    const { rules, hasPatterns } = scanner
-    const isApis = hasPatterns && (isName ? API_NAME.test(raw) : this.isOurs(raw))
+    const { rules, patterns } = scanner
+    const isApis = patterns.length > 0 && (isName ? API_NAME.test(raw) : this.isOurs(raw))
     if (!isApis && !hasPointers) return scanner
     const { path } = this
     const isInside = (tokens: string[]) =>
@@ -418,7 +415,7 @@ class Walk {
 
   private mark({ action, name }: Deed, value: string, { session_id }: Context): void {
     if (action === 'refuse') throw new Refusal({ pointer: pointerTo(this.path), name })
-    this.addMark({ action, name, value, session_id })
+    this.addMark(this.made.of(action, name, session_id, value))
     this.count(name)
   }
 
@@ -427,22 +424,20 @@ class Walk {
     this.counts.set(name, (this.counts.get(name) ?? 0) + 1)
   }
 
-  private add(text: string): void {
-    if (text !== '') this.pieces[this.pieces.length - 1] += text
-  }
-
   private addMark(mark: Mark): void {
-    this.marks.push(mark)
-    this.pieces.push('')
+    this.draft.mark(mark)
+    this.isChanged = true
   }
 
-  /** Takes the text over up to here, or goes on after what was replaced, and adds another. */
-  private put(at: number, text: string): void {
-    if (!this.isReplacing) this.add(this.text.slice(this.last, at))
-    this.add(text)
-    this.isReplacing = !this.isReplacing
+  private keepTo(at: number): void {
+    this.draft.keep(0, this.last, at)
     this.last = at
   }
+}
+
+function firstDeed(text: string, scanner: Scanner): Deed | undefined {
+  const hits = scan(text, scanner)
+  return hits.length > 0 ? scanner.deeds[hits.what.at[0]!] : undefined
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -458,19 +453,17 @@ function isScalar(code: number): boolean {
 }
 
 function endOfString(text: string, start: number): number {
-  let at = start + 1
-  for (let code = text.charCodeAt(at); code !== 0x22; code = text.charCodeAt(at)) at += code === 0x5c ? 2 : 1
-  return at + 1
+  for (let at = text.indexOf('"', start + 1); ; at = text.indexOf('"', at + 1)) {
+    let first = at
+    while (text.charCodeAt(first - 1) === 0x5c) first--
+    // Two backslashes are one that is written.
+    if ((at - first) % 2 === 0) return at + 1
+  }
 }
 
 function nameOf(text: string, from: number, to: number): string {
   const raw = text.slice(from + 1, to - 1)
   return raw.includes('\\') ? (JSON.parse(text.slice(from, to)) as string) : raw
-}
-
-/** A text inside of a string of JSON. */
-function written(text: string): string {
-  return JSON.stringify(text).slice(1, -1)
 }
 
 function isJson(text: string): boolean {

@@ -1,6 +1,7 @@
-import type { Detector, Finding } from './detectors.js'
+import { DETECTOR_NAMES, type Detector } from './detectors.js'
 import { find, type Wanted, wantedOf } from './find.js'
 import { type Action, maskName, type ReadyRule } from './rules.js'
+import { type Span, Spans } from './spans.js'
 
 /** What a rule does with what is found. */
 export interface Deed {
@@ -11,20 +12,19 @@ export interface Deed {
   rank: number
 }
 
-/** A part of a text that a rule is for. */
-export interface Hit {
-  from: number
-  to: number
-  deed: Deed
-}
-
 /** Rules, made ready for many texts. */
 export interface Scanner {
   rules: readonly ReadyRule[]
   wanted: Wanted | undefined
-  /** Which rule decides on what a detector finds. */
-  first: ReadonlyMap<Detector, Deed>
-  hasPatterns: boolean
+  /** By the number of a detector: of the rule that decides on it. Then those of rules with patterns. */
+  deeds: readonly Deed[]
+  patterns: readonly Pattern[]
+}
+
+interface Pattern {
+  pattern: NonNullable<ReadyRule['pattern']>
+  /** The place of its deed. */
+  what: number
 }
 
 function scannerOf(rules: readonly ReadyRule[]): Scanner {
@@ -34,7 +34,14 @@ function scannerOf(rules: readonly ReadyRule[]): Scanner {
       if (!first.has(detector))
         first.set(detector, { action: rule.rule.do, name: maskName(rule, detector), rank })
   const wanted = first.size > 0 ? wantedOf(first.keys()) : undefined
-  return { rules, wanted, first, hasPatterns: rules.some(({ pattern }) => pattern) }
+  const patterns: Pattern[] = []
+  const deeds = DETECTOR_NAMES.map((detector) => first.get(detector) as Deed)
+  for (const [rank, rule] of rules.entries()) {
+    if (!rule.pattern) continue
+    patterns.push({ pattern: rule.pattern, what: deeds.length })
+    deeds.push({ action: rule.rule.do, name: maskName(rule, undefined), rank })
+  }
+  return { rules, wanted, deeds, patterns }
 }
 
 const narrowed = new WeakMap<readonly ReadyRule[], Map<string, Scanner>>()
@@ -69,40 +76,44 @@ export function mayHold(text: string): boolean {
   return text.length >= FOUND_LENGTH_MIN && MARKS.test(text)
 }
 
-/** What rules find in a text, in order and without overlaps. Where two find the same, the earlier rule decides. */
-export function scan(text: string, scanner: Scanner): Array<Hit | Finding> {
-  const { rules, wanted, hasPatterns } = scanner
-  const found = wanted && mayHold(text) ? find(text, wanted) : []
-  if (!hasPatterns) return found
-  const hits: Hit[] = found.map((one) => ({ from: one.from, to: one.to, deed: deedOf(one, scanner) }))
-  for (const [rank, rule] of rules.entries()) {
-    if (!rule.pattern) continue
-    const deed = { action: rule.rule.do, name: maskName(rule, undefined), rank }
-    const matcher = rule.pattern.matcher(text)
+/** So many parts are remembered without need. */
+const KEPT_MAX = 10_000
+let scratch = new Spans()
+
+/**
+ * What rules find in a text, in order and without overlaps, until the next text is scanned. The numbers are the places of
+ * deeds. Where two rules find the same, the earlier one decides.
+ */
+export function scan(text: string, { wanted, deeds, patterns }: Scanner): Spans {
+  if (scratch.length > KEPT_MAX) scratch = new Spans()
+  const hits = scratch
+  if (wanted && mayHold(text)) find(text, wanted, hits)
+  else hits.clear()
+  if (patterns.length === 0) return hits
+  for (const { pattern, what } of patterns) {
+    const matcher = pattern.matcher(text)
     while (matcher.find()) {
       const [from, to] = [matcher.start(), matcher.end()]
-      if (to > from) hits.push({ from, to, deed })
+      if (to > from) hits.add(from, to, what)
     }
   }
-  return merged(hits)
-}
-
-export function deedOf(found: Hit | Finding, { first }: Scanner): Deed {
-  return 'deed' in found ? found.deed : first.get(found.detector)!
+  merge(hits, deeds)
+  return hits
 }
 
 /** Parts that overlap become one, so that nothing of either is left. */
-function merged(hits: Hit[]): Hit[] {
-  hits.sort((one, other) => one.from - other.from || one.deed.rank - other.deed.rank)
-  const kept: Hit[] = []
-  for (const hit of hits) {
+function merge(hits: Spans, deeds: readonly Deed[]): void {
+  const rankOf = ({ what }: Span) => deeds[what]!.rank
+  const kept: Span[] = []
+  for (const hit of hits.all().sort((one, other) => one.from - other.from || rankOf(one) - rankOf(other))) {
     const last = kept.at(-1)
     if (!last || hit.from >= last.to) {
-      kept.push({ ...hit })
+      kept.push(hit)
       continue
     }
     last.to = Math.max(last.to, hit.to)
-    if (hit.deed.rank < last.deed.rank) last.deed = hit.deed
+    if (rankOf(hit) < rankOf(last)) last.what = hit.what
   }
-  return kept
+  hits.clear()
+  for (const { from, to, what } of kept) hits.add(from, to, what)
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { DETECTOR_NAMES } from '../src/detectors.js'
 import { find, wantedOf } from '../src/find.js'
+import { Spans } from '../src/spans.js'
 import { negatives, positives, type Sample } from './corpus.js'
 
 const PRECISION_MIN = 0.99
@@ -10,9 +11,12 @@ function measured(samples: Sample[]) {
   const all = wantedOf(DETECTOR_NAMES)
   const counts = new Map(DETECTOR_NAMES.map((name) => [name, { right: 0, wrong: 0, missed: 0 }]))
   const faults: string[] = []
+  const spans = new Spans()
   for (const { text, found } of samples) {
     const left = [...found]
-    for (const { from, to, detector } of find(text, all)) {
+    find(text, all, spans)
+    for (const { from, to, what } of spans.all()) {
+      const detector = DETECTOR_NAMES[what]!
       const value = text.slice(from, to)
       const at = left.findIndex((one) => one.detector === detector && one.value === value)
       if (at === -1) {

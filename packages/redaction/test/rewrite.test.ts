@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import {
   faultOf,
-  joined,
   type RewriteOptions,
   type Rule,
   readyRules,
@@ -20,7 +19,7 @@ function rewritten(value: unknown, rules: Rule[] = [PERSONAL], options: Partial<
   if (outcome && 'refused' in outcome) return outcome
   if (!outcome) return undefined
   const numbers = new Map<string, number>()
-  const named = joined(outcome, ({ name, value, action }) => {
+  const named = outcome.text(({ kind: { name, action }, value }) => {
     if (action === 'drop') return ''
     const key = `${name} ${value}`
     if (!numbers.has(key)) numbers.set(key, numbers.size + 1)
@@ -35,7 +34,7 @@ test('values, names of members, numbers, JSON in strings and text in base64 are 
     "card": ${CARD}, "big": 12345678901234567890.5, "args": ${JSON.stringify(nested)}, "none": null,
     "file": "data:text/plain;base64,${btoa('call me: +49 30 1234567 — Ömar'.replace(/[^\0-\xff]/g, '-'))}" }`
   const masked = rewriteJson(text, { rules: readyRules([PERSONAL]) })!
-  const out = 'refused' in masked ? '' : joined(masked, ({ name }) => `<${name}>`)
+  const out = 'refused' in masked ? '' : masked.text(({ kind }) => `<${kind.name}>`)
   expect(out).toContain('{ "a" : "To <EMAIL>,\\n<EMAIL> 😀" , "<EMAIL>":1.50e3,')
   expect(out).toContain('"card": "<CARD>", "big": 12345678901234567890.5')
   expect(JSON.parse(out).args).toBe(
@@ -50,8 +49,11 @@ test('numbers of cards are found however they are written, and what is left is J
     for (const isAnswer of [true, false]) {
       const [text, rules] = [`{"a":[${number},-1.5]}`, readyRules([PERSONAL])]
       const outcome = isAnswer ? rewriteFragment(text, rules) : rewriteJson(text, { rules })
-      const pieces = outcome && 'pieces' in outcome ? outcome : undefined
-      expect(pieces && joined(pieces, ({ name }) => `<${name}>`), number).toBe('{"a":["<CARD>",-1.5]}')
+      const pieces = outcome && 'marks' in outcome ? outcome : undefined
+      expect(
+        pieces?.text(({ kind }) => `<${kind.name}>`),
+        number,
+      ).toBe('{"a":["<CARD>",-1.5]}')
     }
 })
 

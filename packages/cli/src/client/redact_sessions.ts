@@ -10,7 +10,7 @@ import {
 import { stableId } from '@annals/importers'
 import { StartError } from '@annals/kits/errors.js'
 import { parseJson, writeJson } from '@annals/messages/json'
-import { DEFAULT_RULES, joined, type ReadyRule, type Rule, readyRules, rewriteJson } from '@annals/redaction'
+import { DEFAULT_RULES, type ReadyRule, type Rule, readyRules, rewriteJson } from '@annals/redaction'
 
 const PAGE = 200
 const ENTRIES_AT_ONCE_MAX = 500
@@ -125,7 +125,7 @@ export class Redaction {
   private namesIn(body: object): string[] {
     const text = writeJson(body)
     const outcome = rewriteJson(text, { rules: this.ready, request: JSON.parse(text) })
-    return outcome && 'marks' in outcome ? outcome.marks.map(({ name }) => name.toLowerCase()) : []
+    return outcome && 'marks' in outcome ? outcome.marks.map(({ kind }) => kind.name.toLowerCase()) : []
   }
 
   /** A body without what a rule refuses. */
@@ -134,7 +134,7 @@ export class Redaction {
     const text = writeJson(body)
     const outcome = rewriteJson(text, { rules: this.refusing, request: JSON.parse(text) })
     return outcome && 'marks' in outcome
-      ? (parseJson(joined(outcome, ({ name }) => `<${name}>`)) as Body)
+      ? (parseJson(outcome.text(({ kind }) => `<${kind.name}>`)) as Body)
       : body
   }
 

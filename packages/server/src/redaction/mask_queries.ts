@@ -10,11 +10,18 @@ export const HOLD_SESSION = prepared(
   'SELECT h.session_id FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2 FOR NO KEY UPDATE',
 )
 
-/** Parameters: $1 project, $2 session, $3 digests. */
+/**
+ * Row: the numbers of these values, with commas between; 0 is none. One row, since there may be thousands. Parameters:
+ * $1 project, $2 session; of each value $3 name, $4 digest.
+ */
 export const FIND_MASKS = prepared(
   'find_masks',
-  `SELECT m.name, m.digest, m.number FROM redaction_masks m
-WHERE m.project_id = $1 AND m.session_id = $2 AND m.digest = ANY ($3::text[])`,
+  `SELECT string_agg(coalesce(m.number, 0)::text, ',' ORDER BY x.place) AS numbers
+FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS x(name, digest, place)
+LEFT JOIN LATERAL (
+  SELECT k.number FROM redaction_masks k
+  WHERE k.project_id = $1 AND k.session_id = $2 AND k.name = x.name AND k.digest = x.digest
+) m ON true`,
 )
 
 /** Rows: the last number of each name. Parameters: $1 project, $2 session, $3 names. */

@@ -1,32 +1,28 @@
 import type { Database, Queryable, Tenant } from '@annals/kits/postgres/database.js'
 import { plainArray, textArray } from '@annals/kits/postgres/statement.js'
-import type { Mark } from '@annals/redaction'
+import type { KindOfMarks } from '@annals/redaction'
 import type { FastifyRequest } from 'fastify'
 import { reaches } from '../access/reach.js'
 import { ADD_MASKS, FIND_MASKS, HOLD_SESSION, LAST_MASKS } from './mask_queries.js'
 
-/** Findings, by a digest in place of the value. */
-export interface FoundMark {
+/** Findings of one kind in one session, each value once, by a digest in its place. */
+export interface FoundMarks {
   name: string
-  digest: string
   session_id: string | undefined
+  digests: string[]
 }
 
-/** The numbers of masks, by `keyOf`. */
-export type Numbers = Record<string, number>
+/** The numbers of masks, for each digest of each kind; 0: it has none. */
+export type Numbers = readonly number[][]
 
 /** Values of one kind that a session tells apart; the masks of all others have no number. */
 const NUMBERS_MAX = 10_000
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-export function keyOf({ name, digest, session_id = '' }: FoundMark): string {
-  return `${session_id} ${name} ${digest}`
-}
-
-export function maskOf({ action, name }: Mark, digest: string, number: number | undefined): string {
+export function maskOf({ action, name }: KindOfMarks, digest: string, number = 0): string {
   if (action === 'drop') return ''
   if (action === 'hash') return `<${name}:${digest.slice(0, 12)}>`
-  return number === undefined ? `<${name}>` : `<${name}_${number}>`
+  return number === 0 ? `<${name}>` : `<${name}_${number}>`
 }
 
 /**
@@ -35,75 +31,86 @@ export function maskOf({ action, name }: Mark, digest: string, number: number | 
  */
 export async function numberMarks(
   request: FastifyRequest,
-  marks: readonly FoundMark[],
+  marks: readonly FoundMarks[],
   session_id = ((request.params ?? {}) as { session_id?: string }).session_id ?? '',
 ): Promise<Numbers> {
-  const bySession = new Map<string, FoundMark[]>()
-  for (const mark of marks) {
-    const session = mark.session_id ?? session_id.toLowerCase()
-    if (!bySession.has(session)) bySession.set(session, [])
-    bySession.get(session)!.push(mark)
+  const numbers: number[][] = marks.map(() => [])
+  const bySession = new Map<string, Values>()
+  for (const [kind, { name, session_id: named, digests }] of marks.entries()) {
+    if (digests.length === 0) continue
+    const session = named ?? session_id.toLowerCase()
+    const values = bySession.get(session) ?? { kinds: [], names: [], digests: [] }
+    bySession.set(session, values)
+    for (const digest of digests) {
+      values.kinds.push(kind)
+      values.names.push(name)
+      values.digests.push(digest)
+    }
   }
-  const numbers: Numbers = {}
-  for (const [session, own] of bySession)
-    if (UUID.test(session) && (await reaches(request, session)))
-      await numberIn(request, session, own, numbers)
+  for (const [session, values] of bySession) {
+    if (!UUID.test(session) || !(await reaches(request, session))) continue
+    const found = await numbersIn(request, session, values)
+    for (const [index, kind] of values.kinds.entries()) numbers[kind]!.push(found[index]!)
+  }
   return numbers
 }
 
-async function numberIn(
+/** Of each value of a session: the place of its kind, its name and its digest. */
+interface Values {
+  kinds: number[]
+  names: string[]
+  digests: string[]
+}
+
+async function numbersIn(
   { database, project_id }: Tenant<Database>,
   session_id: string,
-  marks: readonly FoundMark[],
-  numbers: Numbers,
-): Promise<void> {
-  /** Takes the numbers that there are, and returns the marks that have none yet. */
-  const take = (wanted: readonly FoundMark[], rows: ReadonlyArray<Record<string, unknown>>) => {
-    const known = new Map(rows.map(({ name, digest, number }) => [`${name} ${digest}`, Number(number)]))
-    return wanted.filter((mark) => {
-      const number = known.get(`${mark.name} ${mark.digest}`)
-      if (number !== undefined) numbers[keyOf(mark)] = number
-      return number === undefined
-    })
+  { names, digests }: Values,
+): Promise<number[]> {
+  const sent = [project_id, session_id, textArray(names), plainArray(digests)]
+  const find = async (connection: Queryable) => {
+    const [row] = await connection.query(FIND_MASKS, sent)
+    return row!.numbers!.split(',').map(Number)
   }
-  const found = async (connection: Queryable, wanted: readonly FoundMark[]) => {
-    const digests = textArray([...new Set(wanted.map(({ digest }) => digest))])
-    return take(wanted, await connection.query(FIND_MASKS, [project_id, session_id, digests]))
-  }
-  const missing = await found(database, marks)
-  if (missing.length === 0) return
-  await database.transaction(async (connection) => {
+  const known = await find(database)
+  if (!known.includes(0)) return known
+  return database.transaction(async (connection) => {
     const [head] = await connection.query(HOLD_SESSION, [project_id, session_id])
-    if (!head) return
+    if (!head) return known
     // Somebody may have been faster; from here on nobody is.
-    const left = await found(connection, missing)
-    const added = left.length > 0 ? await nextOf(connection, project_id, session_id, left) : []
-    if (added.length === 0) return
+    const numbers = await find(connection)
+    const missing = names.flatMap((name, index) => (numbers[index] === 0 ? { name, index } : []))
+    const last = await lastOf(connection, project_id, session_id, missing)
+    const added = new Map<string, { name: string; digest: string; number: number }>()
+    for (const { name, index } of missing) {
+      const digest = digests[index]!
+      const key = `${name} ${digest}`
+      const number = added.get(key)?.number ?? last.get(name)! + 1
+      if (number > NUMBERS_MAX) continue
+      added.set(key, { name, digest, number })
+      last.set(name, Math.max(last.get(name)!, number))
+      numbers[index] = number
+    }
+    if (added.size === 0) return numbers
+    const rows = [...added.values()]
     await connection.query(ADD_MASKS.statement, [
       project_id,
       session_id,
-      textArray(added.map(({ name }) => name)),
-      plainArray(added.map(({ number }) => number)),
-      textArray(added.map(({ digest }) => digest)),
+      textArray(rows.map(({ name }) => name)),
+      plainArray(rows.map(({ number }) => number)),
+      plainArray(rows.map(({ digest }) => digest)),
     ])
-    take(left, added)
+    return numbers
   })
 }
 
-async function nextOf(
+async function lastOf(
   connection: Queryable,
   project_id: string,
   session_id: string,
-  marks: readonly FoundMark[],
-): Promise<Array<{ name: string; digest: string; number: number }>> {
-  const names = [...new Set(marks.map(({ name }) => name))]
-  const rows = await connection.query(LAST_MASKS, [project_id, session_id, textArray(names)])
-  const last = new Map(rows.map(({ name, number }) => [name!, Number(number)]))
-  const values = new Map(marks.map(({ name, digest }) => [`${name} ${digest}`, { name, digest }]))
-  return [...values.values()].flatMap(({ name, digest }) => {
-    const number = last.get(name)! + 1
-    if (number > NUMBERS_MAX) return []
-    last.set(name, number)
-    return { name, digest, number }
-  })
+  marks: ReadonlyArray<{ name: string }>,
+): Promise<Map<string, number>> {
+  const names = textArray([...new Set(marks.map(({ name }) => name))])
+  const rows = await connection.query(LAST_MASKS, [project_id, session_id, names])
+  return new Map(rows.map(({ name, number }) => [name!, Number(number)]))
 }

@@ -1,17 +1,16 @@
 import { createHmac } from 'node:crypto'
 import { AnnalsError } from '@annals/kits/errors.js'
-import { type AttachmentLimits, readBodyJson } from '@annals/kits/http/request/read_body.js'
+import { type AttachmentLimits, readBodyFirst } from '@annals/kits/http/request/read_body.js'
 import type { FormParts } from '@annals/kits/http/request/take_on_thread.js'
 import { takeOutBytes } from '@annals/kits/http/request/take_out_bytes.js'
-import type { Mark, Rewritten } from '@annals/redaction'
-import { joined, onceAValue, rewriteFragment, rewriteJson } from '@annals/redaction'
+import { type Mark, type Refused, type Rewritten, rewriteFragment, rewriteJson } from '@annals/redaction'
 import type { AppendedEntry } from '../log/append/append_request.js'
 import { rewrittenEntries, textOfEntries } from './entries_text.js'
-import { type FoundMark, keyOf, maskOf, type Numbers } from './masks.js'
+import { type FoundMarks, maskOf, type Numbers } from './masks.js'
 import { type RulesText, rulesFrom } from './rules_of.js'
 
 /** Findings of rules: values that want a number, or why nothing is stored. Undefined: none. */
-export type Found = { marks: FoundMark[] } | { refused: { pointer: string; name: string } } | undefined
+export type Found = { marks: FoundMarks[] } | Refused | undefined
 
 /** How a text is rewritten: by rules, with the numbers of masks. */
 export interface Rewriting extends RulesText {
@@ -43,7 +42,7 @@ interface RedactionWork {
 }
 
 /** Values that get numbers in one request; the masks of all others have none. */
-const MARKS_MAX = 5_000
+const NUMBERED_MAX = 5_000
 const DIGEST_LENGTH = 22
 /** Of these, messages get counts. */
 const COUNTING: ReadonlySet<string> = new Set(
@@ -52,8 +51,8 @@ const COUNTING: ReadonlySet<string> = new Set(
 
 /** The same on the event loop, for short texts. */
 export const redactionHere: Pick<RedactionWork, 'findInAnswer' | 'maskAnswer'> = {
-  findInAnswer: (text, rules) => found(rewriteFragment(text, rulesFrom(rules)), rules),
-  maskAnswer: (text, rewriting) => masked(text, rewriteFragment(text, rulesFrom(rewriting)), rewriting),
+  findInAnswer: (text, rules) => found(rewriteAnswer(text, rules), rules),
+  maskAnswer: (text, rewriting) => masked(text, rewriteAnswer(text, rewriting), rewriting),
 }
 
 /** Work of the second thread for rules. @param forms how forms are read, by operation */
@@ -62,7 +61,7 @@ export function redactionWork(forms: Readonly<Record<string, FormParts>>): Redac
     ...redactionHere,
     findInBody: (operation, bytes, limits, rules) => {
       const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-      const json = readBodyJson(withoutBytes(body, limits))
+      const json = readBodyFirst(withoutBytes(body, limits))
       // It is refused for that when it is taken.
       if (json instanceof AnnalsError) return undefined
       return found(rewriteBody(operation, json, rules), rules)
@@ -71,7 +70,7 @@ export function redactionWork(forms: Readonly<Record<string, FormParts>>): Redac
       const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
       const form = await forms[operation]!.read(content_type, body, limits.blob_bytes_max)
       if (form instanceof AnnalsError) return undefined
-      const json = readBodyJson(forms[operation]!.attaches ? withoutBytes(form.body, limits) : form.body)
+      const json = readBodyFirst(forms[operation]!.attaches ? withoutBytes(form.body, limits) : form.body)
       return json instanceof AnnalsError ? undefined : found(rewriteBody(operation, json, rules), rules)
     },
     findInEntries: (entries, rules) => found(rewriteEntriesText(entries, rules), rules),
@@ -105,61 +104,58 @@ export function findInJson(
   return found(rewriteBody(operation, json, rules), rules)
 }
 
-/** What was found in the last body, which is taken right after that, as a rule. */
-let last: { operation: string; text: string; of: string; outcome: Outcome } | undefined
+type Outcome = Rewritten | Refused | undefined
 
-function rewriteBody(operation: string, { text, value }: { text: string; value: unknown }, rules: RulesText) {
+/** What was found in the last text, which is rewritten right after that, as a rule. */
+let last: { what: string; text: string; of: string; outcome: Outcome } | undefined
+
+function onceInARow(what: string, text: string, rules: RulesText, rewrite: () => Outcome): Outcome {
   const of = rules.secret + rules.rules
   const known = last
   last = undefined
-  if (known?.text === text && known.operation === operation && known.of === of) return known.outcome
-  const options = { rules: rulesFrom(rules), request: value ?? {}, counts: COUNTING.has(operation) }
-  const outcome = rewriteJson(text, options)
-  if (outcome) last = { operation, text, of, outcome }
+  if (known?.text === text && known.what === what && known.of === of) return known.outcome
+  const outcome = rewrite()
+  if (outcome) last = { what, text, of, outcome }
   return outcome
+}
+
+function rewriteBody(operation: string, { text, value }: { text: string; value: unknown }, rules: RulesText) {
+  const counts = COUNTING.has(operation)
+  return onceInARow(operation, text, rules, () => rewriteRequest(text, value ?? {}, counts, rules))
+}
+
+function rewriteRequest(text: string, request: unknown, counts: boolean, rules: RulesText): Outcome {
+  return rewriteJson(text, { rules: rulesFrom(rules), request, counts, numbered_max: NUMBERED_MAX })
+}
+
+function rewriteAnswer(text: string, rules: RulesText): Outcome {
+  return onceInARow('', text, rules, () => rewriteFragment(text, rulesFrom(rules), NUMBERED_MAX))
 }
 
 function rewriteEntriesText(entries: readonly AppendedEntry[], rules: RulesText) {
   const text = textOfEntries(entries)
-  return rewriteJson(text, { rules: rulesFrom(rules), request: JSON.parse(text), counts: true })
+  return rewriteRequest(text, JSON.parse(text), true, rules)
 }
 
-type Outcome = ReturnType<typeof rewriteJson>
-
-function found(outcome: Outcome, rules: RulesText): Found {
+function found(outcome: Outcome, { secret }: RulesText): Found {
   if (!outcome || 'refused' in outcome) return outcome
-  const marks: FoundMark[] = []
-  const take = onceAValue((mark) => marks.push(foundMark(mark, rules)))
-  for (const mark of outcome.marks) {
-    if (mark.action !== 'mask' || mark.value === '') continue
-    if (marks.length === MARKS_MAX) break
-    take(mark)
-  }
+  const marks = outcome.kinds.map(({ name, session_id, numbered }) => {
+    return { name, session_id, digests: numbered.map((mark) => digestOf(mark, secret)) }
+  })
   return { marks }
 }
 
-function masked(text: string, outcome: Outcome, { numbers, ...rules }: Rewriting): string {
+function masked(text: string, outcome: Outcome, { numbers, secret }: Rewriting): string {
   if (!outcome || 'refused' in outcome) return text
-  let count = 0
-  const named = onceAValue((mark) => {
-    const isBare = mark.action === 'drop' || mark.value === ''
-    // Those after the first have no number, and need no digest.
-    if (isBare || (mark.action === 'mask' && ++count > MARKS_MAX)) return maskOf(mark, '', undefined)
-    const known = foundMark(mark, rules)
-    return maskOf(mark, known.digest, numbers[keyOf(known)])
+  const byKind = new Map(outcome.kinds.map((kind, index) => [kind, numbers[index]]))
+  return outcome.text((mark) => {
+    const { kind, place } = mark
+    if (kind.action === 'hash' && mark.value !== '') return maskOf(kind, digestOf(mark, secret))
+    return maskOf(kind, '', place === undefined ? 0 : byKind.get(kind)?.[place])
   })
-  return joined(outcome as Rewritten, named)
 }
 
-/** Each is asked for twice. */
-const digested = new WeakMap<Mark, FoundMark>()
-
-function foundMark(mark: Mark, { secret }: RulesText): FoundMark {
-  const known = digested.get(mark)
-  if (known) return known
-  const { name, value, session_id } = mark
-  const hmac = createHmac('sha256', secret).update(`${name}\n${value}`)
-  const made = { name, digest: hmac.digest('base64url').slice(0, DIGEST_LENGTH), session_id }
-  digested.set(mark, made)
-  return made
+function digestOf({ kind, value }: Mark, secret: string): string {
+  const hmac = createHmac('sha256', secret).update(`${kind.name}\n${value}`)
+  return hmac.digest('base64url').slice(0, DIGEST_LENGTH)
 }
