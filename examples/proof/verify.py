@@ -5,29 +5,39 @@ Usage: verify.py <export.ndjson or proof.json> [anchors.ndjson] [--key <public k
 It prints what it found, a line each, and exits with 1 if that is anything.
 """
 
+import argparse
 import hashlib
 import json
 import sys
 
 sys.setrecursionlimit(10_000)
-ZERO = "0" * 64
+found = []
 
 
 class Digits(str):
     """A number as it is written."""
 
 
-def sha256(*parts: bytes) -> bytes:
-    return hashlib.sha256(b"".join(parts)).digest()
-
-
 def parse(text: str):
     return json.loads(text, parse_int=Digits, parse_float=Digits)
 
 
+def expect(holds: bool, finding: str) -> None:
+    if not holds:
+        found.append(finding)
+
+
+def sha256(*parts: bytes) -> bytes:
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+def lines(fields: dict, names: str) -> bytes:
+    return "".join(f"{fields[name]}\n" for name in names.split()).encode()
+
+
 def canonical(value) -> str:
     if isinstance(value, Digits):
-        return str(value)
+        return value
     if isinstance(value, list):
         return "[" + ", ".join(map(canonical, value)) + "]"
     if isinstance(value, dict):
@@ -36,195 +46,169 @@ def canonical(value) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def link_after(link: bytes, entry: dict) -> bytes:
-    content = [entry.get(name) for name in ("type", "role", "format", "key", "occurred_at", "data", "meta")]
-    return link_of(link, entry, sha256(canonical(content).encode()))
+def content_hash(entry: dict) -> bytes:
+    names = ("type", "role", "format", "key", "occurred_at", "data", "meta")
+    return sha256(canonical([entry.get(name) for name in names]).encode())
 
 
-def link_of(link: bytes, entry: dict, content_hash: bytes) -> bytes:
-    frame = "".join(f"{entry[name]}\n" for name in ("seq", "id", "created_at", "kind"))
-    return sha256(link, frame.encode(), content_hash)
+def link_after(link: bytes, entry: dict, content: bytes) -> bytes:
+    return sha256(link, lines(entry, "seq id created_at kind"), content)
 
 
-def genesis(session: dict, after_seq: int) -> bytes:
-    return sha256(f"annals-proof-1\n{session['id']}\n{after_seq}\n{session.get('forked_proof') or ''}".encode())
+def genesis(session_id: str, seq: str, forked_proof) -> bytes:
+    return sha256(f"annals-proof-1\n{session_id}\n{int(seq) - 1}\n{forked_proof or ''}".encode())
 
 
 def leaf_hash(leaf: dict) -> bytes:
-    return sha256(b"\0", "".join(f"{leaf[name]}\n" for name in ("session_id", "seq", "head", "state")).encode())
+    return sha256(b"\0", lines(leaf, "session_id seq head state"))
 
 
-def merkle_root(level: list) -> bytes:
-    while len(level) > 1:
-        pairs = [sha256(b"\1", *level[at : at + 2]) for at in range(0, len(level) - 1, 2)]
-        level = pairs + level[len(pairs) * 2 :]
-    return level[0] if level else sha256()
+def root_of(hashes: list) -> bytes:
+    if len(hashes) < 2:
+        return hashes[0] if hashes else sha256()
+    half = 1 << (len(hashes) - 1).bit_length() - 1
+    return sha256(b"\1", root_of(hashes[:half]), root_of(hashes[half:]))
 
 
 def statement(anchor: dict) -> bytes:
-    names = ("nth", "project", "made_at", "size", "root", "previous", "public_key")
-    return ("annals-anchor-1\n" + "".join(f"{anchor[name]}\n" for name in names)).encode()
+    return b"annals-anchor-1\n" + lines(anchor, "nth project made_at size root previous public_key")
 
 
-P = 2**255 - 19
-D = -121665 * pow(121666, P - 2, P) % P
-L = 2**252 + 27742317777372353535851937790883648493
+# Ed25519, as RFC 8032 has it.
+P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, -1, P) % P
 
 
 def add(p, q):
-    a, b = (p[1] - p[0]) * (q[1] - q[0]) % P, (p[1] + p[0]) * (q[1] + q[0]) % P
-    c, d = 2 * p[3] * q[3] * D % P, 2 * p[2] * q[2] % P
-    e, f, g, h = b - a, d - c, d + c, b + a
-    return e * f % P, g * h % P, f * g % P, e * h % P
+    (x, y), (u, v) = p, q
+    t = D * x * y * u * v
+    return (x * v + u * y) * pow(1 + t, -1, P) % P, (y * v + x * u) * pow(1 - t, -1, P) % P
 
 
 def times(n: int, p):
-    q = (0, 1, 1, 0)
-    while n:
-        if n & 1:
-            q = add(q, p)
-        p, n = add(p, p), n >> 1
-    return q
+    half = times(n // 2, add(p, p)) if n else (0, 1)
+    return add(half, p) if n & 1 else half
 
 
 def point(raw: bytes):
     y = int.from_bytes(raw, "little")
-    sign, y = y >> 255, y & (2**255 - 1)
-    x2 = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
-    x = pow(x2, (P + 3) // 8, P)
-    if (x * x - x2) % P:
-        x = x * pow(2, (P - 1) // 4, P) % P
-    if y >= P or (x * x - x2) % P or (x == 0 and sign):
-        return None
-    x = P - x if x & 1 != sign else x
-    return x, y, 1, x * y % P
+    odd, y = y >> 255, y & (2**255 - 1)
+    xx = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
+    root = pow(xx, (P + 3) // 8, P)
+    x = root if root * root % P == xx else root * pow(2, (P - 1) // 4, P) % P
+    if y >= P or x * x % P != xx or (x == 0 and odd):
+        raise ValueError
+    return (x if x % 2 == odd else P - x), y
 
 
-BASE = point((4 * pow(5, P - 2, P) % P).to_bytes(32, "little"))
+BASE = point((4 * pow(5, -1, P) % P).to_bytes(32, "little"))
 
 
 def is_signed(key: bytes, message: bytes, signature: bytes) -> bool:
-    if len(key) != 32 or len(signature) != 64:
-        return False
-    a, r, s = point(key), point(signature[:32]), int.from_bytes(signature[32:], "little")
-    if a is None or r is None or s >= L:
+    try:
+        a, r, s = point(key), point(signature[:32]), int.from_bytes(signature[32:], "little")
+    except ValueError:
         return False
     k = int.from_bytes(hashlib.sha512(signature[:32] + key + message).digest(), "little") % L
-    left, right = times(s, BASE), add(r, times(k, a))
-    return all((left[i] * right[2] - right[i] * left[2]) % P == 0 for i in (0, 1))
+    return len(signature) == 64 and s < L and times(s, BASE) == add(r, times(k, a))
 
 
-def check_anchors(anchors: list, keys: set, found: list) -> None:
-    """Each is signed, and names the one before it; so the signature of the last one under a key is for all before."""
-    previous = ZERO
-    for at, anchor in enumerate(anchors):
-        name = f"anchor {anchor['nth']}"
-        if int(anchor["nth"]) != at + 1 or anchor["previous"] != previous:
-            found.append(f"{name}: it does not follow the anchor before it")
+def check_signature(anchor: dict, keys: list, is_last: bool = True) -> None:
+    key, name = anchor["public_key"], f"anchor {anchor['nth']}"
+    # A statement has the hash of the one before it, so the last signature under a key is for all of these.
+    if is_last:
+        signed = is_signed(bytes.fromhex(key), statement(anchor), bytes.fromhex(anchor["signature"]))
+        expect(signed, f"{name}: its signature is not that of its statement")
+    expect(not keys or key in keys, f"{name}: it is signed with another key, {key}")
+
+
+def check_anchors(anchors: list, keys: list) -> None:
+    previous = "0" * 64
+    for at, anchor in enumerate(anchors, 1):
+        follows = int(anchor["nth"]) == at and anchor["previous"] == previous
+        expect(follows, f"anchor {anchor['nth']}: it does not follow the anchor before it")
         previous = sha256(statement(anchor)).hex()
-        if keys and anchor["public_key"] not in keys:
-            found.append(f"{name}: it is signed with another key, {anchor['public_key']}")
-        if at + 1 < len(anchors) and anchors[at + 1]["public_key"] == anchor["public_key"]:
-            continue
-        signature, key = bytes.fromhex(anchor["signature"]), bytes.fromhex(anchor["public_key"])
-        if not is_signed(key, statement(anchor), signature):
-            found.append(f"{name}: its signature is not that of its statement")
+        check_signature(anchor, keys, at == len(anchors) or anchors[at]["public_key"] != anchor["public_key"])
+        is_root = len(anchor["leaves"]) == int(anchor["size"])
+        is_root = is_root and root_of([*map(leaf_hash, anchor["leaves"])]).hex() == anchor["root"]
+        expect(is_root, f"anchor {anchor['nth']}: its root is not that of its leaves")
 
 
-def check_proof(text: str, anchors, keys: set, found: list) -> None:
-    """The proof of one entry, as the API answers it on one line."""
-    answer = parse(text)
-    proof = answer.get("data", answer)
-    session_id, entry, anchor = proof["session_id"], proof["entry"], proof["anchor"]
-    name, seq = f"session {session_id}, seq {entry['seq']}", int(entry["seq"])
-    session = {"id": session_id, "forked_proof": proof["forked_proof"]}
-    before = genesis(session, seq - 1) if proof["begins"] else bytes.fromhex(proof["before"])
-    link = link_after(before, entry)
-    if link.hex() != proof["link"] or before.hex() != proof["before"]:
-        found.append(f"{name}: it is not what was chained")
+def check_proof(proof: dict, anchors, keys: list) -> str:
+    """The proof of one entry: a chain from the entry to a head, and a path from there to a root that was signed."""
+    session_id, entry, anchor, seq = proof["session_id"], proof["entry"], proof["anchor"], proof["entry"]["seq"]
+    name = f"session {session_id}, seq {seq}"
+    before = bytes.fromhex(proof["before"])
+    start = genesis(session_id, seq, proof["forked_proof"]) if proof["begins"] else before
+    head = link_after(start, entry, content_hash(entry))
+    expect(head.hex() == proof["link"] and start == before, f"{name}: it is not what was chained")
     if anchor is None:
-        print("1 entry, no anchor")
-        return
+        return "1 entry, no anchor"
     steps, leaf, stated = anchor["steps"], anchor["leaf"], anchor["statement"]
     nth = f"anchor {stated['nth']}"
-    print(f"1 entry, {nth} signed with {stated['public_key']}")
+    for step in steps or []:
+        seq = str(int(seq) + 1)
+        expect(step["seq"] == seq, f"{name}: an entry before the anchored head is missing")
+        head = link_after(head, step, bytes.fromhex(step["content_sha256"]))
     if steps is None:
         found.append(f"{name}: the anchored head is too far away for one answer; verify an export")
-    for step in steps or []:
-        seq += 1
-        if int(step["seq"]) != seq:
-            found.append(f"{name}: an entry before the anchored head is missing")
-        link = link_of(link, step, bytes.fromhex(step["content_sha256"]))
-    is_head = (leaf["session_id"], int(leaf["seq"]), leaf["head"], leaf["state"]) == (session_id, seq, link.hex(), "live")
-    if steps is not None and not is_head:
+    elif lines(leaf, "session_id seq head state") != f"{session_id}\n{seq}\n{head.hex()}\nlive\n".encode():
         found.append(f"{name}: its chain does not lead to the head of {nth}")
     root = leaf_hash(leaf)
     for step in anchor["path"]:
-        beside = bytes.fromhex(step["hash"])
-        root = sha256(b"\1", beside, root) if step["side"] == "left" else sha256(b"\1", root, beside)
-    if root.hex() != stated["root"]:
-        found.append(f"{nth}: its root is not that of its leaves")
-    if keys and stated["public_key"] not in keys:
-        found.append(f"{nth}: it is signed with another key, {stated['public_key']}")
-    if not is_signed(bytes.fromhex(stated["public_key"]), statement(stated), bytes.fromhex(stated["signature"])):
-        found.append(f"{nth}: its signature is not that of its statement")
-    if anchors is not None and statement(stated) not in map(statement, anchors):
-        found.append(f"{nth}: the anchor file does not have it")
+        pair = (bytes.fromhex(step["hash"]), root)
+        root = sha256(b"\1", *(pair if step["side"] == "left" else pair[::-1]))
+    expect(root.hex() == stated["root"], f"{nth}: its root is not that of its leaves")
+    check_signature(stated, keys)
+    is_kept = anchors is None or statement(stated) in map(statement, anchors)
+    expect(is_kept, f"{nth}: the anchor file does not have it")
+    return f"1 entry, {nth} signed with {stated['public_key']}"
 
 
-def main(export_path: str, anchors_path, keys: set) -> list:
-    found, sessions, links, anchors = [], {}, set(), []
-    session, link = {}, None
-
-    if anchors_path:
-        with open(anchors_path, encoding="utf-8") as lines:
-            anchors = list(map(parse, lines))
-    check_anchors(anchors, keys, found)
-    with open(export_path, encoding="utf-8") as lines:
-        first = next(lines)
-        header = json.loads(first)
+def check_export(path: str, anchors, keys: list) -> str:
+    """The chain of each session, and of the anchors that were made before the export the heads."""
+    sessions, links, header, session, link = {}, set(), None, {}, None
+    for line in map(parse, open(path, encoding="utf-8")):
+        header = header or line
         if "annals_export" not in header:
-            check_proof(first, anchors if anchors_path else None, keys, found)
-            return found
-        for text in lines:
-            line = parse(text)
-            kind = line["kind"]
-            if kind == "session":
-                session, link = line, None
-                sessions[line["id"]] = line
-            elif kind in ("event", "message"):
-                if "proof" not in line:
-                    if link:
-                        found.append(f"session {line['session_id']}, seq {line['seq']}: it has no link, and those before it have")
-                    continue
-                expected = link_after(link or genesis(session, int(line["seq"]) - 1), line)
-                if expected.hex() != line["proof"] or line["session_id"] != session["id"]:
-                    found.append(f"session {line['session_id']}, seq {line['seq']}: it is not what was chained")
-                link = bytes.fromhex(line["proof"])
-                links.add((line["session_id"], line["seq"], line["proof"]))
-    for anchor in anchors:
-        leaves = anchor["leaves"]
-        if len(leaves) != int(anchor["size"]) or merkle_root([*map(leaf_hash, leaves)]).hex() != anchor["root"]:
-            found.append(f"anchor {anchor['nth']}: its root is not that of its leaves")
+            return check_proof(line.get("data", line), anchors, keys)
+        if line.get("kind") == "session":
+            session, link = line, None
+            sessions[line["id"]] = line["created_at"]
+        if line.get("kind") not in ("event", "message"):
+            continue
+        name = f"session {line['session_id']}, seq {line['seq']}"
+        if "proof" not in line:
+            expect(link is None, f"{name}: it has no link, and those before it have")
+            continue
+        start = link or genesis(session["id"], line["seq"], session.get("forked_proof"))
+        link = link_after(start, line, content_hash(line))
+        is_chained = link.hex() == line["proof"] and line["session_id"] == session["id"]
+        expect(is_chained, f"{name}: it is not what was chained")
+        link = bytes.fromhex(line["proof"])
+        links.add((line["session_id"], line["seq"], line["proof"]))
+    for anchor in anchors or []:
         if anchor["project"] != header["project_id"] or anchor["made_at"] > header["exported_at"]:
             continue
-        for leaf in leaves:
-            name = (leaf["session_id"], leaf["seq"], leaf["head"])
+        for leaf in anchor["leaves"]:
+            session_id, seq, nth = leaf["session_id"], leaf["seq"], anchor["nth"]
             # A session that is gone was erased; one that was created later under the same id is another one.
-            created_at = sessions.get(leaf["session_id"], {}).get("created_at", "~")
-            if leaf["state"] == "live" and created_at <= anchor["made_at"] and name not in links:
-                found.append(f"session {name[0]}, seq {name[1]}: its log does not have the head of anchor {anchor['nth']}")
-    signed_with = sorted({a["public_key"] for a in anchors})
-    print(f"{len(sessions)} sessions, {len(links)} links, {len(anchors)} anchors signed with {', '.join(signed_with) or 'no key'}")
-    return found
+            if leaf["state"] != "live" or sessions.get(session_id, "~") > anchor["made_at"]:
+                continue
+            is_there = (session_id, seq, leaf["head"]) in links
+            expect(is_there, f"session {session_id}, seq {seq}: its log does not have the head of anchor {nth}")
+    signers = ", ".join(sorted({anchor["public_key"] for anchor in anchors or []})) or "no key"
+    return f"{len(sessions)} sessions, {len(links)} links, {len(anchors or [])} anchors signed with {signers}"
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    given = {arguments.pop(at + 1) for at in range(len(arguments) - 2, -1, -1) if arguments[at] == "--key"}
-    paths = [argument for argument in arguments if argument != "--key"]
-    if not 1 <= len(paths) <= 2:
-        sys.exit(__doc__)
-    problems = main(paths[0], paths[1] if len(paths) == 2 else None, given)
-    print("\n".join(problems) or "Nothing was found.")
-    sys.exit(1 if problems else 0)
+    given = argparse.ArgumentParser(description="Verifies an export of Annals, or the proof of one entry.")
+    given.add_argument("path")
+    given.add_argument("anchors", nargs="?")
+    given.add_argument("--key", action="append", default=[])
+    options = given.parse_args()
+    kept = [parse(text) for text in open(options.anchors, encoding="utf-8")] if options.anchors else None
+    check_anchors(kept or [], options.key)
+    print(check_export(options.path, kept, options.key))
+    print("\n".join(found) or "Nothing was found.")
+    sys.exit(1 if found else 0)
