@@ -8,6 +8,7 @@ import {
   Uuid,
 } from '@annals/kits/contract/schema.js'
 import { invalidRequest } from '@annals/kits/errors.js'
+import { pageText } from '@annals/kits/http/answer/answer.js'
 import { Cursors } from '@annals/kits/http/answer/page_answer.js'
 import { operationsOf } from '@annals/kits/http/operation.js'
 import { PAGE_LIMIT_DEFAULT } from '@annals/kits/limits.js'
@@ -70,8 +71,8 @@ export async function listReads(
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)?.seq ?? after
   const next = last === undefined ? '' : cursors.write(last)
-  const items = shown.map(({ json }) => json).join(',')
-  return `{"items":[${items}],"has_more":${rows.length > limit},"next_cursor":"${next}"}`
+  const items = shown.map(({ json }) => json!)
+  return pageText(items, next, rows.length > limit)
 }
 
 const auditRoute = ({ database }: Pick<Kits, 'database'>) =>
@@ -100,8 +101,8 @@ const auditRoute = ({ database }: Pick<Kits, 'database'>) =>
       const acts = await listActs(database.of('operator'), seen, limit + 1)
       const shown = acts.slice(0, limit)
       const next = cursors.write(writePosition(shown.at(-1) ?? seen))
-      const items = shown.map(({ json }) => json).join(',')
-      return `{"items":[${items}],"has_more":${acts.length > limit},"next_cursor":"${next}"}`
+      const items = shown.map(({ json }) => json)
+      return pageText(items, next, acts.length > limit)
     },
   })
 

@@ -128,7 +128,7 @@ export function takeCompaction(
 
 /** When the entry at a place in the body happened, as it is stored. */
 function happenedAt(occurred_at: string | undefined, place: string): string | null {
-  return occurred_at === undefined ? null : timeInUtc(`${place}/occurred_at`, occurred_at)
+  return timeInUtc(`${place}/occurred_at`, occurred_at) ?? null
 }
 
 /** `given`: the id that the caller chose; `place`: where the event is in the body. */

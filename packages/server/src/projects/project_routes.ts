@@ -108,7 +108,7 @@ const adminRoutes = ({ database, erasure }: ProjectParts) =>
           name,
           scopes,
           masked,
-          expires_at: expires_at == null ? undefined : timeInUtc('/expires_at', expires_at),
+          expires_at: timeInUtc('/expires_at', expires_at),
         }),
     }),
 
@@ -230,7 +230,7 @@ const keyRoutes = ({ database }: ProjectParts) =>
           scopes,
           // A masked caller must not make a key that reads the values.
           masked: masked || request.grant!.masked,
-          expires_at: expires_at == null ? undefined : timeInUtc('/expires_at', expires_at),
+          expires_at: timeInUtc('/expires_at', expires_at),
         }),
     }),
 

@@ -115,8 +115,8 @@ function filtersOf(project_id: string, query: SearchQuery): Omit<Search, 'terms'
     type,
     role,
     noise,
-    from: from === undefined ? undefined : timeInUtc('Query parameter from', from),
-    to: to === undefined ? undefined : timeInUtc('Query parameter to', to),
+    from: timeInUtc('Query parameter from', from),
+    to: timeInUtc('Query parameter to', to),
   }
 }
 

@@ -176,7 +176,7 @@ async function filterOf(
     project_id,
     user_id: owner?.id,
     configs,
-    from: from === undefined ? undefined : timeInUtc('Query parameter from', from),
-    to: to === undefined ? undefined : timeInUtc('Query parameter to', to),
+    from: timeInUtc('Query parameter from', from),
+    to: timeInUtc('Query parameter to', to),
   }
 }

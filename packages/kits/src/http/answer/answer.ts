@@ -25,6 +25,15 @@ export function itemsOf(items: string[]): string {
   return `{"items":[${items.join(',')}]}`
 }
 
+/** A page of a list. It has a cursor though no more follows where what comes later is listed after it. */
+export function pageText(
+  items: readonly string[],
+  next_cursor: string,
+  has_more = next_cursor !== '',
+): string {
+  return `{"items":[${items.join(',')}],"has_more":${has_more},"next_cursor":"${next_cursor}"}`
+}
+
 export function answerError(reply: FastifyReply, error: AnnalsError): FastifyReply {
   const { status, text } = errorText(error)
   reply.removeHeader('etag')

@@ -15,7 +15,7 @@ import {
 import { jsonList } from '../../lists/resource_json.js'
 import type { Parameter } from '../../postgres/database.js'
 import type { Statement } from '../../postgres/statement.js'
-import { answer, listReadBytes, sendChunks } from './answer.js'
+import { answer, listReadBytes, pageText, sendChunks } from './answer.js'
 
 const SEPARATOR = '|'
 /** Characters of items that are joined at once. */
@@ -99,8 +99,7 @@ export async function answerScannedList(
   const last = next?.is_passed === 't' ? next : rows[items.length - 1]
   shows(items)
   const next_cursor = next ? writeListCursor(cursors, { created_at: last!.created_at!, id: last!.id! }) : ''
-  const end = `],"has_more":${next !== undefined},"next_cursor":"${next_cursor}"}`
-  return answer(reply, `{"items":[${items.join(',')}${end}`)
+  return answer(reply, pageText(items, next_cursor))
 }
 
 /** Answers with a page of a list that may be filtered by user and by a document, which is JSON as text. */

@@ -248,7 +248,11 @@ const FRACTION = /\.(\d{1,6})/
  * and more. `place`: what an error calls it, such as /expires_at.
  * @throws AnnalsError invalid_request
  */
-export function timeInUtc(place: string, text: string): string {
+export function timeInUtc(place: string, text: string): string
+/** The same of one that may be absent. */
+export function timeInUtc(place: string, text: string | null | undefined): string | undefined
+export function timeInUtc(place: string, text: string | null | undefined): string | undefined {
+  if (text == null) return undefined
   const time = new Date(text)
   const year = time.getUTCFullYear()
   if (!(year >= 1 && year <= 9_999))
