@@ -72,6 +72,33 @@ export const IS_BELOW = prepared(
 SELECT a.id FROM above a WHERE a.parent_id = $3 LIMIT 1`,
 )
 
+/** The sessions of a user, or below another, by what $6 says. */
+const REACHED = {
+  user: `
+    SELECT s.id FROM users u JOIN sessions s ON s.project_id = $1 AND s.user_id = u.id
+    WHERE u.project_id = $1 AND u.identifier = $6`,
+  parent: `
+    WITH RECURSIVE below (id) AS (
+      SELECT s.id FROM sessions s WHERE s.project_id = $1 AND s.parent_id = $6::uuid
+      UNION
+      SELECT s.id FROM below b JOIN sessions s ON s.project_id = $1 AND s.parent_id = b.id
+    )
+    SELECT b.id FROM below b`,
+} as const
+
+/** What the sessions of a list have in common. */
+export type ReachedBy = keyof typeof REACHED | 'session_id'
+
+/** Which rows `t` of a scanned list are within a reach, and what it reads first to know that: the sessions that have such rows. */
+export function reachedRows(reach: ReachedBy | undefined, table: string, which: string) {
+  if (reach === undefined) return {}
+  if (reach === 'session_id') return { only: 't.session_id = $6::uuid' }
+  const first = `SELECT ARRAY(
+  SELECT s.id FROM (${REACHED[reach]}) s
+  WHERE EXISTS (SELECT FROM ${table} t WHERE t.project_id = $1 AND t.session_id = s.id AND ${which} OFFSET 0)) AS ids`
+  return { only: 't.session_id = ANY ((SELECT f.ids FROM first f)::uuid[])', first }
+}
+
 /** Rows: sha256, of blobs that entries of a session refer to. Parameters: $1 project, $2 session, $3 hashes. */
 export const FIND_OWN_BLOBS = prepared(
   'find_own_blobs',

@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { nameOfScope } from '../projects/authenticate.js'
 import type { Sessions } from '../projects/tokens/key_look_ups.js'
-import { FIND_OWN_BLOBS, HAS_SESSION, IS_BELOW, IS_OF_USER } from './access_queries.js'
+import { FIND_OWN_BLOBS, HAS_SESSION, IS_BELOW, IS_OF_USER, type ReachedBy } from './access_queries.js'
 
 /** No session has this id. */
 export const NO_SESSION = '00000000-0000-0000-0000-000000000000'
@@ -93,6 +93,20 @@ export async function narrowedFilters<Query extends SessionFilters>(
   const isReached =
     parent.toLowerCase() === reach.parent || (parent !== 'none' && (await reaches(request, parent)))
   return { ...query, parent: isReached ? parent : NO_SESSION }
+}
+
+/**
+ * The only sessions that a list of what is in them is about: the one that is asked for, or those that the token of a request
+ * reaches; undefined: it is about all. So a token's page looks at nothing else, and its cursor says nothing of others.
+ */
+export async function reachOfList(
+  request: FastifyRequest,
+  session_id?: string,
+): Promise<[by: ReachedBy, of: string] | undefined> {
+  if (session_id !== undefined)
+    return ['session_id', (await reaches(request, session_id)) ? session_id : NO_SESSION]
+  const reach = request.grant!.narrow?.reach
+  return reach && (Object.entries(reach)[0] as [ReachedBy, string])
 }
 
 /** @throws AnnalsError insufficient_scope, session_not_found: a token may not create such a session */

@@ -10,11 +10,11 @@ DECLARE{run_variables}
   added record;
   hooks uuid[];
   missing text;
-  own_id uuid := (p_input ->> 'id')::uuid;
+  p_id uuid := (p_input ->> 'id')::uuid;
 BEGIN
   {lock_run}
   {check_fence}
-  SELECT i.* INTO known FROM session_inbox i WHERE i.project_id = p_project AND i.session_id = p_session AND i.id = own_id;
+  SELECT i.* INTO known FROM session_inbox i WHERE i.project_id = p_project AND i.session_id = p_session AND i.id = p_id;
   IF FOUND THEN
     IF known.withdrawn_at IS NULL AND (known.data <> p_input -> 'data' OR known.mode <> p_input ->> 'mode'
         OR known.type IS DISTINCT FROM p_input ->> 'type' OR known.entry_kind <> p_input ->> 'kind'
@@ -49,7 +49,7 @@ BEGIN
   DELETE FROM session_inbox AS i WHERE i.project_id = p_project AND i.session_id = p_session AND i.expires_at < at - interval '1 day';
   INSERT INTO session_inbox AS i (project_id, session_id, id, place, mode, entry_kind, type, key, role, format, bytes, tokens, data,
     meta, created_at, not_before, expires_at)
-  VALUES (p_project, p_session, own_id, head.place + 1, p_input ->> 'mode', p_input ->> 'kind', p_input ->> 'type', p_input ->> 'key',
+  VALUES (p_project, p_session, p_id, head.place + 1, p_input ->> 'mode', p_input ->> 'kind', p_input ->> 'type', p_input ->> 'key',
     p_input ->> 'role', p_input ->> 'format', (p_input ->> 'bytes')::int, (p_input ->> 'tokens')::int, p_input -> 'data',
     nullif(p_input -> 'meta', 'null'), at, coalesce((p_input ->> 'not_before')::timestamptz, at), (p_input ->> 'expires_at')::timestamptz)
   RETURNING i.* INTO added;
@@ -61,7 +61,7 @@ BEGIN
   hooks := ARRAY(SELECT w.id FROM webhooks w WHERE w.project_id = p_project AND 'input.added' = ANY (w.events));
   IF cardinality(hooks) > 0 THEN
     INSERT INTO webhook_deliveries AS d (project_id, webhook_id, session_id, input_session, delivered_seq, through_seq, attempts, not_before)
-    SELECT p_project, x.id, own_id, p_session, -1, 0, 0, now() FROM unnest(hooks) AS x (id)
+    SELECT p_project, x.id, p_id, p_session, -1, 0, 0, now() FROM unnest(hooks) AS x (id)
     ON CONFLICT (project_id, webhook_id, session_id) DO NOTHING;
   END IF;
   RETURN concat('{"hooks":', to_json(hooks), E'}\n', {added_json});

@@ -13,7 +13,7 @@ BEGIN
   {read_lease}
   IF p_fence IS NULL THEN
     IF ends_at > at AND lease.owner <> p_owner AND NOT p_steal THEN
-      RETURN json_build_object('refused', 'leased', 'owner', lease.owner, 'expires_at', {ends_at_text},
+      RETURN json_build_object('refused', 'leased', 'owner', lease.owner, 'expires_at', {ends_at},
         'left_ms', ceil(extract(epoch FROM ends_at - at) * 1000));
     END IF;
     {take_run}
@@ -36,6 +36,6 @@ BEGIN
     UPDATE session_runs AS r SET ttl_ms = p_ttl_ms, expires_at = lease.expires_at
     WHERE r.project_id = p_project AND r.session_id = p_session;
   END IF;
-  RETURN json_build_object('fence', head.fence, 'owner', lease.owner, 'expires_at', {ends_at_text});
+  RETURN json_build_object('fence', head.fence, 'owner', lease.owner, 'expires_at', {ends_at});
 END
 $function$

@@ -55,7 +55,14 @@ BEGIN
   LOOP
     FETCH candidates INTO p_session;
     EXIT WHEN NOT FOUND;
-    {try_run}
+    {read_head} FOR NO KEY UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
+      CONTINUE WHEN NOT EXISTS (SELECT FROM session_heads h WHERE h.project_id = p_project AND h.session_id = p_session);
+      skipped := skipped + 1;
+      EXIT WHEN skipped >= 100;
+      CONTINUE;
+    END IF;
+    at := clock_timestamp();
     {read_lease}
     CONTINUE WHEN coalesce(lease.wake_at > at, true);
     IF ends_at > at THEN
@@ -77,7 +84,7 @@ BEGIN
     END IF;
     {take_run}
     sessions := sessions || p_session;
-    items := items || concat('{"session_id":"', p_session, '","fence":', head.fence, ',"owner":', to_json(p_owner), ',"expires_at":"', {ends_at_text},
+    items := items || concat('{"session_id":"', p_session, '","fence":', head.fence, ',"owner":', to_json(p_owner), ',"expires_at":"', {ends_at},
       '","inputs":[', inputs, '],"has_more":', CASE WHEN shown < due THEN 'true' ELSE 'false' END, '}');
     EXIT WHEN cardinality(items) >= p_max;
   END LOOP;

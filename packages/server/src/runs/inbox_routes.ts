@@ -1,7 +1,7 @@
 import { streamResponse } from '@annals/kits/contract/responses.js'
 import { Empty, PageOf } from '@annals/kits/contract/schema.js'
 import { invalidRequest, notFound } from '@annals/kits/errors.js'
-import { answer, logReadBytes, withFields } from '@annals/kits/http/answer/answer.js'
+import { answer, logReadBytes, pageText, withFields } from '@annals/kits/http/answer/answer.js'
 import { Cursors } from '@annals/kits/http/answer/page_answer.js'
 import { allOf, operationsOf } from '@annals/kits/http/operation.js'
 import { rewrittenText } from '@annals/kits/http/request/read_body.js'
@@ -15,8 +15,7 @@ import { acceptsStream, drained, follow, openStream } from '../log/follow/event_
 import { runOf, type Subscription } from '../log/follow/feed.js'
 import { mayRead } from '../projects/authenticate.js'
 import { refuseTail } from '../projects/within_quotas.js'
-import { ADD_INPUT, LIST_INPUTS, WITHDRAW_INPUT } from './inbox_queries.js'
-import { READ_FRAMES, READ_PLACE } from './run_queries.js'
+import { ADD_INPUT, LIST_INPUTS, READ_FRAMES, READ_PLACE, WITHDRAW_INPUT } from './run_queries.js'
 import { AddedInput, InboxQuery, RUN_BODIES, TailHeaders, WithdrawQuery } from './run_schema.js'
 import { accepted, callFor, changeUnderFence, type RunParts, refusalIn, told, withinQuota } from './runs.js'
 
@@ -98,10 +97,9 @@ export const inboxRoutes = (parts: RunParts) =>
         const page = [project_id, session_id, after, limit + 1, state]
         const rows = await request.database.query(LIST_INPUTS, page)
         const shown = rows.slice(0, limit)
-        const has_more = Number(rows[0]?.found ?? 0) > shown.length
-        const next = has_more ? cursors.write(shown.at(-1)!.place!) : ''
-        const items = shown.map(({ json }) => json).join(',')
-        return answer(reply, `{"items":[${items}],"has_more":${has_more},"next_cursor":"${next}"}`)
+        const next = Number(rows[0]?.found ?? 0) > shown.length ? cursors.write(shown.at(-1)!.place!) : ''
+        const items = shown.map(({ json }) => json!)
+        return answer(reply, pageText(items, next))
       },
     }),
 

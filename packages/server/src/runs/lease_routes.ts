@@ -6,8 +6,7 @@ import Type from '#typebox'
 import { runOf } from '../log/follow/feed.js'
 import { longPoll } from '../log/follow/long_poll.js'
 import { mayRead } from '../projects/authenticate.js'
-import { CLAIM_WORK } from './inbox_queries.js'
-import { CHANGE_LEASE } from './lease_queries.js'
+import { CHANGE_LEASE, CLAIM_WORK } from './run_queries.js'
 import { Claimed, ReleaseQuery, RUN_BODIES } from './run_schema.js'
 import { accepted, callFor, linesOf, type RunParts, refusalIn, told } from './runs.js'
 
@@ -17,11 +16,7 @@ const operation = operationsOf('Runs')
 const NONE = [null, null, null, null]
 
 /** What CLAIM_WORK says of the items that follow. */
-interface Claim {
-  sessions: string[]
-  skipped: number
-  next_ms: number | null
-}
+type Claim = { sessions: string[]; skipped: number; next_ms: number | null }
 
 export const leaseRoutes = (parts: RunParts) =>
   allOf(

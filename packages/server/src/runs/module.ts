@@ -5,13 +5,14 @@ import { functionsIn } from '@annals/kits/postgres/stored_function.js'
 import { LOG_MODULE } from '../log/module.js'
 import { byId } from '../log/read/read_queries.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
-import * as inbox from './inbox_queries.js'
-import * as leases from './lease_queries.js'
-import * as requests from './request_queries.js'
+import * as queries from './run_queries.js'
 import type { RunParts } from './runs.js'
 
 const RELISTED =
   'Something other than Annals wrote here. Export the project and import it into another one, which lists it anew'
+
+const DUE_AT_ONCE = `EXISTS (SELECT FROM {session_inbox} i WHERE i.project_id = t.project_id AND i.session_id = t.session_id
+  AND i.withdrawn_at IS NULL AND ${queries.dueAtOnceText('i')})`
 
 /** Leases are no business of exports: whoever works on a restored session takes a new one, whose fence is greater. */
 const RUNS: Table = {
@@ -31,16 +32,7 @@ const RUNS: Table = {
         { s: 5, which: "t.expires_at - now() > t.ttl_ms * interval '1 millisecond' + interval '5 s'" },
       ],
     },
-    {
-      column: 'wake_at',
-      at_most: [
-        {
-          s: 5,
-          which: `EXISTS (SELECT FROM {session_inbox} i WHERE i.project_id = t.project_id AND i.session_id = t.session_id
-  AND i.withdrawn_at IS NULL AND ${leases.dueAtOnceText('i')})`,
-        },
-      ],
-    },
+    { column: 'wake_at', at_most: [{ s: 5, which: DUE_AT_ONCE }] },
   ],
   checks: {
     run_without_input: {
@@ -98,7 +90,7 @@ const INBOX: Table = {
       todo: LOST,
     },
     input_blob_unreferenced: {
-      where: `${leases.isPendingText('t')} AND EXISTS (
+      where: `${queries.isPendingText('t')} AND EXISTS (
         SELECT FROM jsonb_path_query(t.data, '${BLOBS_OF_ENTRY}') AS x (sha256) WHERE NOT EXISTS (
           SELECT FROM blob_references r
           WHERE r.project_id = $1 AND r.owner_id = t.session_id AND r.seq = 0 AND r.sha256 = x.sha256 #>> '{}'))`,
@@ -107,7 +99,7 @@ const INBOX: Table = {
       todo: LOST,
     },
     input_unlisted: {
-      where: `${leases.isPendingText('t')} AND NOT EXISTS (
+      where: `${queries.isPendingText('t')} AND NOT EXISTS (
         SELECT FROM session_runs r WHERE r.project_id = $1 AND r.session_id = t.session_id AND r.wake_at <= t.not_before)`,
       detail: "'session_runs has no wake_at for it'",
       means: 'an input that no runner is given',
@@ -151,14 +143,14 @@ const REQUESTS: Table = {
   checks: {
     request_seq: {
       where: `NOT EXISTS (
-        SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.seq AND e.type = '${requests.REQUEST_TYPE}')`,
+        SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.seq AND e.type = '${queries.REQUEST_TYPE}')`,
       detail: "'the log has no such request at seq ' || t.seq",
       means: 'a request that the log does not show',
       todo: LOST,
     },
     request_resolution: {
       where: `(t.decision IS NULL) <> (t.resolved_at IS NULL) OR (t.resolved_seq IS NOT NULL AND NOT EXISTS (
-        SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.resolved_seq AND e.type = '${requests.RESOLUTION_TYPE}'))`,
+        SELECT FROM entries e WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.resolved_seq AND e.type = '${queries.RESOLUTION_TYPE}'))`,
       detail:
         "concat('its decision is ', coalesce(t.decision, 'none'), ', at seq ', coalesce(t.resolved_seq::text, 'none'))",
       means: 'a request was resolved in another way than the log shows',
@@ -183,20 +175,21 @@ export const RUNS_MODULE: Module<OpenRuns> = {
         parts.onInput = listener
       },
       routes: async () => {
-        const [{ leaseRoutes }, { inboxRoutes }, { requestRoutes }, schemas] = await Promise.all([
+        const [leases, inbox, requests, { Lease, InboxInput, RunnerRequest, Run }] = await Promise.all([
           import('./lease_routes.js'),
           import('./inbox_routes.js'),
           import('./request_routes.js'),
           import('./run_schema.js'),
         ])
-        const { Lease, InboxInput, RunnerRequest, Run } = schemas
-        return {
-          project: allOf(leaseRoutes(parts), inboxRoutes(parts), requestRoutes(parts)),
-          schemas: [Lease, InboxInput, RunnerRequest, Run],
-        }
+        const project = allOf(
+          leases.leaseRoutes(parts),
+          inbox.inboxRoutes(parts),
+          requests.requestRoutes(parts),
+        )
+        return { project, schemas: [Lease, InboxInput, RunnerRequest, Run] }
       },
     }
   },
-  functions: functionsIn(inbox, leases, requests),
+  functions: functionsIn(queries),
   tables: [RUNS, INBOX, REQUESTS],
 }

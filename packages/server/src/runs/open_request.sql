@@ -24,6 +24,10 @@ BEGIN
       ORDER BY q.created_at DESC LIMIT {open_max}) q) = {open_max} THEN
     RETURN '{"refused":"requests_full"}';
   END IF;
+  event_id := p_event;
+  event_type := '{request_type}';
+  event_data := asked || jsonb_build_object('request_id', p_id)
+    || CASE WHEN p_expires_at IS NULL THEN '{}' ELSE jsonb_build_object('expires_at', p_expires_at) END;
   {append}
   INSERT INTO session_requests AS q (project_id, id, session_id, place, seq, bytes, body, call_sha256, created_at, expires_at)
   VALUES (p_project, p_id, p_session, head.place + 1, head.last_seq, event_bytes, asked, p_call_sha256, at,

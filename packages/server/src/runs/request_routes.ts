@@ -5,16 +5,14 @@ import { answerScannedList, Cursors } from '@annals/kits/http/answer/page_answer
 import { allOf, operationsOf } from '@annals/kits/http/operation.js'
 import { parseFilter } from '@annals/kits/http/request/validate.js'
 import { SCANNED_MAX } from '@annals/kits/lists/scanned.js'
-import type { Row } from '@annals/kits/postgres/database.js'
 import { plainArray } from '@annals/kits/postgres/statement.js'
 import { call } from '@annals/kits/postgres/stored_function.js'
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
-import { NO_SESSION, reaches } from '../access/reach.js'
+import { reaches, reachOfList } from '../access/reach.js'
 import { FenceHeaders } from '../log/event_schema.js'
 import { mayRead } from '../projects/authenticate.js'
-import { listRequests, OPEN_REQUEST, READ_REQUEST, RESOLVE_REQUESTS, type Reach } from './request_queries.js'
-import { listRuns } from './run_queries.js'
+import { listRequests, listRuns, OPEN_REQUEST, READ_REQUEST, RESOLVE_REQUESTS } from './run_queries.js'
 import { RequestsQuery, RUN_BODIES, RunItem, RunsQuery } from './run_schema.js'
 import { accepted, changeUnderFence, type RunParts, told, withinQuota } from './runs.js'
 
@@ -59,10 +57,10 @@ export const requestRoutes = (parts: RunParts) =>
       data: PageOf(Type.Ref('RunnerRequest')),
       handle: async (request, reply) => {
         const { state = 'open', user, session_id, time_desc = false } = request.query
-        const own = await reachOfList(request, session_id?.toLowerCase())
+        const [by, ...of] = (await reachOfList(request, session_id?.toLowerCase())) ?? []
         const cursors = new Cursors('requests', request.project_id, state, user, session_id, time_desc)
-        const list = listRequests(state, time_desc ? 'desc' : 'asc', own?.by)
-        const more = [user ?? null, ...(own ? [own.of] : [])]
+        const list = listRequests(state, time_desc ? 'desc' : 'asc', by)
+        const more = [user ?? null, ...of]
         return answerScannedList(request, reply, cursors, request.query, list, more, (items) =>
           request.shows?.(sessionsOf(items)),
         )
@@ -129,10 +127,10 @@ export const requestRoutes = (parts: RunParts) =>
         const { state } = request.query
         const filter = parseFilter('filter_by_configs', request.query.filter_by_configs)
         const cursors = new Cursors('runs', request.project_id, state, filter)
-        const own = await reachOfList(request)
-        const list = listRuns(state, own?.by)
+        const [by, ...of] = (await reachOfList(request)) ?? []
+        const list = listRuns(state, by)
         const query = { ...request.query, time_desc: true }
-        const more = [filter ?? null, ...(own ? [own.of] : [])]
+        const more = [filter ?? null, ...of]
         return answerScannedList(request, reply, cursors, query, list, more, (items) =>
           request.shows?.(sessionsOf(items), 'listed'),
         )
@@ -140,35 +138,19 @@ export const requestRoutes = (parts: RunParts) =>
     }),
   )
 
-/**
- * The only sessions that a list is about: one that is asked for, or those that the token of a request reaches; undefined:
- * it is about all. So a token's page looks at nothing else, and its cursor says nothing of others.
- */
-async function reachOfList(
-  request: FastifyRequest,
-  session_id?: string,
-): Promise<{ by: Reach; of: string } | undefined> {
-  if (session_id !== undefined)
-    return { by: 'session_id', of: (await reaches(request, session_id)) ? session_id : NO_SESSION }
-  const reach = request.grant!.narrow?.reach
-  if (!reach) return undefined
-  if ('session_id' in reach) return { by: 'session_id', of: reach.session_id }
-  return 'user' in reach ? { by: 'user', of: reach.user } : { by: 'parent', of: reach.parent }
-}
-
 /** @throws AnnalsError request_not_found: the token does not reach the session of the request, or there is none */
-async function readReached(request: FastifyRequest, request_id: string): Promise<Row> {
+async function readReached(request: FastifyRequest, request_id: string) {
   const { database, project_id } = request
   const [row] = await database.query(READ_REQUEST, [project_id, request_id])
   if (!row || !(await reaches(request, row.session_id!))) throw notFound('request')
   return row
 }
 
-/** How a request and the session of a list begin. */
-const OF_SESSION = /^\{(?:"id":"[0-9a-f-]{36}",)?"session_id":"([0-9a-f-]{36})"/
-
+/** Of requests, and of the sessions of a list, as JSON. */
 function sessionsOf(items: readonly string[]): string[] {
-  return items.flatMap((item) => OF_SESSION.exec(item)?.[1] ?? [])
+  return items.flatMap(
+    (item) => /^\{(?:"id":"[0-9a-f-]+",)?"session_id":"([0-9a-f-]+)"/.exec(item)?.[1] ?? [],
+  )
 }
 
 /** `request_id`: of the only resolution, if that does not name its request. */

@@ -40,6 +40,7 @@ BEGIN
   LOOP
     FOR index IN 0 .. last LOOP
       one := p_resolutions -> index;
+      event_id := p_events[index + 1];
       SELECT q.* INTO request FROM session_requests q
       WHERE q.project_id = p_project AND q.id = coalesce(p_request, (one ->> 'request_id')::uuid);
       IF last = 0 OR NOT writes THEN
@@ -52,9 +53,9 @@ BEGIN
           RETURN json_build_object('refused', 'differs', 'index', index);
         ELSIF request.decision IS NOT NULL AND stored IS NULL THEN
           RETURN json_build_object('refused', 'resolved', 'index', index, 'decision', request.decision, 'by', request.resolved_by,
-            'at', {resolved_at_text});
+            'at', {resolved_at});
         ELSIF request.decision IS NULL AND request.expires_at <= at THEN
-          RETURN json_build_object('refused', 'expired', 'index', index, 'at', {expires_at_text});
+          RETURN json_build_object('refused', 'expired', 'index', index, 'at', {expires_at});
         ELSIF request.decision IS NULL AND (request.body ->> 'kind' = 'question') <> (one ->> 'decision' = 'answer') THEN
           RETURN json_build_object('refused', 'kind', 'index', index, 'kind', request.body ->> 'kind');
         ELSIF request.decision IS NULL AND request.call_sha256 IS DISTINCT FROM one ->> 'call_sha256'
@@ -69,6 +70,8 @@ BEGIN
           p_session := request.session_id;
           {lock_head}
         END IF;
+        event_type := '{resolution_type}';
+        event_data := (one - '{id,request_id}'::text[]) || jsonb_build_object('request_id', request.id, 'request_seq', request.seq);
         {append}
         given := CASE WHEN one ? 'answer' THEN jsonb_build_object('value', one -> 'answer') END;
         UPDATE session_requests AS q SET place = head.place + 1, decision = one ->> 'decision', answer = given,

@@ -1,9 +1,190 @@
+import { marksText } from '@annals/kits/changes/mark_changes.js'
+import { notErased } from '@annals/kits/lifecycle/table.js'
+import { PIECE_BYTES_MAX } from '@annals/kits/limits.js'
+import { armsText, FILTER_TERMS_MAX } from '@annals/kits/lists/listed.js'
 import { timestampText } from '@annals/kits/lists/resource_json.js'
 import { scannedList } from '@annals/kits/lists/scanned.js'
 import { prepared, type Statement } from '@annals/kits/postgres/statement.js'
-import { inputJson } from './inbox_queries.js'
-import { isPendingText, leaseEndText } from './lease_queries.js'
-import { isOpenText, type Reach, reachedBy, requestJson } from './request_queries.js'
+import { type StoredFunction, sqlFile, storedFunction } from '@annals/kits/postgres/stored_function.js'
+import { type ReachedBy, reachedRows } from '../access/access_queries.js'
+import { byId } from '../log/read/read_queries.js'
+import { CHAIN_STORED } from '../proof/chain_queries.js'
+
+/** When the lease of a row of session_runs ends. With `progress`, each append under its fence prolongs it. */
+export function leaseEndText(run: string, head: string): string {
+  return `CASE WHEN ${run}.progress THEN greatest(${run}.expires_at, ${head}.fenced_at + ${run}.ttl_ms * interval '1 millisecond') ELSE ${run}.expires_at END`
+}
+
+export function isPendingText(i: string): string {
+  return `${i}.withdrawn_at IS NULL AND (${i}.expires_at IS NULL OR ${i}.expires_at > clock_timestamp())`
+}
+
+/** Whether it was due when it came: it still is where the clock was set back since. */
+export function dueAtOnceText(i: string): string {
+  return `${i}.not_before <= ${i}.created_at`
+}
+
+/** Refuses a write under another fence, or, if \`requires\`, one without the fence that the lease asks for. */
+export function checkFenceText(requires: boolean): string {
+  return `
+  IF p_fence <> head.fence${requires ? ' OR (p_fence IS NULL AND head.requires_fence)' : ''} THEN
+    RETURN json_build_object('refused', 'fenced', 'fence', head.fence);
+  END IF;`
+}
+
+/** Pending inputs of one session, at most. */
+export const PENDING_MAX = 1_000
+/** Bytes of inputs that a claim returns with one session; the inbox has the others. */
+const CLAIMED_BYTES_MAX = 64 * 1024
+/** Sessions with due input that one claim looks at. */
+const CLAIM_SCAN_MAX = 10_000
+/** It looks at no others where so few sessions have one of the first values of its filter. */
+const FEW_MAX = 200
+/** How many places later the traces of withdrawn inputs are removed. */
+const WITHDRAWN_KEPT = 10_000
+
+const field = (name: string, value: string) => `coalesce(',"${name}":' || to_json(${value})::text, '')`
+
+export function inputJson(i: string): string {
+  return `concat('{"id":"', ${i}.id, '","session_id":"', ${i}.session_id, '","place":', ${i}.place, ',"mode":"', ${i}.mode, '","state":"',
+    CASE WHEN ${i}.withdrawn_at IS NOT NULL THEN 'withdrawn' WHEN ${i}.expires_at <= clock_timestamp() THEN 'expired' ELSE 'pending' END,
+    '","kind":"', ${i}.entry_kind, '"', ${field('type', `${i}.type`)}, ${field('key', `${i}.key`)}, ${field('role', `${i}.role`)}, ${field('format', `${i}.format`)},
+    CASE WHEN ${i}.withdrawn_at IS NULL THEN CASE WHEN ${i}.entry_kind = 'event' THEN ',"data":' ELSE ',"blob":' END || ${i}.data::text END,
+    ',"meta":' || ${i}.meta::text, ${field('reason', `${i}.reason`)},
+    ',"created_at":"', ${timestampText(`${i}.created_at`)}, '","not_before":"', ${timestampText(`${i}.not_before`)}, '"',
+    ',"expires_at":"' || ${timestampText(`${i}.expires_at`)} || '"', '}')`
+}
+
+/**
+ * A page of the inbox in order. Parameters: $1 project, $2 session, $3 place to begin after, $4 how many, $5 which: pending,
+ * due or withdrawn. Rows: place, json; `found`: how many there are with the next page's first.
+ */
+export const LIST_INPUTS = prepared(
+  'list_inputs',
+  `
+SELECT i.place, ${inputJson('i')} AS json, i.found
+FROM (
+  SELECT i.*, count(*) OVER () AS found, sum(i.bytes) OVER (ORDER BY i.place) - i.bytes AS before FROM (
+    SELECT i.* FROM session_inbox i
+    WHERE i.project_id = $1 AND i.session_id = $2 AND i.place > $3
+      AND CASE WHEN $5::text = 'withdrawn' THEN i.withdrawn_at IS NOT NULL
+        ELSE ${isPendingText('i')} AND ($5::text = 'pending' OR i.not_before <= clock_timestamp() OR ${dueAtOnceText('i')}) END
+    ORDER BY i.place LIMIT $4
+  ) i
+) i
+WHERE i.before < ${PIECE_BYTES_MAX} ORDER BY i.place`,
+)
+
+/** The types of the events by which the log shows requests and their answers; only the service appends them. */
+export const REQUEST_TYPE = 'annals.request'
+export const RESOLUTION_TYPE = 'annals.resolution'
+
+/** Open requests of one session, at most. */
+export const OPEN_MAX = 1_000
+
+export function isOpenText(q: string): string {
+  return `${q}.decision IS NULL AND (${q}.expires_at IS NULL OR ${q}.expires_at > clock_timestamp())`
+}
+
+/** A request as JSON text, from a row of session_requests. `body` has what was asked, without what is null. */
+export function requestJson(q: string): string {
+  return `concat('{"id":"', ${q}.id, '","session_id":"', ${q}.session_id, '","seq":', ${q}.seq, ',"state":"',
+    CASE WHEN ${q}.decision IS NOT NULL THEN 'resolved' WHEN ${q}.expires_at <= clock_timestamp() THEN 'expired' ELSE 'open' END, '",',
+    substr(${q}.body::text, 2, length(${q}.body::text) - 2), ',"call_sha256":"' || ${q}.call_sha256 || '"',
+    ',"created_at":"', ${timestampText(`${q}.created_at`)}, '"', ',"expires_at":"' || ${timestampText(`${q}.expires_at`)} || '"',
+    ',"decision":"' || ${q}.decision || '"', ',"answer":' || (${q}.answer -> 'value')::text, ',"by":' || to_json(${q}.resolved_by)::text,
+    ',"resolved_at":"' || ${timestampText(`${q}.resolved_at`)} || '","resolved_seq":' || ${q}.resolved_seq, '}')`
+}
+
+const [, ...STEPS] = sqlFile('runs/run_steps.sql').split('\n-- :')
+
+/** What the module's stored functions name in braces: steps, the last one first, since they name those before, and what these name. */
+const NAMED: ReadonlyArray<readonly [name: string, sql: string | number]> = [
+  ...STEPS.reverse().map((step) => [/^\w+/.exec(step)![0], step.slice(step.indexOf('\n'))] as const),
+  ...Object.entries({
+    lease_end: leaseEndText('lease', 'head'),
+    check_fence: checkFenceText(false),
+    check_fence_or_lease: checkFenceText(true),
+    pending: isPendingText('i'),
+    due_at_once: dueAtOnceText('i'),
+    is_open: isOpenText('q'),
+    ends_at: timestampText('ends_at'),
+    known_json: inputJson('known'),
+    added_json: inputJson('added'),
+    input_json: inputJson('i'),
+    request_json: requestJson('request'),
+    resolved_at: timestampText('request.resolved_at'),
+    expires_at: timestampText('request.expires_at'),
+    by_id: byId('e', 'p_session', 'p_id'),
+    by_event_id: byId('e', 'request.session_id', 'event_id'),
+    arms: armsText('w.term'),
+    chain_stored: CHAIN_STORED.name,
+    mark: marksText(
+      'p_project',
+      '(SELECT unnest(project.consumers) AS consumer)',
+      '(SELECT p_session AS session_id)',
+    ),
+    request_type: REQUEST_TYPE,
+    resolution_type: RESOLUTION_TYPE,
+    pending_max: PENDING_MAX,
+    open_max: OPEN_MAX,
+    withdrawn_kept: WITHDRAWN_KEPT,
+    claim_scan_max: CLAIM_SCAN_MAX,
+    claimed_bytes_max: CLAIMED_BYTES_MAX,
+    filter_terms_max: FILTER_TERMS_MAX,
+    few_max: FEW_MAX,
+  }),
+]
+
+function runFunction(name: string): StoredFunction {
+  const sql = sqlFile(`runs/${name}.sql`)
+  return storedFunction(
+    name,
+    NAMED.reduce((text, [named, value]) => text.replaceAll(`{${named}}`, () => `${value}`), sql),
+  )
+}
+
+export const CHANGE_LEASE = runFunction('change_lease')
+export const ADD_INPUT = runFunction('add_input')
+export const WITHDRAW_INPUT = runFunction('withdraw_input')
+export const CLAIM_WORK = runFunction('claim_work')
+export const OPEN_REQUEST = runFunction('open_request')
+export const RESOLVE_REQUESTS = runFunction('resolve_requests')
+
+export const READ_REQUEST = prepared(
+  'read_request',
+  `SELECT q.session_id, ${requestJson('q')} AS json FROM session_requests q
+WHERE q.project_id = $1 AND q.id = $2 AND ${notErased('q.session_id')}`,
+)
+
+const IN_STATE = {
+  open: isOpenText('t'),
+  resolved: 'true',
+  expired: 't.expires_at <= clock_timestamp()',
+}
+
+/** Of a state, after the parameters of a page: $5 user identifier or null, and, for some sessions only, $6 whose they are. Items: requests. */
+export function listRequests(
+  state: keyof typeof IN_STATE,
+  direction: 'asc' | 'desc',
+  reach: ReachedBy | undefined,
+): Statement {
+  const table = 'session_requests'
+  const which = `t.decision IS ${state === 'resolved' ? 'NOT NULL' : 'NULL'}`
+  const list = {
+    table,
+    which,
+    ...reachedRows(reach, table, which),
+    at: 't.created_at',
+    id: 't.id',
+    shows: `${IN_STATE[state]} AND ${notErased('t.session_id')} AND ($5::text IS NULL OR EXISTS (
+      SELECT FROM sessions s JOIN users u ON u.project_id = $1 AND u.id = s.user_id
+      WHERE s.project_id = $1 AND s.id = t.session_id AND u.identifier = $5 OFFSET 0))`,
+    json: requestJson('t'),
+    bytes: 't.bytes',
+  }
+  return scannedList(`list_requests_${state}${reach ? `_of_${reach}` : ''}`, list, direction)
+}
 
 /** Frames that one statement reads, and their bytes at most, the first aside. */
 export const FRAMES_MAX = 200
@@ -69,14 +250,14 @@ const STATES = {
  * Sessions in a state, the latest first. After the parameters of a page: $5 what configs contain, or null, and, for some
  * sessions only, $6 whose they are. Items: session_id, since, run.
  */
-export function listRuns(state: keyof typeof STATES, reach: Reach | undefined): Statement {
+export function listRuns(state: keyof typeof STATES, reach: ReachedBy | undefined): Statement {
   const { table, which, since, id, may, holds } = STATES[state]
   // An index begins at one bound of several: each has to leave out what is due later.
   const from = state === 'queued' ? 'least($2::timestamptz, now())' : '$2::timestamptz'
   const list = {
     table,
     which,
-    ...reachedBy(reach, table, which),
+    ...reachedRows(reach, table, which),
     at: since,
     from,
     id,

@@ -16,15 +16,13 @@ import {
   Uuid,
 } from '@annals/kits/contract/schema.js'
 import { AnnalsError, invalidRequest } from '@annals/kits/errors.js'
-import { type TakeBody, whole } from '@annals/kits/http/request/read_body.js'
+import { whole } from '@annals/kits/http/request/read_body.js'
 import { checkObjectBytes, timeInUtc } from '@annals/kits/http/request/validate.js'
 import { newId } from '@annals/kits/ids.js'
 import { OBJECT_BYTES_MAX } from '@annals/kits/limits.js'
-import type { Parameter } from '@annals/kits/postgres/database.js'
 import type { FactsOf } from '@annals/messages'
 import { canonicalJson, ExactNumber, memberTexts, parseJson } from '@annals/messages/json'
 import Type, { type Static } from '#typebox'
-import type { AppendedEntry, BlobPlace } from '../log/append/append_request.js'
 import { takeEntry } from '../log/append_bodies.js'
 import { EntryKey, EventData, EventType, Fence, Seq } from '../log/event_schema.js'
 import { MessageFormat as Format, MessageBlob, MessageMeta } from '../log/message_schema.js'
@@ -98,7 +96,6 @@ const AddInputBody = Type.Union(
   ],
   { 'x-discriminator': 'kind', examples: [{ kind: 'event', mode: 'interrupt', type: 'stop', data: {} }] },
 )
-type AddInputBody = Static<typeof AddInputBody>
 
 export const InboxInput = Type.Object(
   {
@@ -212,7 +209,6 @@ const OpenRequestBody = Strict({
     expires_at: Timestamp('From then on it cannot be answered.'),
   }),
 })
-type OpenRequestBody = Static<typeof OpenRequestBody>
 
 export const RunnerRequest = Type.Object(
   {
@@ -301,24 +297,15 @@ export const RunItem = Type.Object({
   run: Type.Ref('Run'),
 })
 
-/** A time as the database reads it. @throws AnnalsError invalid_request */
-const timeOf = (place: string, text: string | undefined) =>
-  text === undefined ? null : timeInUtc(place, text)
-
-interface TakenInput extends Pick<AppendedEntry, 'id' | 'bytes'> {
-  json: string
-  /** Blobs that it refers to. */
-  blobs: readonly BlobPlace[]
-}
-
-const takeInput: TakeBody<AddInputBody, TakenInput> = (body, text, bytes, factsOf?: FactsOf) => {
+/** `blobs`: those that it refers to. */
+const takeInput = (body: Static<typeof AddInputBody>, text: string, bytes: number, factsOf?: FactsOf) => {
   const entry = takeEntry(body, memberTexts(text), bytes, '', factsOf)
   const { id, kind, type, key, role, format, tokens, data, meta, references: blobs = [] } = entry
   const json = JSON.stringify({
     ...{ id, mode: body.mode, kind, type, key, role, format, bytes, tokens },
     blobs: [...new Set(blobs.map(({ sha256 }) => sha256))].sort(),
-    not_before: timeOf('/not_before', body.not_before),
-    expires_at: timeOf('/expires_at', body.expires_at),
+    not_before: timeInUtc('/not_before', body.not_before),
+    expires_at: timeInUtc('/expires_at', body.expires_at),
   })
   return { id, bytes, blobs, json: `${json.slice(0, -1)},"data":${data},"meta":${meta}}` }
 }
@@ -345,36 +332,28 @@ function refuseLong(bytes: number, what: string): void {
 }
 
 /** What OPEN_REQUEST takes after the fence. */
-const takeRequest: TakeBody<OpenRequestBody, { asked: Parameter[]; bytes: number }> = (body, text, bytes) => {
+const takeRequest = (body: Static<typeof OpenRequestBody>, text: string, bytes: number) => {
   refuseLong(bytes, 'A request')
   if (body.kind === 'question' && body.call)
     throw invalidRequest('/call belongs to an approval, not to a question. Leave it out.')
   const digest = body.call ? digestOfCall(memberTexts(text).get('call')!) : null
   const id = body.id?.toLowerCase() ?? newId()
-  return { bytes, asked: [id, newId(), text, digest, timeOf('/expires_at', body.expires_at)] }
+  return { bytes, asked: [id, newId(), text, digest, timeInUtc('/expires_at', body.expires_at) ?? null] }
 }
 
-interface TakenResolutions {
-  /** A JSON array. */
-  resolutions: string
-  /** The ids of their events. */
-  event_ids: string[]
-  bytes: number
-}
-
-/** `list`: where the body has the resolutions, if it has several; each then names its request. */
+/** `json`: an array of the resolutions. `list`: where the body has them, if it has several; each then names its request. */
 function takeEach(
   resolutions: ReadonlyArray<Static<typeof ResolveRequestBody> & { request_id?: string }>,
   json: string,
   bytes: number,
   list?: string,
-): TakenResolutions {
+) {
   refuseLong(bytes, 'Resolutions')
   const seen = new Set<string>()
   const event_ids = resolutions.map(({ decision, answer, ...sent }, index) => {
     const place = list === undefined ? '' : `${list}/${index}`
-    const { request_id, id } = { request_id: sent.request_id?.toLowerCase(), id: sent.id?.toLowerCase() }
-    for (const [name, value] of Object.entries({ request_id, id })) {
+    for (const name of ['request_id', 'id'] as const) {
+      const value = sent[name]?.toLowerCase()
       if (value === undefined) continue
       if (seen.has(`${name} ${value}`))
         throw invalidRequest(`${place}/${name} is already that of an earlier element. Send each once.`)
@@ -382,21 +361,18 @@ function takeEach(
     }
     if ((decision === 'answer') !== (answer !== undefined))
       throw invalidRequest(`${place}/answer is only for the decision "answer". Leave it out.`)
-    return id ?? newId()
+    return sent.id?.toLowerCase() ?? newId()
   })
   return { resolutions: json, event_ids, bytes }
 }
 
-const takeResolution: TakeBody<Static<typeof ResolveRequestBody>, TakenResolutions> = (body, text, bytes) =>
+const takeResolution = (body: Static<typeof ResolveRequestBody>, text: string, bytes: number) =>
   takeEach([body], `[${text}]`, bytes)
 
-const takeResolutions: TakeBody<Static<typeof ResolveRequestsBody>, TakenResolutions> = (body, text, bytes) =>
+const takeResolutions = (body: Static<typeof ResolveRequestsBody>, text: string, bytes: number) =>
   takeEach(body.resolutions, memberTexts(text).get('resolutions')!, bytes, '/resolutions')
 
-const takeClaim: TakeBody<Static<typeof ClaimBody>, Static<typeof ClaimBody> & { filter: string | null }> = (
-  body,
-  text,
-) => {
+const takeClaim = (body: Static<typeof ClaimBody>, text: string) => {
   checkObjectBytes('/filter_by_configs', body.filter_by_configs, text)
   return { ...body, filter: memberTexts(text).get('filter_by_configs') ?? null }
 }

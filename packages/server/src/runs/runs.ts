@@ -8,8 +8,7 @@ import { fenceOf } from '../log/append_within_quota.js'
 import { type Feed, runOf } from '../log/follow/feed.js'
 import { type UsageDirectory, withinRoom } from '../projects/usage.js'
 import { roomFor } from '../projects/within_quotas.js'
-import { PENDING_MAX } from './inbox_queries.js'
-import { OPEN_MAX } from './request_queries.js'
+import { OPEN_MAX, PENDING_MAX } from './run_queries.js'
 
 export interface RunParts {
   feed: Feed
@@ -33,22 +32,29 @@ export function told(
   feed.appended(project_id, new Set(isWork ? [...names, runOf(project_id)] : names))
 }
 
-/** A stored function's refusal: why, and what is there. */
-interface Refusal
-  extends Partial<Record<'owner' | 'expires_at' | 'sha256' | 'decision' | 'at' | 'kind', string>> {
-  refused: string
-  fence?: number
-  left_ms?: number
-  by?: string | null
-  call_sha256?: string | null
-  /** Of the resolution that is refused. */
-  index?: number
-}
+/** A stored function's refusal: why, and what is there; `index`: of the resolution that is refused. */
+type Refusal = { refused: string } & Partial<
+  Record<'owner' | 'expires_at' | 'sha256' | 'decision' | 'at' | 'kind', string> &
+    Record<'by' | 'call_sha256', string | null> &
+    Record<'fence' | 'left_ms' | 'index', number>
+>
 
 /** `sent`: the fence of the caller. `place`: where the body has the refused resolution; undefined: it is the body. */
 type Refused = (refusal: Refusal, sent: number | undefined, place: string | undefined) => AnnalsError
 
 const error = (name: ErrorName, sentence: string) => () => new AnnalsError(name, sentence)
+
+const full = (many: string, todo: string) =>
+  error('quota_exceeded', `The session has ${many}, which is the limit. Nothing was stored: ${todo}.`)
+
+/** What has the id of something else. */
+const taken =
+  (other: string, one: string) =>
+  (_refusal: Refusal, _sent?: number, place = '') =>
+    new AnnalsError(
+      'idempotency_key_reused',
+      `${place}/id is already the id of another ${other}. Use a new id for ${one}.`,
+    )
 
 /** Of a request that cannot be answered any more. */
 const over = (place: string | undefined, end: string) =>
@@ -62,28 +68,14 @@ const REFUSALS: Record<string, Refused> = {
       `The session is leased to ${JSON.stringify(owner)} until ${expires_at}. Wait with wait_ms, or try again then.`,
     ),
   released: error('fenced', 'The lease was released. Take it again.'),
-  stalled: error(
-    'fenced',
-    'The lease has ended: nothing was appended under its fence for ttl_ms. Take it again.',
-  ),
+  stalled: error('fenced', 'The lease ended: nothing was appended under it for ttl_ms. Take it again.'),
   applied: error('not_pending', 'The input is not pending: it was applied. Retract its entry instead.'),
   input_missing: () => notFound('input'),
-  input_differs: error(
-    'idempotency_key_reused',
-    '/id is already the id of another input or entry of this session. Use a new id for new input.',
-  ),
-  request_differs: error(
-    'idempotency_key_reused',
-    '/id is already the id of another request of this project. Use a new id for a new request.',
-  ),
-  inbox_full: error(
-    'quota_exceeded',
-    `The session has ${PENDING_MAX} pending inputs, which is the limit. Nothing was stored: have a runner apply them, or withdraw some.`,
-  ),
-  requests_full: error(
-    'quota_exceeded',
-    `The session has ${OPEN_MAX} open requests, which is the limit. Nothing was stored: resolve some.`,
-  ),
+  input_differs: taken('input or entry of this session', 'new input'),
+  request_differs: taken('request of this project', 'a new request'),
+  differs: taken('answer or entry of this session', 'a new answer'),
+  inbox_full: full(`${PENDING_MAX} pending inputs`, 'have a runner apply them, or withdraw some'),
+  requests_full: full(`${OPEN_MAX} open requests`, 'resolve some'),
   missing: (_refusal, _sent, place) => notFound('request', place),
   resolved: ({ decision, by, at }, _sent, place) =>
     over(
@@ -91,11 +83,6 @@ const REFUSALS: Record<string, Refused> = {
       `was already resolved: ${decision}${by == null ? '' : `, by ${JSON.stringify(by)}`}, at ${at}`,
     ),
   expired: ({ at }, _sent, place) => over(place, `expired at ${at} without an answer`),
-  differs: (_refusal, _sent, place = '') =>
-    new AnnalsError(
-      'idempotency_key_reused',
-      `${place}/id is already the id of another answer or entry of this session. Use a new id for a new answer.`,
-    ),
   kind: ({ kind }, _sent, place = '') =>
     invalidRequest(
       `${place}/decision must be ${kind === 'question' ? '"answer": the request is a question' : '"approve" or "deny": the request is an approval'}.`,

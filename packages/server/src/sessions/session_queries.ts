@@ -24,8 +24,7 @@ import {
   storedFunctionIn,
 } from '@annals/kits/postgres/stored_function.js'
 import { rememberAnswer, SESSION_LIST } from '../log/append/append_queries.js'
-import { checkFenceText } from '../runs/lease_queries.js'
-import { runJson } from '../runs/run_queries.js'
+import { checkFenceText, runJson } from '../runs/run_queries.js'
 import { FIND_OR_CREATE_OWNER } from '../users/user_queries.js'
 import { expiresInText, expiryText } from './expiry_queries.js'
 

@@ -5,7 +5,7 @@ import { type Post, PostFailed, postJson } from '@annals/kits/outgoing/post_json
 import type { Row } from '@annals/kits/postgres/database.js'
 import { Webhook } from 'standardwebhooks'
 import { LogReader } from '../log/read/read_log.js'
-import { READ_REQUEST } from '../runs/request_queries.js'
+import { READ_REQUEST } from '../runs/run_queries.js'
 import {
   AFTER_ATTEMPT,
   FIND_DUE_WEBHOOKS,

@@ -1,9 +1,7 @@
 import { timestampText } from '@annals/kits/lists/resource_json.js'
 import { askingEveryProject, planned, prepared } from '@annals/kits/postgres/statement.js'
 import { storedInsert } from '@annals/kits/postgres/stored_function.js'
-import { inputJson } from '../runs/inbox_queries.js'
-import { isPendingText } from '../runs/lease_queries.js'
-import { REQUEST_TYPE } from '../runs/request_queries.js'
+import { inputJson, isPendingText, REQUEST_TYPE } from '../runs/run_queries.js'
 
 /** Webhooks: see migrations/0020_webhooks.sql. Parameters of each: $1 project. */
 
