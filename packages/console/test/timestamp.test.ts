@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { durationText } from '../src/parts/timestamp.tsx'
+import { axisText, durationText } from '../src/parts/timestamp.tsx'
 
 describe('a duration', () => {
   it.each([
@@ -22,4 +22,14 @@ describe('a duration', () => {
     [86_399_000, '1 d 0 h'],
     [172_700_000, '2 d 0 h'],
   ])('of %d ms carries over to %s', (ms, text) => expect(durationText(ms)).toBe(text))
+})
+
+describe('a mark of an axis', () => {
+  const marked = (at: string, days: number) => axisText(new Date(at).getTime(), days * 86_400)
+
+  it('has the year where one begins, so that months of two years are told apart', () => {
+    expect(marked('2026-09-01T00:00', 30)).toBe('Sep 1')
+    expect(marked('2026-01-01T00:00', 30)).toBe('2026')
+    expect(marked('2026-01-02T00:00', 1)).toBe('Jan 2')
+  })
 })

@@ -69,9 +69,9 @@ function lineTemplate(line: string): string {
   return /\p{L}{3}/u.test(masked) ? masked : ''
 }
 
-/** Lines, without those that agents write around them. */
+/** Lines, without those that agents write around them, or for none. */
 function shownLines(message: string): string[] {
-  const lines = message.split('\n').filter((text) => text.trim() !== '')
+  const lines = message.split('\n').filter((text) => text.trim() !== '' && text.trim() !== '(no output)')
   const telling = lines.filter((text) => !AROUND.test(text.trimStart()))
   return (telling.length > 0 ? telling : lines).map((line) => line.trim())
 }

@@ -65,6 +65,7 @@ describe('the template of an error', () => {
     ['Command failed with exit code 1.\nOutput:\nno doors', 'no doors'],
     ['Command failed with exit code 1.', 'Command failed with exit code ….'],
     ['no doors\n\nCommand exited with code 2', 'no doors'],
+    ['(no output)\n\nCommand exited with code 1', 'Command exited with code …'],
     ['Exit code 1\n# example.com/doors\n./doors.go:7:2: undefined: knob', '…: undefined: knob'],
     // Reports of tests, and traces, whose first line only names what failed.
     [

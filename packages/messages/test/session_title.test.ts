@@ -39,6 +39,20 @@ describe('the title of a session', () => {
     expect(titleOf(CAVEAT, LOCAL)).toBeUndefined()
   })
 
+  it('is not what an agent put before it, and names a skill that stands alone', () => {
+    const opened = '<ide_opened_file>The user opened the file a.ts in the IDE.</ide_opened_file>'
+    const skill = '<skill name="tidy" location="/home/mia/SKILL.md">\nReferences are relative.\n</skill>'
+    expect(titleOf([opened, 'Fix the tests.'])).toBe('Fix the tests.')
+    expect(titleOf(`${opened}\n<environment_context>\n<cwd>/a</cwd>\n</environment_context>\nFix it.`)).toBe(
+      'Fix it.',
+    )
+    expect(titleOf('<user_instructions>Be brief.</user_instructions>', 'Fix it.')).toBe('Fix it.')
+    expect(titleOf(skill)).toBe('tidy')
+    expect(titleOf(`${skill}\n\nOnly the tests.`)).toBe('Only the tests.')
+    expect(titleOf('<div>Why is this wide?</div>')).toBe('<div>Why is this wide?</div>')
+    expect(titleOf('<skill name="tidy"> is not closed')).toBe('<skill name="tidy"> is not closed')
+  })
+
   it('names a command with its arguments', () => {
     const command = '<command-message>review</command-message>\n<command-name>/review</command-name>'
     expect(titleOf(command)).toBe('/review')

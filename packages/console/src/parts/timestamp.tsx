@@ -32,7 +32,8 @@ const YEAR_S = 31_536_000
 /** A label of an axis with so many seconds between labels; at midnight it shows the day. */
 export function axisText(at_ms: number, seconds: number): string {
   const then = new Date(at_ms)
-  if (seconds >= YEAR_S) return String(then.getFullYear())
+  const begins_year = seconds >= DAY_S && then.getMonth() === 0 && then.getDate() === 1
+  if (seconds >= YEAR_S || begins_year) return String(then.getFullYear())
   const text = clock.format(then)
   if (seconds >= DAY_S || text === MIDNIGHT) return day.format(then)
   return seconds >= 60 ? text.slice(0, 5) : text

@@ -16,22 +16,38 @@ export function sessionTitle(
   return undefined
 }
 
-/** What Claude Code writes as its user's message, though the user asked for nothing by it: local commands, reminders. */
+/** What Claude Code writes as its user's message, though the user asked for nothing by it: local commands. */
 const NOT_ASKED = ['local-command-caveat', 'local-command-stdout', 'local-command-stderr', 'command-name']
-const REMINDER = 'system-reminder'
+/** What agents put around or before what their user asked for: reminders, the editor's state, a skill. */
+const ADDED =
+  /^<(system-reminder|ide_[a-z_]{1,40}|environment_(?:context|details)|user_instructions|skill)\b([^>]{0,500})>/
 
 /** What a user asked for in a message: a command of Claude Code by its name and arguments, else the first text. */
 export function askedIn(blocks: ReadEntry['blocks']): string | undefined {
+  let skill: string | undefined
   for (const block of blocks) {
     if (block.kind !== 'text') continue
-    const text = block.text.trim()
+    const { text, named } = withoutAdded(block.text.trim())
+    skill ??= named
     if (text === '' || NOT_ASKED.some((tag) => text.startsWith(`<${tag}>`))) continue
-    if (text.startsWith(`<${REMINDER}>`) && text.endsWith(`</${REMINDER}>`)) continue
     if (!text.startsWith('<command-message>')) return text
     const command = [insideOf('command-name', text), insideOf('command-args', text)].filter(Boolean)
     return command.length > 0 ? command.join(' ') : text
   }
-  return undefined
+  return skill
+}
+
+/** The text after what an agent added, and the name of a skill in that. */
+function withoutAdded(given: string): { text: string; named?: string | undefined } {
+  let text = given
+  let named: string | undefined
+  for (;;) {
+    const [opening, tag, attributes = ''] = ADDED.exec(text) ?? []
+    const end = tag === undefined ? -1 : text.indexOf(`</${tag}>`)
+    if (opening === undefined || end === -1) return { text, named }
+    named ??= /\bname="([^"]{1,100})"/.exec(attributes)?.[1]
+    text = text.slice(end + tag!.length + 3).trimStart()
+  }
 }
 
 function insideOf(tag: string, text: string): string | undefined {
