@@ -3,7 +3,7 @@ import type { BenchContext } from './part.ts'
 import type { PostgresServer } from './postgres.ts'
 import { startService } from './service.ts'
 
-export type Options = Pick<BenchContext, 'quick' | 'full' | 'rounds' | 'seconds' | 'directory'>
+export type Options = Pick<BenchContext, 'quick' | 'full' | 'wrk' | 'rounds' | 'seconds' | 'directory'>
 
 /** The context of one part, the details that it kept, and the end of everything that it started. */
 export function openContext(part: string, options: Options, server: PostgresServer) {

@@ -18,6 +18,7 @@ import { frameworks } from './parts/frameworks.ts'
 import { growth } from './parts/growth.ts'
 import { indexes } from './parts/indexes.ts'
 import { ingest } from './parts/ingest.ts'
+import { latency } from './parts/latency.ts'
 import { learning } from './parts/learning.ts'
 import { lists } from './parts/lists.ts'
 import { memory } from './parts/memory.ts'
@@ -41,6 +42,7 @@ const PARTS: Part[] = [
   atomic,
   blobs,
   frameworks,
+  latency,
   byHand,
   lists,
   timeline,
@@ -67,7 +69,8 @@ Usage: npm run bench -- [options] [part …]
 ${PARTS.map(({ name, describe }) => `  ${name.padEnd(17)}${describe}`).join('\n')}
 
   --quick          little data and short runs, to see that everything works; several minutes
-  --full           also what takes long, such as 10 million entries
+  --full           also what takes long and much of the disk: five and a hundred million entries
+  --wrk            measure by-hand with wrk instead of the generator here
   --rounds <n>     rounds of each measurement, of which the table shows the median (3)
   --seconds <n>    length of each measured run (10)
   --out <file>     where the results go as JSON (bench/results.json)
@@ -112,6 +115,7 @@ function readArguments() {
       options: {
         quick: { type: 'boolean', default: false },
         full: { type: 'boolean', default: false },
+        wrk: { type: 'boolean', default: false },
         rounds: { type: 'string' },
         seconds: { type: 'string' },
         out: { type: 'string', default: `${ROOT}bench/results.json` },
@@ -139,10 +143,11 @@ function positive(text: string | undefined, name: string, fallback: number): num
 }
 
 async function measure(parts: Part[], values: ReturnType<typeof readArguments>['values']): Promise<Results> {
-  const { quick, full } = values
+  const { quick, full, wrk } = values
   const lengths = {
     quick,
     full,
+    wrk,
     rounds: Math.round(positive(values.rounds, 'rounds', quick ? 1 : 3)),
     seconds: positive(values.seconds, 'seconds', quick ? 0.1 : 10),
   }

@@ -32,8 +32,10 @@ export interface Figure {
 export interface BenchContext {
   /** Only to see that it works: little data, short runs, figures that mean nothing. */
   readonly quick: boolean
-  /** Also what takes long: tens of millions of rows. */
+  /** Also what takes long: a hundred million rows. */
   readonly full: boolean
+  /** Whether by-hand is measured by wrk. */
+  readonly wrk: boolean
   readonly rounds: number
   /** How long each measured run takes. */
   readonly seconds: number

@@ -14,6 +14,7 @@ interface Listing {
   cursor?: string
   time_desc?: string
   user?: string
+  filter_by_configs?: string
 }
 type OfSession = { Params: { id: string } }
 interface Event {
@@ -75,17 +76,19 @@ app.get<OfSession & { Querystring: Listing }>('/api/v1/session/:id/timeline', as
 })
 
 app.get<{ Querystring: Listing }>('/api/v1/session', async ({ query }) => {
-  const { limit = '20', cursor, time_desc, user } = query
+  const { limit = '20', cursor, time_desc, user, filter_by_configs } = query
   const [order, behind] = time_desc === 'true' ? ['DESC', '<'] : ['ASC', '>']
   const values: unknown[] = [Number(limit) + 1]
   const conditions = []
   if (user !== undefined) conditions.push(`user_id = $${values.push(user)}`)
+  if (filter_by_configs !== undefined) conditions.push(`configs @> $${values.push(filter_by_configs)}::jsonb`)
   if (cursor !== undefined) {
     const [created_at, id] = Buffer.from(cursor, 'base64url').toString().split('|')
     conditions.push(`(created_at, id) ${behind} ($${values.push(created_at)}, $${values.push(id)})`)
   }
   const { rows } = await pool.query({
-    name: `list_${order}_${conditions.length}_${values.length}`,
+    // How many rows a filter leaves depends on its value, so those are planned anew each time.
+    name: filter_by_configs === undefined ? `list_${order}_${conditions.length}_${values.length}` : undefined,
     text: `SELECT id, user_id, configs, created_at, updated_at, created_at::text AS position FROM hand_sessions
       ${conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''} ORDER BY created_at ${order}, id ${order} LIMIT $1`,
     values,

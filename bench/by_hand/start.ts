@@ -16,6 +16,7 @@ const TABLES = [
      created_at timestamptz NOT NULL DEFAULT now(), updated_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (session_id, seq))`,
   'CREATE INDEX ON hand_sessions (created_at, id)',
   'CREATE INDEX ON hand_sessions (user_id, created_at, id)',
+  'CREATE INDEX ON hand_sessions USING gin (configs jsonb_path_ops)',
 ]
 
 /**

@@ -12,6 +12,8 @@ export interface Offer {
   per_second: number
   /** One request in flight each. One that is due while all are busy is not sent, and counted. */
   connections: number
+  /** One that is due while all are busy waits for a connection instead, and its time counts from when it was due. */
+  queued?: true
   seconds: number
   /** Of the process that asks, as `nice` has it: a prober's own waiting for a processor is not the service's. */
   priority?: number

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { carryOut } from '../../lab/other_process.ts'
 import { percentile } from '../../lab/statistics.ts'
 import type { OfferOrder, OfferResult } from './offer.ts'
@@ -20,7 +21,22 @@ async function run(order: OfferOrder): Promise<OfferResult> {
   const requests = order.tokens.map((token, at) => encode(order, token, at))
   const seen = new Map<string, number[]>()
   const free: Lane[] = []
-  const lanes = Array.from({ length: connections }, (_, at) => new Lane(urls[at % urls.length]!, free, seen))
+  /** When each was due that no connection was free for. */
+  const waiting: Array<{ number: number; due_at: number }> = []
+  const send = (lane: Lane, number: number, due_at: number) => {
+    const tenant = requests[number % requests.length]!
+    lane.send(tenant[Math.floor(Math.random() * tenant.length)]!, due_at)
+    sent += 1
+  }
+  const freed = (lane: Lane) => {
+    const next = waiting.shift()
+    if (next) send(lane, next.number, next.due_at)
+    else free.push(lane)
+  }
+  const lanes = Array.from(
+    { length: connections },
+    (_, at) => new Lane(urls[at % urls.length]!, free, freed, seen),
+  )
   await Promise.all(lanes.map((lane) => lane.open()))
   const began = performance.now()
   const cpu = process.cpuUsage()
@@ -35,11 +51,10 @@ async function run(order: OfferOrder): Promise<OfferResult> {
       last = now
       const elapsed_s = Math.min((performance.now() - began) / 1000, seconds)
       for (const until = Math.floor(elapsed_s * per_second); due < until; due += 1) {
+        const due_at = order.queued ? began + (due / per_second) * 1000 : performance.now()
         const lane = free.shift()
-        if (!lane) continue
-        const tenants = requests[due % requests.length]!
-        lane.send(tenants[Math.floor(Math.random() * tenants.length)]!)
-        sent += 1
+        if (lane) send(lane, due, due_at)
+        else if (order.queued) waiting.push({ number: due, due_at })
       }
       if (elapsed_s < seconds) return
       clearInterval(ticking)
@@ -47,6 +62,8 @@ async function run(order: OfferOrder): Promise<OfferResult> {
     }, TICK_MS)
   })
   const used = process.cpuUsage(cpu)
+  const until = performance.now() + DONE_WITHIN_MS
+  while (waiting.length > 0 && performance.now() < until) await sleep(10)
   await Promise.all(lanes.map((lane) => lane.close()))
   return {
     seconds,
@@ -69,20 +86,22 @@ function encode({ requests, urls }: OfferOrder, token: string, at: number): Buff
 
 const DONE_WITHIN_MS = 30_000
 
-/** A connection, which is in `free` while it has no request in flight. It is opened anew when the service closes it. */
+/** A connection, which is in `free` while nothing is in flight or waits. It is opened anew when the service closes it. */
 class Lane {
   private socket: Socket | undefined
   private received = ''
-  private sent_at: number | undefined
+  private due_at: number | undefined
   private closing: (() => void) | undefined
 
   private readonly url: URL
   private readonly free: Lane[]
+  private readonly freed: (lane: Lane) => void
   private readonly seen: Map<string, number[]>
 
-  constructor(url: string, free: Lane[], seen: Map<string, number[]>) {
+  constructor(url: string, free: Lane[], freed: (lane: Lane) => void, seen: Map<string, number[]>) {
     this.url = new URL(url)
     this.free = free
+    this.freed = freed
     this.seen = seen
   }
 
@@ -92,7 +111,7 @@ class Lane {
       let opened = false
       const socket = connect({ host: hostname, port: Number(port), noDelay: true }, () => {
         opened = true
-        this.free.push(this)
+        this.freed(this)
         resolve()
       })
       this.socket = socket
@@ -102,7 +121,7 @@ class Lane {
       socket.once('close', () => {
         if (this.closing) return this.closing()
         if (!opened) return
-        if (this.sent_at !== undefined) this.note('closed')
+        if (this.due_at !== undefined) this.note('closed')
         const at = this.free.indexOf(this)
         if (at >= 0) this.free.splice(at, 1)
         void this.open().catch(() => {})
@@ -110,17 +129,17 @@ class Lane {
     })
   }
 
-  send(bytes: Buffer): void {
-    this.sent_at = performance.now()
+  /** Its time counts from `due_at`. */
+  send(bytes: Buffer, due_at: number): void {
+    this.due_at = due_at
     this.socket!.write(bytes)
   }
 
   /** Waits for the answer that is under way, and closes. */
   async close(): Promise<void> {
     const until = performance.now() + DONE_WITHIN_MS
-    while (this.sent_at !== undefined && performance.now() < until)
-      await new Promise((resolve) => setTimeout(resolve, 10))
-    if (this.sent_at !== undefined) this.note('unanswered')
+    while (this.due_at !== undefined && performance.now() < until) await sleep(10)
+    if (this.due_at !== undefined) this.note('unanswered')
     await new Promise<void>((resolve) => {
       this.closing = resolve
       this.socket!.destroy()
@@ -135,7 +154,7 @@ class Lane {
     if (!length || this.received.length < end + 4 + Number(length[1])) return
     this.note(this.received.slice(9, 12))
     this.received = ''
-    this.free.push(this)
+    this.freed(this)
   }
 
   private note(outcome: string): void {
@@ -144,7 +163,7 @@ class Lane {
       latencies = []
       this.seen.set(outcome, latencies)
     }
-    latencies.push(performance.now() - this.sent_at!)
-    this.sent_at = undefined
+    latencies.push(performance.now() - this.due_at!)
+    this.due_at = undefined
   }
 }

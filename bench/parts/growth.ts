@@ -1,163 +1,182 @@
-import { type LoadResult, runLoad } from '../load.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { measureCpu } from '../cpu.ts'
+import { type LoadOptions, type LoadResult, runLoad } from '../load.ts'
 import { NEEDS_PROC } from '../memory.ts'
 import type { BenchContext, Figure, Part } from '../part.ts'
 import type { BenchDatabase } from '../postgres.ts'
-import { interleave } from '../rounds.ts'
+import { interleave, ratios } from '../rounds.ts'
 import type { Service } from '../service.ts'
-import { appendsTo, callApi, createSessions, toolCall } from '../sessions.ts'
+import { appendsTo } from '../sessions.ts'
 
-const CONNECTIONS = 64
-const PROJECTS = 1_000
-const PER_SESSION = 100
-
-/** What fills the database, and where in it the appends go. */
-interface Shape {
-  name: string
-  /** Creates the sessions that `entries` are spread over, and gives those that are appended to. */
-  createSessions(service: Service, entries: number): Promise<string[]>
-  /** Sessions of the empty database that it is compared with. */
-  sessions_when_empty: number
+/** Entries that are spread evenly over sessions, and these over projects. */
+interface Size {
+  entries: number
+  sessions: number
+  projects: number
 }
 
-const SHAPES: Shape[] = [
-  {
-    name: 'in one session',
-    createSessions: (service) => createSessions(service, 1),
-    sessions_when_empty: 1,
-  },
-  {
-    name: 'in many sessions',
-    createSessions: async (service, entries) =>
-      (await createSessions(service, entries / PER_SESSION)).slice(0, 1_000),
-    sessions_when_empty: 1_000,
-  },
-  {
-    name: 'in many projects',
-    createSessions: createInProjects,
-    sessions_when_empty: 1_000,
-  },
+/** The sessions of the project `default` that are asked for, in each database. */
+const ASKED: Size = { entries: 10_000, sessions: 100, projects: 1 }
+/** What else is in the database. */
+const SIZES: Size[] = [
+  { entries: 1_000_000, sessions: 1, projects: 1 },
+  { entries: 1_000_000, sessions: 10_000, projects: 1 },
+  { entries: 1_000_000, sessions: 10_000, projects: 1_000 },
+  { entries: 1_000_000, sessions: 100_000, projects: 100_000 },
 ]
+const LARGEST: Size = { entries: 100_000_000, sessions: 1_000_000, projects: 1_000 }
 
-/** Whether an append costs more when the database has millions of entries. */
+/** So many sessions have their entries beside each other's, as sessions of the same hour do. */
+const SESSIONS_AT_ONCE = 1_000
+const ONE_ENTRY = { name: 'get_order', ok: true }
+
+interface Grown {
+  name: string
+  service: Service
+  database: BenchDatabase
+  /** Of the project `default`. */
+  sessions: string[]
+  idle_us: number | undefined
+}
+
+/** What an operation costs when the database has millions of entries, or many projects. */
 export const growth: Part = {
   name: 'growth',
-  describe: 'the cost of an append with millions of entries, against an empty database',
+  describe:
+    'the cost of appends, pages and lists with millions of entries and many projects, against few of both',
   run: async (ctx) => {
-    const sizes = ctx.quick ? [2_000] : ctx.full ? [1_000_000, 10_000_000] : [1_000_000]
-    const figures: Figure[] = []
-    for (const entries of sizes) {
-      for (const shape of ctx.quick ? SHAPES.slice(0, 1) : SHAPES)
-        figures.push(...(await measureShape(ctx, shape, entries)))
-    }
-    return figures
+    const few = { entries: 2_000, sessions: 20, projects: 10 }
+    const sizes = ctx.quick ? [few] : ctx.full ? [LARGEST, ...SIZES] : SIZES
+    const small = await grow(ctx)
+    const grown: Grown[] = []
+    for (const size of sizes) grown.push(await grow(ctx, size))
+    for (const one of [small, ...grown]) one.service = await ctx.startService(one.database)
+    const oneSmall = { ...small, name: 'one session', sessions: small.sessions.slice(0, 1) }
+    const loads = Object.entries(OPERATIONS).flatMap(([operation, loadOf]) =>
+      [small, oneSmall, ...grown].map(
+        (one) => [`${operation}: ${one.name}`, () => measure(ctx, one, loadOf(one.sessions))] as const,
+      ),
+    )
+    const runs = await interleave(ctx.rounds, Object.fromEntries(loads), ctx.say)
+    ctx.detail('runs', runs)
+    const idle = [small, ...grown].map(({ name, idle_us }) => [name, idle_us])
+    ctx.detail('with nobody asking, CPU µs a second', Object.fromEntries(idle))
+    return grown.flatMap(({ name, sessions }) =>
+      Object.keys(OPERATIONS).map((operation) => {
+        const like = sessions.length === 1 ? oneSmall : small
+        return compare(
+          `${operation}, ${name}`,
+          runs[`${operation}: ${name}`]!,
+          runs[`${operation}: ${like.name}`]!,
+        )
+      }),
+    )
   },
 }
 
-async function measureShape(ctx: BenchContext, shape: Shape, entries: number): Promise<Figure[]> {
-  const what = `${entries.toLocaleString('en-US')} entries ${shape.name}`
-  ctx.say(`${what}: loading`)
-  const empty = await ctx.createDatabase()
-  const grown = await ctx.createDatabase()
-  const onEmpty = await ctx.startService(empty)
-  const onGrown = await ctx.startService(grown)
-  const sessions = await shape.createSessions(onGrown, entries)
-  await fill(grown, entries)
+type Load = Omit<LoadOptions, 'services' | 'seconds'>
+
+const reads = (paths: string[]): Load => ({
+  connections: 8,
+  status: 200,
+  requests: paths.map((path) => ({ method: 'GET', path })),
+})
+
+const OPERATIONS: Record<string, (sessions: string[]) => Load> = {
+  append: (sessions) => ({ connections: 64, status: 200, requests: appendsTo(sessions) }),
+  // Callers who ask for the same at once share a read, so each asks for another page.
+  list: () => reads(Array.from({ length: 60 }, (_, more) => `/api/v1/session?limit=${20 + more}`)),
+  'last 50 entries': (sessions) =>
+    reads(sessions.map((id) => `/api/v1/session/${id}/timeline?limit=50&time_desc=true`)),
+}
+
+async function measure(ctx: BenchContext, { service, database }: Grown, load: Load): Promise<LoadResult> {
+  const all = { ...load, services: [service], cpu_of: { database } }
   const seconds = ctx.quick ? ctx.seconds : Math.max(ctx.seconds / 2, 1)
-  const load = async (service: Service, database: BenchDatabase, ids: string[]) => {
-    const requests = appendsTo(ids)
-    const shared = {
-      services: [service],
-      connections: CONNECTIONS,
-      requests,
-      status: 200,
-      cpu_of: { database },
-    }
-    await ctx.warmUp(() => runLoad({ ...shared, seconds: Math.min(seconds, 2) }))
-    return runLoad({ ...shared, seconds })
+  await ctx.warmUp(() => runLoad({ ...all, seconds: Math.min(seconds, 1) }))
+  return runLoad({ ...all, seconds })
+}
+
+function compare(name: string, grown: LoadResult[], small: LoadResult[]): Figure {
+  const costs = (runs: LoadResult[]) =>
+    runs.flatMap(({ cpu }) => (cpu ? [cpu.service_us + cpu.postgres_us] : []))
+  const values = ratios(costs(grown), costs(small))
+  return {
+    name: `${name}: CPU time ÷ with 10,000 entries`,
+    unit: 'ratio',
+    better: 'lower',
+    values,
+    at_least: 1.15,
+    aim: 1.05,
+    charted: false,
+    ...(values.length === 0 && { note: NEEDS_PROC }),
   }
-  const runs = await interleave(
-    ctx.rounds,
-    {
-      empty: async () => {
-        await empty.query('TRUNCATE entries')
-        return load(onEmpty, empty, await createSessions(onEmpty, shape.sessions_when_empty))
-      },
-      grown: () => load(onGrown, grown, sessions),
-    },
-    (sentence) => ctx.say(`${what}: ${sentence}`),
+}
+
+/** A filled database, and what a service takes on it that nobody asks anything. */
+async function grow(ctx: BenchContext, size?: Size): Promise<Grown> {
+  const [entries, sessions, projects] = [size?.entries, size?.sessions, size?.projects].map((count = 0) =>
+    count.toLocaleString('en-US'),
   )
-  ctx.detail(what, runs)
-  for (const service of [onEmpty, onGrown]) await service.stop()
-  for (const database of [empty, grown]) await database.drop()
-  return compare(what, runs.empty!, runs.grown!)
-}
-
-function compare(what: string, empty: LoadResult[], grown: LoadResult[]): Figure[] {
-  const cpu = ({ cpu }: LoadResult) => (cpu ? cpu.service_us + cpu.postgres_us : undefined)
-  const costs = grown.flatMap((run, round) => {
-    const [now, then] = [cpu(run), cpu(empty[round]!)]
-    return now && then ? [now / then] : []
-  })
-  const ratio = { unit: 'ratio', charted: false } as const
-  return [
-    {
-      ...ratio,
-      name: `${what}: CPU time an append ÷ empty`,
-      better: 'lower',
-      values: costs,
-      at_least: 1.15,
-      aim: 1.05,
-      ...(costs.length === 0 && { note: NEEDS_PROC }),
-    },
-    {
-      ...ratio,
-      name: `${what}: appends a second ÷ empty`,
-      better: 'higher',
-      values: grown.map(({ per_second }, round) => per_second / empty[round]!.per_second),
-    },
-  ]
-}
-
-/** Ten sessions in each project; appended to are 1,000 of the project `default`. */
-async function createInProjects(service: Service, entries: number): Promise<string[]> {
-  const projects = Math.min(PROJECTS, entries / PER_SESSION)
-  const sessions = Math.max(entries / PER_SESSION / projects, 1)
-  for (let from = 0; from < projects; from += 20) {
-    const some = Array.from({ length: Math.min(20, projects - from) }, (_, index) => from + index)
-    await Promise.all(
-      some.map(async (index) => {
-        const body = JSON.stringify({ name: `project-${index}` })
-        const admin = { ...service, token: service.admin_token }
-        const path = '/admin/v1/projects'
-        const { token } = await callApi<{ token: string }>(admin, { method: 'POST', path, body })
-        await createSessions({ ...service, token }, sessions)
-      }),
-    )
-  }
-  return createSessions(service, 1_000)
-}
-
-/**
- * Spreads entries over all sessions, set-based, as if they had been appended over the last months: ids that follow
- * time, as the service makes them, and heads that know of them. Then vacuums and writes everything out, as the time
- * that such a load takes in life would have.
- */
-async function fill(database: BenchDatabase, entries: number): Promise<void> {
-  const [row] = await database.query<{ sessions: string }>('SELECT count(*) AS sessions FROM sessions')
-  const each = Math.ceil(entries / Number(row!.sessions))
-  await database.query(
-    `INSERT INTO entries (project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data)
-     SELECT s.project_id, s.id, n, t.created_at, t.created_at,
-       (lpad(to_hex((extract(epoch FROM t.created_at) * 1000)::bigint), 12, '0') || '7000' ||
-         '8' || lpad(to_hex(n), 15, '0'))::uuid, $2, 0, 'event', 'tool_call', $3::jsonb
-     FROM sessions s
-     CROSS JOIN generate_series(1, $1::bigint) n
-     CROSS JOIN LATERAL (SELECT now() - interval '90 days' * (1 - n::float / ($1::bigint + 1)) AS created_at) t
-     ORDER BY n`,
-    [each, 270, JSON.stringify(toolCall(0).data)],
-  )
-  await database.query('UPDATE session_heads SET last_seq = $1', [each])
+  const name = size ? `${entries} more entries (sessions: ${sessions}, projects: ${projects})` : 'few entries'
+  ctx.say(`${name}: loading`)
+  const database = await ctx.createDatabase()
+  const service = await ctx.startService(database)
+  const [project] = await database.query<{ id: string }>(`SELECT id FROM projects WHERE name = 'default'`)
+  if (size) await fill(database, 'more', size, size.projects === 1 ? project!.id : undefined)
+  await fill(database, 'asked', ASKED, project!.id)
   await database.query('VACUUM (ANALYZE)')
   // A server of somebody else's may not let us.
   await database.query('CHECKPOINT').catch(() => {})
+  await ctx.warmUp(() => sleep(10_000))
+  const seconds = ctx.quick ? 0.1 : 30
+  const stopMeasuring = await measureCpu({ services: [service], database })
+  await sleep(seconds * 1_000)
+  const used = await stopMeasuring()
+  await service.stop()
+  const idle_us = used && Math.round((used.service_us + used.postgres_us) / seconds)
+  const [kind, asked] = size?.sessions === 1 ? ['more', 1] : ['asked', ASKED.sessions]
+  const rows = await database.query<{ id: string }>(
+    `SELECT md5('${kind} session ' || n)::uuid AS id FROM generate_series(0, ${asked - 1}) AS n`,
+  )
+  return { name, service, database, sessions: rows.map(({ id }) => id), idle_us }
+}
+
+/**
+ * Fills a database in sets, as if all had been appended over the last months: ids that follow time, as the service makes
+ * them, and heads that know of them. Either all is one project's, or there are projects of their own.
+ */
+async function fill(
+  database: BenchDatabase,
+  kind: string,
+  { entries, sessions, projects }: Size,
+  project: string | undefined,
+): Promise<void> {
+  const each = entries / sessions
+  /** Of the session `n`. */
+  const project_id = project ? `'${project}'::uuid` : `md5('project ' || n / ${sessions / projects})::uuid`
+  const session_id = `md5('${kind} session ' || n)::uuid`
+  const time = `now() - interval '90 days' * (1 - n::float / ${sessions})`
+  const all = `generate_series(0, ${sessions - 1}) AS n`
+  if (!project)
+    await database.query(
+      `INSERT INTO projects (id, name, created_at) SELECT md5('project ' || n)::uuid, 'project ' || n, now() FROM generate_series(0, ${projects - 1}) AS n`,
+    )
+  await database.query(
+    `INSERT INTO sessions (project_id, id, configs, disable_task_tracking, created_at) SELECT ${project_id}, ${session_id}, '{}', false, ${time} FROM ${all}`,
+  )
+  await database.query(
+    `INSERT INTO session_heads (project_id, session_id, last_seq, total_tokens, updated_at, bytes, counted) SELECT ${project_id}, ${session_id}, ${each}, 0, ${time}, ${each * 40}, ${each} FROM ${all}`,
+  )
+  for (let from = 0; from < sessions; from += SESSIONS_AT_ONCE)
+    await database.query(
+      `INSERT INTO entries (project_id, session_id, seq, created_at, updated_at, id, bytes, tokens, kind, type, data)
+       SELECT ${project_id}, ${session_id}, seq, t.at, t.at,
+         (lpad(to_hex((extract(epoch FROM t.at) * 1000)::bigint), 12, '0') || '7000' || '8' || lpad(to_hex(seq), 15, '0'))::uuid,
+         40, 0, 'event', 'tool_call', $3::jsonb
+       FROM generate_series($1::int, $2::int) AS n CROSS JOIN generate_series(1, ${each}) AS seq
+       CROSS JOIN LATERAL (SELECT ${time} + seq * interval '1 ms' AS at) t
+       ORDER BY seq`,
+      [from, Math.min(from + SESSIONS_AT_ONCE, sessions) - 1, JSON.stringify(ONE_ENTRY)],
+    )
 }
