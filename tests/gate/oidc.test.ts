@@ -1,81 +1,21 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { startAnnals } from '../harness/annals_process.ts'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { expectOk } from '../harness/expectations.ts'
-import { CLIENT, startIssuer } from '../harness/oidc_issuer.ts'
-import { type Project, useService } from '../harness/service.ts'
+import { CLIENT } from '../harness/oidc_issuer.ts'
+import type { Project } from '../harness/service.ts'
+import { CALLBACK, cookies, type Jar, keep, useSignIns, visit } from '../harness/sign_ins.ts'
 import { queryRows } from '../harness/sql.ts'
 
-const PUBLIC_URL = 'https://annals.example.com'
-const CALLBACK = `${PUBLIC_URL}/console/oidc/callback`
-
-const issuer = await startIssuer(CALLBACK)
-const service = useService({
-  ANNALS_PUBLIC_URL: PUBLIC_URL,
-  ANNALS_OIDC_ISSUER: issuer.url,
-  ANNALS_OIDC_CLIENT_ID: CLIENT.client_id,
-  ANNALS_OIDC_CLIENT_SECRET: CLIENT.client_secret,
-  ANNALS_OIDC_ALLOWED_DOMAINS: 'example.com,example.org',
-  ANNALS_OIDC_ROLES_CLAIM: 'groups',
-  ANNALS_BEHIND_TLS: 'true',
-})
-afterAll(() => issuer.close())
+const { issuer, service, here, goToIssuer, newAccount } = await useSignIns()
 
 let project: Project
 beforeEach(async () => {
   project = await service.newProject()
 })
-afterEach(() => {
-  issuer.tamper = undefined
-})
 
-type Jar = Map<string, string>
-
-/** Keeps the cookies of an answer, as a browser does, and returns the headers of those. */
-function keep(jar: Jar, response: Response): string[] {
-  const set = response.headers.getSetCookie()
-  for (const cookie of set) {
-    const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie)!
-    if (/max-age=0/i.test(cookie) || value === '') jar.delete(name)
-    else jar.set(name, value)
-  }
-  return set
-}
-const cookies = (jar: Jar) => [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
-const visit = async (url: string, jar: Jar) => {
-  const response = await fetch(url, { redirect: 'manual', headers: { cookie: cookies(jar) } })
-  return { response, set: keep(jar, response), to: response.headers.get('location') ?? '' }
-}
-const here = (url: string) => url.replace(PUBLIC_URL, service.node.url)
-
-/** Goes to the issuer as somebody, until it sends the browser back. */
-async function goToIssuer(account: string, start = `${service.node.url}/console/oidc/start`) {
-  issuer.account = account
-  const browser: Jar = new Map()
-  const begun = await visit(start, browser)
-  expect(begun.response.status).toBe(303)
-  const own: Jar = new Map()
-  let at = begun.to
-  for (let steps = 0; !at.startsWith(CALLBACK) && steps < 8; steps++) {
-    const { to, response } = await visit(new URL(at, issuer.url).href, own)
-    if (to === '') throw new Error(`${response.status} ${await response.text()}`)
-    at = new URL(to, issuer.url).href
-  }
-  return { browser, back: at, begun }
-}
 const signIn = async (account: string, alter = (url: string) => url) => {
   const { browser, back } = await goToIssuer(account)
   const { to, set } = await visit(here(alter(back)), browser)
   return { browser, back, to, set }
-}
-const newAccount = (groups?: string[], more: object = {}) => {
-  const id = randomUUID()
-  const email = `${id}@example.com`
-  issuer.accounts.set(id, { email, email_verified: true, ...(groups && { groups }), ...more })
-  return { id, email }
 }
 const asks = (browser: Jar, path: string, of = project.id, method = 'GET', body?: object) =>
   fetch(`${service.node.url}${path}`, {
@@ -287,132 +227,6 @@ describe('a sign-in is refused', () => {
     expect((await signIn(newAccount([role('admin')]).id)).to).toBe(refused)
     await issuer.rotate(true)
     expect((await signIn(newAccount([role('viewer')]).id)).to).toBe('/console')
-  })
-})
-
-describe('annals login', () => {
-  const digest = (verifier: string) => createHash('sha256').update(verifier).digest('base64url')
-  /** Somebody follows the link of a command line, and is shown codes. */
-  async function followLink(account: string, link: string) {
-    const { browser, back } = await goToIssuer(account, link)
-    const { response, set } = await visit(here(back), browser)
-    const page = await response.text()
-    return {
-      response,
-      set,
-      page,
-      codes: [...page.matchAll(/<code>([\w-]{43})<\/code>/g)].map(([, code]) => code!),
-    }
-  }
-  const exchange = async (body: object, headers: object = {}) => {
-    const response = await fetch(`${service.node.url}/console/oidc/login`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: JSON.stringify(body),
-    })
-    return { status: response.status, headers: response.headers, json: await response.json() }
-  }
-  async function newCode() {
-    const verifier = randomBytes(32).toString('base64url')
-    const { id } = newAccount([role('member')])
-    const shown = await followLink(id, `${service.node.url}/console/oidc/start?login=${digest(verifier)}`)
-    return { verifier, code: shown.codes[0]!, name: 'a test', ...shown }
-  }
-  const body = ({ verifier, code, name }: { verifier: string; code: string; name: string }) => ({
-    verifier,
-    code,
-    name,
-  })
-
-  it('gets a personal token from a code that somebody pastes who signs in on any machine', async () => {
-    const home = await mkdtemp(join(tmpdir(), 'annals-login-'))
-    try {
-      const env = { XDG_CONFIG_HOME: home, ANNALS_URL: '', ANNALS_API_KEY: '', ANNALS_TOKEN: '' }
-      const command = startAnnals(['login', '--browser', '--url', service.node.url], env, 'pipe')
-      const link = await vi.waitFor(
-        () => /Sign in at (\S+)/.exec([...command.lines, ...command.logLines].join('\n'))![1]!,
-        { timeout: 30_000 },
-      )
-      const { codes, set, response } = await followLink(newAccount([role('viewer')]).id, link)
-      expect(set.every((cookie) => cookie.startsWith('__Secure-annals-oidc='))).toBe(true)
-      expect(response.headers.get('cache-control')).toBe('no-store')
-      expect(response.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
-      command.child.stdin!.end(`${codes[0]}\n`)
-      const done = await command.exited
-      expect(done.code, done.stderr).toBe(0)
-      expect(done.stderr).toContain(`Signed in to the project "${project.name}"`)
-      const kept = await readFile(join(home, 'annals/profiles.json'), 'utf8')
-      const token = /pat-annals-[\w-]+/.exec(kept)![0]
-      expect(done.stdout + done.stderr).not.toContain(token)
-      const api = service.rawClient(token)
-      expect((await api.request('GET', '/api/v1/session')).status).toBe(200)
-      expect((await api.request('POST', '/api/v1/session', { body: {} })).status).toBe(403)
-      const { items } = expectOk(
-        await api.request<{ items: Array<{ name: string }> }>('GET', '/api/v1/personal_tokens'),
-      )
-      expect(items[0]!.name).toMatch(/^annals login on /)
-    } finally {
-      await rm(home, { recursive: true, force: true })
-    }
-  })
-
-  it('shows a code for each project, and none to somebody who is in no project', async () => {
-    const other = await service.newProject()
-    const link = `${service.node.url}/console/oidc/start?login=${digest('x')}`
-    expect(
-      (await followLink(newAccount([role('viewer'), role('admin', other)]).id, link)).codes,
-    ).toHaveLength(2)
-    const { response, codes } = await followLink(newAccount().id, link)
-    expect([response.headers.get('location'), codes]).toEqual(['/console?sign_in_failed=no_project', []])
-  })
-
-  it('takes a code once, also of two who bring it at the same time', async () => {
-    const made = await newCode()
-    const answers = await Promise.all([1, 2, 3].map(() => exchange(body(made))))
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401])
-    expect((await exchange(body(made))).status).toBe(401)
-  })
-
-  it('takes no code of another command line, no guess, and none that has expired', async () => {
-    const made = await newCode()
-    const another = await newCode()
-    expect((await exchange({ ...body(made), verifier: another.verifier })).status).toBe(401)
-    expect((await exchange({ ...body(made), verifier: digest(made.verifier) })).status).toBe(401)
-    expect((await exchange({ ...body(made), code: randomBytes(32).toString('base64url') })).status).toBe(401)
-    expect((await exchange({ ...body(made), code: '' })).status).toBe(400)
-    await queryRows(
-      service.databaseUrl,
-      "UPDATE api_keys SET expires_at = now() - interval '1 s' WHERE name = 'login code'",
-    )
-    expect((await exchange(body(made))).status).toBe(401)
-    expect((await exchange(body(another))).status).toBe(401)
-  })
-
-  it('makes codes that open neither the console nor the API', async () => {
-    const { code, verifier } = await newCode()
-    const headers = { 'x-annals-console': 'none', 'content-type': 'application/json' }
-    const opened = await fetch(`${service.node.url}/console/sign_in`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify({ code }),
-    })
-    expect([opened.status, opened.headers.getSetCookie()]).toEqual([401, []])
-    for (const token of [code, `login:${digest(verifier)}:${code}`]) {
-      const answer = await service.rawClient(token).request('GET', '/api/v1/session')
-      expect([401, 403]).toContain(answer.status)
-    }
-  })
-
-  it('tells pages of other origins nothing, and takes no challenge that is none', async () => {
-    const made = await newCode()
-    const { status, headers } = await exchange(body({ ...made, code: made.verifier }), {
-      origin: 'https://evil.example.com',
-    })
-    expect([status, headers.get('access-control-allow-origin')]).toEqual([401, null])
-    for (const login of ['', 'x', '"><script>', 'a'.repeat(44)]) {
-      const link = `${service.node.url}/console/oidc/start?login=${encodeURIComponent(login)}`
-      expect((await visit(link, new Map())).response.status, login).toBe(400)
-    }
   })
 })
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
-import { AnnalsError } from '@annals/kits/errors.js'
+import { AnnalsError, StartError } from '@annals/kits/errors.js'
 import { Command } from 'commander'
 import { UsageError } from '../run_command.js'
 import { askSecret } from '../terminal/ask.js'
@@ -8,8 +8,9 @@ import { tell } from '../terminal/output.js'
 import { visibleLine } from '../terminal/visible.js'
 import { URL_DEFAULT } from './connection.js'
 import { addressHere } from './embedded_profile.js'
+import { openLoopback } from './loopback.js'
 import { openClient } from './open_client.js'
-import { showInBrowser } from './open_console.js'
+import { openerOf, showInBrowser } from './open_console.js'
 import { DEFAULT_PROFILE, profilesPath, removeProfile, saveProfile } from './profiles.js'
 
 interface Options {
@@ -19,6 +20,9 @@ interface Options {
   key?: boolean
 }
 
+/** So long a service remembers that somebody is signing in. */
+const SIGN_IN_MS_MAX = 10 * 60_000
+const NOBODY = 'Nobody signed in within 10 minutes. Run `annals login` again.'
 /** How long a service may take to say whether people sign in there. */
 const ANSWER_MS_MAX = 5_000
 
@@ -28,13 +32,15 @@ export function loginCommand(): Command {
     .description('Sign in to a service and store its URL and key, so that commands need no --url or --token.')
     .option('--profile <name>', 'name of the login', DEFAULT_PROFILE)
     .option('--url <url>', `URL of the service (default: ANNALS_URL, else ${URL_DEFAULT})`)
-    .option('--browser', 'sign in at the issuer of the service in a browser, here or on any other machine')
+    .option('--browser', 'sign in at the issuer of the service in a browser')
+    .option('--no-browser', 'the same in a browser on any other machine: paste the code that its page shows')
     .option('--key', 'store an API key, also where people sign in at an issuer')
     .addHelpText(
       'after',
       `
-Where people sign in at an issuer, the command opens a browser at it, or prints the address to open on another machine.
-Paste the code that the page shows: the command then has a personal token, which is valid for 90 days at most.
+Where people sign in at an issuer, the command opens a browser at it: sign in there and choose a project, and the command
+has a personal token, which is valid for 90 days at most. Over SSH and without a display it prints the address: open it on
+any machine, and paste the code that its page shows.
 
 Otherwise it prompts for the API key without showing it, or reads it from stdin, checks it, and stores it in a file
 that only you can read. With the embedded database in this directory you need not log in: a key is created for you.
@@ -42,13 +48,17 @@ that only you can read. With the embedded database in this directory you need no
 Examples:
   annals login
   annals login --url https://annals.example.com
+  annals login --no-browser --url https://annals.example.com
   annals login --profile work --url https://annals.example.com < key.txt`,
     )
     .action(async (options: Options) => {
       const url = options.url || process.env.ANNALS_URL || addressHere(process.env)
       const isByBrowser =
-        options.browser ?? (!options.key && process.stdin.isTTY === true && (await hasIssuer(url)))
-      const token = isByBrowser ? await signInByBrowser(url) : await askSecret(`API key for ${url}: `)
+        options.browser !== undefined ||
+        (!options.key && process.stdin.isTTY === true && (await hasIssuer(url)))
+      const token = isByBrowser
+        ? await signInByBrowser(url, options.browser !== false && canShow(process.env))
+        : await askSecret(`API key for ${url}: `)
       if (token === '')
         throw new UsageError('No API key was given. Type one, or pass it on stdin: annals login < key.txt')
       await openClient(url, token, 'It was not stored.', 1).annals.ping()
@@ -72,14 +82,16 @@ async function hasIssuer(url: string): Promise<boolean> {
   }
 }
 
-/** Has somebody sign in at the issuer and paste the code that the page shows. Returns a personal token. */
-async function signInByBrowser(url: string): Promise<string> {
+/** Whether a browser of this machine is that of whoever sits at the terminal. */
+function canShow(env: NodeJS.ProcessEnv): boolean {
+  return !env.SSH_CONNECTION && openerOf(process.platform, env) !== undefined
+}
+
+/** Has somebody sign in at the issuer, in a browser here or elsewhere. Returns a personal token. */
+async function signInByBrowser(url: string, isHere: boolean): Promise<string> {
   const verifier = randomBytes(32).toString('base64url')
   const challenge = createHash('sha256').update(verifier).digest('base64url')
-  const link = addressOf(url, `/console/oidc/start?login=${challenge}`)
-  tell(`Sign in at ${link}`)
-  if (process.stdin.isTTY) await showInBrowser(link)
-  const code = await askSecret('Code: ')
+  const code = isHere ? await codeFromHere(url, challenge) : await pastedCode(url, challenge)
   if (!/^[\w-]{43}$/.test(code))
     throw new UsageError(
       'This is not a code of that page. Run `annals login` again, and paste the whole code.',
@@ -98,6 +110,35 @@ async function signInByBrowser(url: string): Promise<string> {
   }
   const message = answer.msg ?? `${url} answered ${response.status}: is it a service at which people sign in?`
   throw new AnnalsError('unauthorized', visibleLine(message))
+}
+
+const linkTo = (url: string, login: string) => addressOf(url, `/console/oidc/start?login=${login}`)
+
+/** From whoever opens the address on any machine. */
+function pastedCode(url: string, challenge: string): Promise<string> {
+  tell(`Sign in at ${linkTo(url, challenge)}`)
+  return askSecret('Code: ')
+}
+
+/** From a browser on this machine, unless somebody is faster to paste it. */
+async function codeFromHere(url: string, challenge: string): Promise<string> {
+  const loopback = await openLoopback()
+  const done = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new StartError(NOBODY)), SIGN_IN_MS_MAX)
+  })
+  try {
+    const link = linkTo(url, `${challenge}.${loopback.port}.${loopback.state}`)
+    tell(`Sign in at ${link}`)
+    const pasted = askSecret('Waiting for the browser, or for the code that its page shows: ', done.signal)
+    await showInBrowser(link)
+    return await Promise.race([loopback.code, pasted.then((code) => code || loopback.code), late])
+  } finally {
+    clearTimeout(timer)
+    done.abort()
+    loopback.close()
+  }
 }
 
 interface Answer {

@@ -19,16 +19,16 @@ async function ask(question: string): Promise<string> {
   }
 }
 
-/** Reads a secret from the terminal without showing it, or from a pipe. */
-export async function askSecret(question: string): Promise<string> {
+/** Reads a secret from the terminal without showing it, or from a pipe. Aborted, it is an empty text. */
+export async function askSecret(question: string, signal?: AbortSignal): Promise<string> {
   const { stdin, stderr } = process
-  if (!stdin.isTTY) return (await text(stdin)).trim()
+  if (!stdin.isTTY) return (await pipedText(signal)).trim()
   // Before the question, so that even fast typing or pasting does not show the secret.
   stdin.setRawMode(true)
   stdin.setEncoding('utf8')
   stderr.write(question)
   try {
-    return (await readSecret()).trim()
+    return (await readSecret(signal)).trim()
   } finally {
     stdin.setRawMode(false)
     stdin.pause()
@@ -36,18 +36,31 @@ export async function askSecret(question: string): Promise<string> {
   }
 }
 
+async function pipedText(signal: AbortSignal | undefined): Promise<string> {
+  const end = () => process.stdin.destroy()
+  signal?.addEventListener('abort', end)
+  try {
+    return await text(process.stdin)
+  } catch (error) {
+    if (signal?.aborted) return ''
+    throw error
+  } finally {
+    signal?.removeEventListener('abort', end)
+  }
+}
+
 /** Reads keys up to Enter. The terminal is in raw mode, so Ctrl-C and the like must be handled here. */
-function readSecret(): Promise<string> {
+function readSecret(signal: AbortSignal | undefined): Promise<string> {
   const { stdin, stderr } = process
   return new Promise((resolve) => {
     let secret = ''
+    const end = (read: string) => {
+      stdin.removeListener('data', take)
+      resolve(read)
+    }
     const take = (chunk: string) => {
       for (const key of chunk) {
-        if (key === '\r' || key === '\n' || key === '\u0004') {
-          stdin.removeListener('data', take)
-          resolve(secret)
-          return
-        }
+        if (key === '\r' || key === '\n' || key === '\u0004') return end(secret)
         if (key === '\u0003') {
           stdin.setRawMode(false)
           stderr.write('\n')
@@ -57,6 +70,7 @@ function readSecret(): Promise<string> {
       }
     }
     stdin.on('data', take)
+    signal?.addEventListener('abort', () => end(''), { once: true })
   })
 }
 

@@ -12,15 +12,18 @@ import { nameOfProject } from './sign_in.js'
 
 /**
  * How `annals login` gets a personal token, also over SSH. It invents a verifier and leads a browser, on any machine, to
- * /console/oidc/start with the digest of it, the challenge. Whoever signs in at the issuer is shown a code and pastes it into
- * the terminal. Code and verifier together are exchanged for a token, once: neither a code that somebody reads nor an
- * address that somebody else sent is worth anything alone.
+ * /console/oidc/start with the digest of it, the challenge. Whoever signs in at the issuer is shown a code: it is pasted into
+ * the terminal, or, where the browser is on the same machine, a link brings it to the port on which the command listens.
+ * Nobody is sent there without a click: another user of the machine could have sent the address. Code and verifier
+ * together are exchanged for a token, once: neither a code that somebody reads nor such an address is worth anything alone.
  */
 const CODE_BYTES = 32
 const CODE_MINUTES_MAX = 5
 const TOKEN_DAYS = 90
 const MINUTE_MS = 60_000
-export const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
+const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
+/** A challenge, and where the command listens on the machine of the browser: a port, and what it is to hear there. */
+export const LOGIN = /^([A-Za-z0-9_-]{43})(?:\.([1-9]\d{3,4})\.([A-Za-z0-9_-]{43}))?$/
 
 export const LoginBody = Strict({
   code: Type.String({ pattern: CHALLENGE.source }),
@@ -34,8 +37,9 @@ const boundCode = (challenge: string, code: string) => `login:${challenge}:${cod
 export async function createLoginCode(
   database: Database,
   { member_id, project_id }: { member_id: string; project_id: string },
-  challenge: string,
+  login: string,
 ): Promise<string> {
+  const challenge = LOGIN.exec(login)![1]!
   await database.query(FORGET_EXPIRED_SIGN_INS, [])
   const code = randomBytes(CODE_BYTES).toString('base64url')
   const expires_at = new Date(Date.now() + CODE_MINUTES_MAX * MINUTE_MS).toISOString()
@@ -67,14 +71,25 @@ export async function takeLoginCode(
 
 const escaped = (text: string) => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
 
-export function loginPage(email: string, codes: Array<[project: string, code: string]>): string {
+/** @param login as LOGIN says */
+export function loginPage(
+  email: string,
+  codes: Array<[project: string, code: string]>,
+  login: string,
+): string {
+  const [, , port, state] = LOGIN.exec(login)!
   const rows = codes.map(([project, code]) => `<dt>${escaped(project)}</dt><dd><code>${code}</code></dd>`)
+  const links = codes.map(([project, code]) => {
+    const link = `http://127.0.0.1:${port}/?code=${code}&amp;state=${state}`
+    return `<li><a href="${link}">Sign in to ${escaped(project)}</a></li>`
+  })
+  const byLink = port ? `<ul>${links.join('')}</ul><p>If such a link leads nowhere, do it by hand.</p>` : ''
   return `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Sign in the command line</title>
 <h1>Sign in the command line</h1>
-<p>You are ${escaped(email)}. Paste the code of a project into the terminal in which you ran <code>annals login</code>. It works there, once, within ${CODE_MINUTES_MAX} minutes.</p>
+<p>You are ${escaped(email)}. If you did not run <code>annals login</code> just now, close this page: follow no link, and give no code to anybody. Whoever sent you here would act as you.</p>
+${byLink}<p>Paste the code of a project into the terminal in which you ran <code>annals login</code>. It works there, once, within ${CODE_MINUTES_MAX} minutes.</p>
 <dl>${rows.join('')}</dl>
-<p>If you did not run <code>annals login</code>, close this page. Give the code to nobody: whoever sent you here would act as you.</p>
 </html>
 `
 }

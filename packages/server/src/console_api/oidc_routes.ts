@@ -6,7 +6,7 @@ import { CALLBACK_PATH, type Issuer, SignInRefused } from '../people/issuer.js'
 import { keepIdentity } from '../people/sign_ins.js'
 import type { AdminSessions } from '../projects/tokens/admin_sessions.js'
 import { ADMIN, sessionCookie } from './console_requests.js'
-import { CHALLENGE, createLoginCode, LoginBody, loginPage, takeLoginCode } from './login.js'
+import { createLoginCode, LOGIN, LoginBody, loginPage, takeLoginCode } from './login.js'
 import { beginSessionOfMember, nameOfProject } from './sign_in.js'
 
 interface OidcParts extends Pick<Kits, 'config' | 'database' | 'logger'> {
@@ -39,7 +39,7 @@ export function oidcRoutes(app: AppServer, { issuer, adminSessions, config, ...k
 
   app.get('/console/oidc/start', { schema: { hide: true } }, async (request, reply) => {
     const login = new URL(request.raw.url!, 'http://annals').searchParams.get('login') ?? undefined
-    if (login !== undefined && !CHALLENGE.test(login))
+    if (login !== undefined && !LOGIN.test(login))
       throw new AnnalsError('invalid_request', 'login is no challenge of `annals login`: run it again.')
     const begun = await issuer.begin(login).catch((cause: unknown) => {
       throw new AnnalsError('unavailable', 'The issuer of accounts does not answer. Try again shortly.', {
@@ -63,7 +63,7 @@ export function oidcRoutes(app: AppServer, { issuer, adminSessions, config, ...k
           const project = await nameOfProject({ database, project_id: member.project_id })
           codes.push([project, await createLoginCode(database, member, login)])
         }
-        return reply.headers(PAGE_HEADERS).send(loginPage(identity.email, codes))
+        return reply.headers(PAGE_HEADERS).send(loginPage(identity.email, codes, login))
       }
       for (const member of members.slice(0, PROJECTS_MAX)) {
         const { project_id, token } = await beginSessionOfMember(database, member)
