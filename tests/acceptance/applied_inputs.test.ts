@@ -169,6 +169,18 @@ it('input is refused if it is too long together, is in the log by now, or if nob
   expectError(await append({ apply: [a] }, nobodys), 404, 'session_not_found')
 })
 
+it('input whose id an entry was given meanwhile is no longer pending once somebody has tried to apply it', async () => {
+  const [id, other] = await sendAll([event({}), event({})])
+  expectOk(await append({ entries: [event({ by: 'hand' }, { id })] }), 201)
+  const run = async () => (expectOk(await api.getSession(log.id)) as unknown as { run: object }).run
+  expect(await run()).toMatchObject({ state: 'queued', pending: 2 })
+  expectError(await append({ apply: [id, other] }), 409, 'not_pending', 'entry 1')
+  expect(await run()).toMatchObject({ state: 'queued', pending: 1 })
+  expectOk(await append({ apply: [other] }), 201)
+  expect(await run()).toMatchObject({ state: 'idle', pending: 0 })
+  expect(expectOk(await log.timeline()).items.map((entry) => entry.id)).toEqual([id, other])
+})
+
 it('input that is applied is part of its chain', async () => {
   const chained = await service.newProject()
   const settings = { body: { proof: true } }

@@ -325,9 +325,14 @@ BEGIN
 
     IF p_apply IS NOT NULL THEN
       FOR place_of_head, input_ids IN SELECT a.place, a.ids FROM jsonb_to_recordset(p_apply) AS a (place int, ids uuid[]) LOOP
-        CONTINUE WHEN open_seqs[place_of_head] IS NULL;
+        -- What somebody appended under the id of an input is no input any more, or it would be claimed again and again.
         DELETE FROM session_inbox AS i
-        WHERE i.project_id = p_project AND i.session_id = p_sessions[place_of_head] AND i.id = ANY (input_ids);
+        WHERE i.project_id = p_project AND i.session_id = p_sessions[place_of_head] AND i.id = ANY (input_ids)
+          AND (open_seqs[place_of_head] IS NOT NULL OR EXISTS (
+            SELECT FROM entries e
+            WHERE e.project_id = p_project AND {by_id_of_input}
+          ));
+        CONTINUE WHEN NOT FOUND;
         -- What was due when it came still is, where the clock was set back since.
         SELECT min(CASE WHEN i.not_before <= i.created_at THEN least(i.not_before, begun_at) ELSE i.not_before END)
         INTO time_of_head FROM session_inbox i

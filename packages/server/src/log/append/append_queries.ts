@@ -27,6 +27,7 @@ export const APPEND_ENTRIES = storedFunctionIn(
     move_terms: moveTerms(SESSION_LIST, 'before', 'after'),
     terms_variables: MOVE_TERMS_VARIABLES,
     by_id: byId('e', 'p_sessions[place_of_head]', 'x.id'),
+    by_id_of_input: byId('e', 'i.session_id', 'i.id'),
     input_bytes_max: PIECE_BYTES_MAX,
     blobs_of_entry: BLOBS_OF_ENTRY,
   },
