@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { ApiClient } from '../harness/api_client.ts'
 import { expectError, expectOk, NOBODYS_ID } from '../harness/expectations.ts'
 import type { Answer } from '../harness/http_client.ts'
@@ -114,6 +114,16 @@ describe('a write with Annals-Fence', () => {
     const fences = items.map(({ data }) => Number(data.fence))
     expect(fences.length).toBeGreaterThan(0)
     expect(fences).toEqual([...fences].sort((a, b) => a - b))
+  })
+
+  it('is accepted after the end of the lease, until somebody else has taken it', async () => {
+    const { fence } = expectOk(await take('a', { ttl_ms: 1_000 }))
+    await vi.waitFor(async () => expect(await run()).toMatchObject({ state: 'idle' }), { timeout: 10_000 })
+    expectOk(await api.appendEvent(session, event(1), under(fence)))
+    const renewed = await api.request<Lease>('PUT', at('/lease'), { body: { fence, ttl_ms: 1_000 } })
+    expect(expectOk(renewed).fence).toBe(fence)
+    expectOk(await take('b', { wait_ms: 30_000 }))
+    expectError(await api.appendEvent(session, event(2), under(fence)), 409, 'fenced')
   })
 
   it('is what a lease may require, until it is released', async () => {

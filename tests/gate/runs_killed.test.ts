@@ -30,8 +30,13 @@ interface Claimed {
 /** Whether a call failed because its node was killed, so that nobody knows what it did. */
 const isLost = (error: unknown) => (error as NodeJS.ErrnoException).code !== undefined
 
-/** Claims, applies and releases until there is nothing left to do, or its node dies. */
-async function work(client: ApiClient, owner: string, isDone: () => boolean): Promise<void> {
+/** Claims, applies, says so and releases until there is nothing left to do, or its node dies. */
+async function work(
+  client: ApiClient,
+  owner: string,
+  applied: string[],
+  isDone: () => boolean,
+): Promise<void> {
   while (!isDone()) {
     try {
       const body = { owner, ttl_ms: TTL_MS, wait_ms: 200, max: 2 }
@@ -41,7 +46,8 @@ async function work(client: ApiClient, owner: string, isDone: () => boolean): Pr
         const headers = { 'Annals-Fence': String(fence) }
         const apply = inputs.map(({ id }) => id)
         const answer = await client.request('POST', `${at}/entries`, { body: { apply }, headers })
-        if (answer.status !== 201) expect(['fenced', 'not_pending']).toContain(answer.json.error)
+        if (answer.status === 201) applied.push(...apply)
+        else expect(['fenced', 'not_pending']).toContain(answer.json.error)
         await client.request('DELETE', `${at}/lease`, { query: { fence } })
       }
     } catch (error) {
@@ -61,10 +67,11 @@ it('input is in the log once and in order, whichever node is killed at which ste
   let isDone = false
   const doomed = [await service.startNode(), await service.startNode()]
   const workers: Promise<void>[] = []
+  const applied: string[] = []
   for (let n = 0; n < WORKERS; n++) {
     const node = doomed[n % 4]
     const client = await service.newClient({ token, ...(node && { node }) })
-    workers.push(work(client, `w${n}`, () => isDone))
+    workers.push(work(client, `w${n}`, applied, () => isDone))
   }
   const sent = new Map<string, string[]>(sessions.map((id) => [id, []]))
   for (let n = 0; n < INPUTS; n++) {
@@ -86,6 +93,8 @@ it('input is in the log once and in order, whichever node is killed at which ste
   await Promise.all(workers)
   const stored = (await logs()).map((events) => events.map(({ id }) => id))
   expect(stored).toEqual(sessions.map((id) => sent.get(id)))
+  // No two workers were told that they had applied the same input.
+  expect(new Set(applied).size).toBe(applied.length)
 })
 
 /** Has a process take the time for another one, as where a machine's clock is wrong. */

@@ -263,6 +263,20 @@ export const DAMAGES: Damage[] = [
     'INSERT INTO session_runs (project_id, session_id, ttl_ms, progress, place, wake_at) VALUES ($1, $2, 0, false, 0, now())',
     'session_runs',
   ],
+  [
+    'input_in_log',
+    'an input that was applied and is pending',
+    `INSERT INTO session_inbox AS i (project_id, session_id, id, place, mode, entry_kind, type, bytes, tokens, data, created_at, not_before)
+     SELECT e.project_id, e.session_id, e.id, 0, 'queue', 'event', 'task', 2, 0, '{}', now(), now()
+     FROM entries e WHERE e.project_id = $1 AND e.session_id = $2 AND e.seq = 2`,
+    'input ',
+  ],
+  [
+    'input_blob_unreferenced',
+    'an input whose blob is not kept for it',
+    input('type', 0).replace("'{}'", `'{"annals_blob":"${'0'.repeat(64)}"}'`),
+    'input ',
+  ],
   ['input_unlisted', 'an input that no runner is given', input('type', 0), 'input '],
   ['input_malformed', 'an event without a type to come', input('NULL', 0), 'input '],
   ['input_place', 'an input at a place that will be taken again', input('type', 7), 'input '],
