@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ANNALS_BIN } from '../harness/annals_process.ts'
@@ -133,4 +135,47 @@ describe('the program of', () => {
       expect(code).toBe(0)
     },
   )
+})
+
+describe('what docs/integrations/mcp.md gives to a client', () => {
+  const page = read('docs/integrations/mcp.md')
+  const tools = [...page.matchAll(/^\| (`[^|]*`) \| [a-zA-Z]/gm)]
+    .flatMap(([, names]) => names!.split(', '))
+    .map((name) => name.replaceAll('`', ''))
+    .filter((name) => /^[a-z_]+$/.test(name))
+
+  async function toolsOf(transport: StdioClientTransport | StreamableHTTPClientTransport): Promise<string[]> {
+    const client = new Client({ name: 'test', version: '1' })
+    try {
+      await client.connect(transport)
+      return (await client.listTools()).tools.map(({ name }) => name)
+    } finally {
+      await client.close()
+    }
+  }
+
+  it('starts a server with the tools that the page names, as JSON, as a command and by its address', async () => {
+    const { token } = await service.newProject()
+    const here = page
+      .replaceAll('/path/to/annals/', ROOT)
+      .replaceAll('$PWD/', ROOT)
+      .replaceAll(URL_IN_DOCS, service.node.url)
+      .replaceAll('sk-…', token)
+    const json = JSON.parse(/```json\n([\s\S]*?)```/.exec(here)![1]!).mcpServers.annals
+    const env = { PATH: process.env.PATH!, HOME: directory }
+    expect(
+      (await toolsOf(new StdioClientTransport({ ...json, env: { ...env, ...json.env } }))).sort(),
+    ).toEqual(tools.sort())
+    const [, given, command, args] = /^claude mcp add annals (.*) -- "(.*)" (.*)$/m.exec(here)!
+    const named = Object.fromEntries(
+      [...given!.matchAll(/--env (\w+)=(\S+)/g)].map(([, name, value]) => [name, value]),
+    )
+    expect({ command, args: args!.split(' '), env: named }).toEqual(json)
+    const [, url, name, value] =
+      /^claude mcp add --transport http annals (\S+) --header "(\w+): (.*)"$/m.exec(here)!
+    const requestInit = { headers: { [name!]: value! } }
+    expect((await toolsOf(new StreamableHTTPClientTransport(new URL(url!), { requestInit }))).sort()).toEqual(
+      tools.sort(),
+    )
+  })
 })
