@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, it, vi } from 'vitest'
 import { useClientCommands } from '../harness/client_commands.ts'
 import { expectOk } from '../harness/expectations.ts'
@@ -97,5 +100,36 @@ describe('annals tools', () => {
     expect(stdout).toMatch(/\nask +0 +1 +1\n/)
     expect(stdout).toMatch(/\nfind +0 +1 +0 % +1$/)
     expect(stderr).toContain('No call of ask has a result here')
+  })
+
+  it('has a lower bound with its sign where not all calls are counted, in tables and in sentences', async () => {
+    const counted = {
+      complete: false,
+      counted_from: '2026-11-01T00:00:00.000000Z',
+      indexing: null,
+      has_more: false,
+    }
+    const pay = { name: 'pay', calls: 1_250, failures: 3, unanswered: 0, sessions: 7, p50_ms: 5, p95_ms: 9 }
+    const group = { message: 'no money', failures: 3, sessions: 2, first_at: 'x', last_at: 'x', examples: [] }
+    const server = createServer(({ url = '' }, response) => {
+      const data = /tools\/pay/.test(url)
+        ? { ...pay, groups: [group], ...counted }
+        : { items: [{ ...pay, ...counted }], ...counted }
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ code: 0, error: '', msg: 'ok', data }))
+    }).listen(0, '127.0.0.1')
+    try {
+      await once(server, 'listening')
+      const at = ['--no-json', '--url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`]
+      const table = await annals(['tools', ...at])
+      expect(table.stdout).toMatch(/\npay +≥ 3 +≥ 1,250 +\S+ %? +≥ 7 /)
+      expect(table.stderr).toContain('Only the newest 500,000 calls are counted: those since 2026-11-01')
+      const failures = await annals(['tools', 'pay', ...at])
+      expect(failures.stdout).toContain('pay failed in ≥ 3 of ≥ 1,250 calls, which are in ≥ 7 sessions.')
+      expect(failures.stdout).toContain('≥ 3 × no money')
+    } finally {
+      server.close()
+      server.closeAllConnections()
+    }
   })
 })

@@ -81,6 +81,28 @@ describe('annals', () => {
     expect(stderr).toContain(meant)
   })
 
+  it('says its version by the shortest name, and where help is after a mistake', async () => {
+    const [short, long] = await Promise.all([runCommand(['-v']), runCommand(['--version'])])
+    expect(short).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\s*$/) })
+    expect(long.stdout).toBe(short.stdout)
+    const { code, stderr } = await runCommand(['tools', '--limt', '3'])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/\(see `(?:npx )?annals tools --help`\)/)
+  })
+
+  it('sorts a list by what is asked for', async () => {
+    const user = 'sorted'
+    const [older] = await values('sessions', 'create', '--user', user)
+    const [newer] = await values('sessions', 'create', '--user', user)
+    // The order is that of whole seconds.
+    await new Promise((passed) => setTimeout(passed, 1_100))
+    await values('append', String(older!.id), '--type', 'note', '--data', '{}')
+    const ids = async (sort: string) =>
+      (await values('sessions', 'list', '--user', user, '--sort', sort)).map(({ id }) => id)
+    expect(await ids('created-at')).toEqual([newer!.id, older!.id])
+    await expect.poll(() => ids('last-activity'), { timeout: 30_000 }).toEqual([older!.id, newer!.id])
+  })
+
   it('creates an API key of the only project, which the service accepts', async () => {
     const alone = await runCommand(['key'], { DATABASE_URL: service.databaseUrl, LOG_LEVEL: 'silent' })
     // The shared service has a project for each test.

@@ -79,4 +79,19 @@ describe.skipIf(!CHROMIUM)(`activity (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`
     await page.getByRole('region', { name: 'Tool call 1: find' }).waitFor()
     expect(tab.complaints).toEqual([])
   })
+
+  it('marks figures as lower bounds while not all calls are counted', async () => {
+    const { page } = tab
+    await page.route(/\/tools(?:[/?]|$)/, async (route) => {
+      const response = await route.fetch()
+      const answer = await response.json()
+      await route.fulfill({ response, json: { ...answer, data: { ...answer.data, complete: false } } })
+    })
+    await page.goto(`${service.node.url}/console/activity?tool=pay`)
+    await expect
+      .poll(async () => (await cells('Tools', 'pay')).slice(0, 4))
+      .toEqual(['≥ 2', '67 %', '≥ 3', '≥ 3'])
+    await page.getByText(/pay failed ≥ 2 times/).waitFor()
+    await page.unrouteAll()
+  })
 })

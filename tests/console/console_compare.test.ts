@@ -85,6 +85,21 @@ describe.skipIf(!CHROMIUM)(`comparing sessions (${CHROMIUM ? 'in Chromium' : NO_
     await page.getByRole('region', { name: 'Tool call 2: refund' }).waitFor()
     expect(tab.complaints).toEqual([])
   })
+
+  it('stands one below the other on a phone, without a page that is wider than it', async () => {
+    const { page } = tab
+    const { width, height } = page.viewportSize()!
+    await page.goBack()
+    await page.setViewportSize({ width: 390, height: 800 })
+    const step = page.locator('.compared-row:not(.is-head)').filter({ hasText: 'refund' }).last()
+    const [left, right] = await Promise.all(
+      [0, 1].map((side) => step.locator(':scope > *').nth(side).boundingBox()),
+    )
+    expect(right!.y).toBeGreaterThanOrEqual(left!.y + left!.height)
+    expect(right!.width).toBeGreaterThan(250)
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390)
+    await page.setViewportSize({ width, height })
+  })
 })
 
 describe.skipIf(!CHROMIUM)(`on a phone, the console (${CHROMIUM ? 'in Chromium' : NO_BROWSER})`, () => {

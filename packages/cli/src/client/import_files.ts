@@ -357,30 +357,28 @@ function reportJson({
 
 function reportLines(report: Report, is_dry: boolean): string[] {
   const { formats, left_out, messages, events, stored } = report
-  const number = (count: number, noun: string) =>
-    countOf(count, noun).replace(/^\d+/, count.toLocaleString('en'))
   const lines = Object.entries(formats).map(
     ([name, { files, read, mapped, kept_raw, refused }]) =>
-      `${name}: ${number(files, 'files')}, ${number(read, 'lines')} read: ${mapped.toLocaleString('en')} mapped, ${kept_raw.toLocaleString('en')} kept raw, ${refused.toLocaleString('en')} refused.`,
+      `${name}: ${countOf(files, 'files')}, ${countOf(read, 'lines')} read: ${mapped.toLocaleString('en')} mapped, ${kept_raw.toLocaleString('en')} kept raw, ${refused.toLocaleString('en')} refused.`,
   )
-  if (left_out > 0) lines.push(`${number(left_out, 'files')} of no known format left out.`)
+  if (left_out > 0) lines.push(`${countOf(left_out, 'files')} of no known format left out.`)
   if (lines.length === 0) lines.push('No file to import was found.')
   const { sessions, entries } = stored
   if (is_dry) {
     lines.push(
-      `Would import ${number(sessions.stored, 'sessions')} with ${number(messages, 'messages')} and ${number(events, 'events')}.`,
+      `Would import ${countOf(sessions.stored, 'sessions')} with ${countOf(messages, 'messages')} and ${countOf(events, 'events')}.`,
     )
     return lines
   }
-  lines.push(`Imported ${number(sessions.stored, 'sessions')}, ${number(entries.stored, 'entries')}.`)
-  lines.push(`There already: ${number(sessions.known, 'sessions')}, ${number(entries.known, 'entries')}.`)
+  lines.push(`Imported ${countOf(sessions.stored, 'sessions')}, ${countOf(entries.stored, 'entries')}.`)
+  lines.push(`There already: ${countOf(sessions.known, 'sessions')}, ${countOf(entries.known, 'entries')}.`)
   if (entries.changed > 0)
     lines.push(
       entries.changed === 1
         ? '1 entry has changed since it was imported, and stays as it is.'
-        : `${number(entries.changed, 'entries')} have changed since they were imported, and stay as they are.`,
+        : `${countOf(entries.changed, 'entries')} have changed since they were imported, and stay as they are.`,
     )
-  if (entries.refused > 0) lines.push(`The service refused ${number(entries.refused, 'entries')}.`)
+  if (entries.refused > 0) lines.push(`The service refused ${countOf(entries.refused, 'entries')}.`)
   return lines
 }
 
