@@ -243,6 +243,7 @@ BEGIN
           SELECT i.* FROM session_inbox i
           WHERE i.project_id = p_project AND i.session_id = p_sessions[x.place] AND i.id = x.id AND x.kind IS NULL
             AND open_seqs[x.place] IS NOT NULL
+          ORDER BY i.id LIMIT 1 -- One by one, or else the planner may read the whole inbox.
         ) i ON true
         ORDER BY x.at
       ) y;
