@@ -6,7 +6,7 @@ import type { CallOutcome, WorkOrder, WorkReport } from './work_thread.js'
 export type CallBack = (...values: unknown[]) => Promise<unknown>
 
 /** The thread itself: executes jobs as they come and reports each result. `workOf`: what a job may ask for, by name. */
-export function serveWork(workOf: (call: CallBack) => object): void {
+export function serveWork(workOf: (call: CallBack, name: string) => object): void {
   const port = parentPort!
   const calls = new Map<number, (outcome: CallOutcome) => void>()
   let last_call = 0
@@ -28,7 +28,7 @@ export function serveWork(workOf: (call: CallBack) => object): void {
     const { number, name, values } = message
     let report: WorkReport
     try {
-      const work = workOf(callFor(number)) as Record<string, (...values: unknown[]) => unknown>
+      const work = workOf(callFor(number), name) as Record<string, (...values: unknown[]) => unknown>
       report = { number, result: withPlainError(await work[name]!(...values)) }
     } catch (error) {
       report = { number, fault: error instanceof Error ? (error.stack ?? error.message) : String(error) }

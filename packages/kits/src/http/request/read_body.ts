@@ -331,6 +331,13 @@ interface BodyJson {
 }
 
 let kept: { body: Buffer; json: BodyJson } | undefined
+/** A tree may take eighty times as much memory as its text. */
+const KEPT_MS_MAX = 1_000
+
+/** To be called before work that may need as much memory. */
+export function forgetBody(): void {
+  kept = undefined
+}
 
 /** Reads a body that must be storable JSON, or returns why it is refused. */
 export function readBodyJson(body: Buffer): BodyJson | AnnalsError {
@@ -347,7 +354,9 @@ export function readBodyJson(body: Buffer): BodyJson | AnnalsError {
 /** The same for one that is looked through before it is taken: it is parsed once, if no other comes between. */
 export function readBodyFirst(body: Buffer): BodyJson | AnnalsError {
   const json = readBodyJson(body)
-  if (!(json instanceof AnnalsError)) kept = { body, json }
+  if (json instanceof AnnalsError) return json
+  kept = { body, json }
+  setTimeout(forgetBody, KEPT_MS_MAX).unref()
   return json
 }
 
