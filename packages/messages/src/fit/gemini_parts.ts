@@ -26,7 +26,17 @@ const PART_FIELDS = spelled(
   'videoMetadata',
 )
 /** Of which a part has one. Another part is of a kind that is not known here, and stays as it is. */
-const KINDS = spelled('text', 'inlineData', 'fileData', 'functionCall', 'functionResponse')
+const KINDS = spelled(
+  'text',
+  'inlineData',
+  'fileData',
+  'functionCall',
+  'functionResponse',
+  'executableCode',
+  'codeExecutionResult',
+  'toolCall',
+  'toolResponse',
+)
 const CALL_FIELDS = spelled('id', 'name', 'args')
 const RESPONSE_FIELDS = spelled('id', 'name', 'response', 'parts', 'scheduling', 'willContinue')
 const MEDIA_FIELDS = spelled('mimeType', 'data', 'fileUri')

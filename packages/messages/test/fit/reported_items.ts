@@ -1,7 +1,21 @@
 import type { MessageFormat } from '../../src/index.js'
 
-/** Conversations in items of the Responses API that public reports tell of, by what is in them. */
+/** Conversations of parts and items that public reports tell of, by what is in them. */
 export const REPORTED_ITEMS: Record<string, [MessageFormat, object[]]> = {
+  'code that LangChain gave a type': [
+    'gemini',
+    [
+      { role: 'user', parts: [{ text: 'x' }] },
+      {
+        role: 'model',
+        parts: [
+          { type: 'executableCode', executableCode: { language: 'PYTHON', code: '1' } },
+          { type: 'codeExecutionResult', codeExecutionResult: { outcome: 'OUTCOME_OK', output: '1' } },
+          { text: 'y' },
+        ],
+      },
+    ],
+  ],
   'an item’s output before the item': [
     'responses',
     [
