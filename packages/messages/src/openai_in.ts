@@ -78,7 +78,8 @@ function readReply(blob: JsonObject, ids: CallIds): Part[] {
   const audio = optionalObjectAt(blob, 'audio', '')
   if (audio !== undefined) parts.push(readSpokenReply(audio))
   const calls = optionalArrayAt(blob, 'tool_calls', '') ?? []
-  for (const [i, call] of calls.entries()) parts.push(readCall(call, `/tool_calls/${i}`, ids))
+  const signatures = signaturesBeside(blob)
+  for (const [i, call] of calls.entries()) parts.push(readCall(call, `/tool_calls/${i}`, ids, signatures))
   const call = optionalObjectAt(blob, 'function_call', '')
   if (call !== undefined) parts.push(readFunction(call, undefined, '/function_call', ids))
   return parts
@@ -95,17 +96,34 @@ function readSpokenReply(audio: JsonObject): Part {
   return part('audio', optionalTextAt(audio, 'transcript', '/audio') ?? null, meta)
 }
 
-function readCall(value: unknown, at: string, ids: CallIds): Part {
+type Signatures = ReadonlyMap<unknown, string>
+
+function readCall(value: unknown, at: string, ids: CallIds, signatures: Signatures): Part {
   const call = asObject(value, at)
   const type = optionalTextAt(call, 'type', at) || 'function'
-  if (type === 'function')
-    return readFunction(objectAt(call, 'function', at), textAt(call, 'id', at), at, ids, signatureOf(call))
+  if (type === 'function') {
+    const id = textAt(call, 'id', at)
+    const signature = signatureOf(call) ?? signatures.get(id)
+    return readFunction(objectAt(call, 'function', at), id, at, ids, signature)
+  }
   if (type !== 'custom') return dataPart(call, type)
   const custom = objectAt(call, 'custom', at)
   const name = textAt(custom, 'name', `${at}/custom`)
   const input = optionalTextAt(custom, 'input', `${at}/custom`) ?? ''
   const id = ids.ofCall(textAt(call, 'id', at), name)
   return part('tool-call', null, { id, name, arguments: writeMarkedJson({ input }), type })
+}
+
+/** Gemini's signatures by the ids of their calls, where OpenRouter has them. */
+function signaturesBeside({ reasoning_details }: JsonObject): Signatures {
+  const details = Array.isArray(reasoning_details) ? reasoning_details.filter(isObject) : []
+  return new Map(
+    details.flatMap(({ type, format, id, data }) =>
+      type === 'reasoning.encrypted' && String(format).startsWith('google') && typeof data === 'string'
+        ? [[id, data]]
+        : [],
+    ),
+  )
 }
 
 /** Ahead of a signature that LiteLLM has in the id of a call. */
@@ -234,8 +252,7 @@ function readBlock(value: unknown, at: string): Part {
       return readAudio(objectAt(block, 'input_audio', at), `${at}/input_audio`)
     case 'file':
       // LangChain and AI SDK have the bytes or the address beside the type.
-      return isObject(block.file) ||
-        ![block.data, block.base64, block.url].some((one) => typeof one === 'string')
+      return isObject(block.file) || [block.data, block.base64, block.url].every((one) => one == null)
         ? readFile(objectAt(block, type, at), `${at}/file`, type)
         : dataPart(block, type)
     default:

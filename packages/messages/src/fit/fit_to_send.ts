@@ -236,7 +236,11 @@ function isRequestable(format: MessageFormat, blob: JsonObject): boolean {
 
 /** A model's thoughts where OpenAI's format has them, and no part does. */
 function thoughtsBeside(format: MessageFormat, blob: unknown): Part[] {
-  const text = format === 'openai' && isObject(blob) ? (blob.reasoning_content ?? blob.reasoning) : undefined
+  if (format !== 'openai' || !isObject(blob)) return []
+  const { reasoning_content, reasoning, reasoning_details } = blob
+  const details = Array.isArray(reasoning_details) ? reasoning_details.filter(isObject) : []
+  const text =
+    reasoning_content ?? reasoning ?? details.map(({ text, summary }) => text ?? summary ?? '').join('')
   if (typeof text !== 'string' || text.trim() === '') return []
   return [{ type: 'thinking', text, asset: null, filename: null, meta: null }]
 }
@@ -249,13 +253,15 @@ function signedThoughts(format: MessageFormat, blob: unknown): JsonObject[] {
   if (format !== 'openai' || !isObject(blob)) return []
   const { thinking_blocks, reasoning_details } = blob
   if (Array.isArray(thinking_blocks)) return thinking_blocks.filter(isObject).filter(isSigned)
-  return (Array.isArray(reasoning_details) ? reasoning_details : []).filter(isObject).flatMap((detail) => {
-    const { type, text, signature, format: made_by } = detail
-    const isAnthropics = made_by == null || String(made_by).startsWith('anthropic')
-    if (type !== 'reasoning.text' || !isAnthropics) return []
-    const thought = { type: 'thinking', thinking: text ?? '', signature }
-    return isSigned(thought) ? thought : []
+  const details = Array.isArray(reasoning_details) ? reasoning_details.filter(isObject) : []
+  const thoughts = details.flatMap<JsonObject>((detail) => {
+    const { type, text, signature, data, format: made_by } = detail
+    const isAnthropics = String(made_by ?? '').startsWith('anthropic')
+    if (type === 'reasoning.encrypted' && isAnthropics) return { type: 'redacted_thinking', data }
+    if (type !== 'reasoning.text' || !(made_by == null || isAnthropics)) return []
+    return { type: 'thinking', thinking: text ?? '', signature }
   })
+  return thoughts.filter(isSigned)
 }
 
 function isSigned({ type, thinking, signature, data }: JsonObject): boolean {

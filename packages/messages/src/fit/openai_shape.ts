@@ -82,6 +82,8 @@ export const OPENAI_SHAPE: Shape = {
       ...rest,
     }
     if (calls.length > 0) item.tool_calls = calls
+    if (Array.isArray(rest.reasoning_details))
+      item.reasoning_details = withSentIds(rest.reasoning_details, pieces)
     return [{ source, item }]
   },
 
@@ -116,6 +118,15 @@ export const OPENAI_SHAPE: Shape = {
     head: { role: 'user' },
     pieces: [{ kind: 'content', block: { type: 'text', text }, is_bare: true }],
   }),
+}
+
+/** OpenRouter names in a detail the call that it signs. */
+function withSentIds(details: readonly unknown[], pieces: readonly SourcePiece[]): unknown[] {
+  const ids = new Map(pieces.map(({ piece: { call, block } }) => [call ?? '', block.id]))
+  return details.map((detail) => {
+    const id = isObject(detail) ? ids.get(String(detail.id)) : undefined
+    return id === undefined ? detail : { ...(detail as JsonObject), id }
+  })
 }
 
 /** One text that was a string, or that stands alone in a reply, is a string again. */

@@ -396,6 +396,13 @@ describe('a list', () => {
         'c2ln',
       )
     }
+    const redacted = [{ type: 'reasoning.encrypted', data: 'ZGF0YQ==', format: 'anthropic-claude-v1' }]
+    const { items } = sent('openai', 'anthropic', [
+      user('x'),
+      assistant('y', { reasoning_details: redacted, tool_calls }),
+      done('a'),
+    ])
+    expect((items[1]!.content as Block[])[0]).toEqual({ type: 'redacted_thinking', data: 'ZGF0YQ==' })
     const others = {
       reasoning_details: [
         { type: 'reasoning.text', text: 'hm', signature: 'c2ln', format: 'google-gemini-v1' },
@@ -421,5 +428,22 @@ describe('a list', () => {
       ])
       expect(items[1]).toMatchObject({ parts: [{ thoughtSignature: 'R1M=' }] })
     }
+  })
+
+  it('has Gemini’s signatures where OpenRouter keeps them, under the ids that their calls are sent with', () => {
+    const answer = assistant(null, {
+      reasoning_details: [
+        { type: 'reasoning.text', text: 'hm', format: 'google-gemini-v1' },
+        { type: 'reasoning.encrypted', data: 'R1M=', id: 'tool_0_look', format: 'google-gemini-v1' },
+      ],
+      tool_calls: [call('tool_0_look')],
+    })
+    const blobs = [user('x'), answer, done('tool_0_look'), user('y'), answer, done('tool_0_look')]
+    const { items } = sent('openai', 'gemini', blobs)
+    for (const at of [1, 4]) expect(items[at]).toMatchObject({ parts: [{ thoughtSignature: 'R1M=' }] })
+    // biome-ignore lint/suspicious/noExplicitAny: it looks into items of OpenAI's format
+    for (const { reasoning_details, tool_calls } of sent('openai', 'openai', blobs).items as any[])
+      if (tool_calls) expect(reasoning_details[1].id).toBe(tool_calls[0].id)
+    expect(sent('openai', 'responses', blobs).omitted).toContain('not_in_format reasoning_content')
   })
 })
