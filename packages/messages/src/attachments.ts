@@ -234,7 +234,9 @@ const MEDIA: ReadonlySet<unknown> = new Set([
   'audio',
   'document',
   'file',
+  'file-data',
   'image',
+  'image-data',
   'image_url',
   'input_file',
   'input_image',
@@ -246,17 +248,20 @@ const MEDIA: ReadonlySet<unknown> = new Set([
 function misplaced(format: MessageFormat, block: JsonObject): BytePlace[] {
   if ((format === 'anthropic' || format === 'openai') && block.type === 'tool_result')
     return objectsIn(block.content).flatMap((one) => misplaced(format, one))
+  if (block.type === 'tool-result' && isObject(block.output))
+    return objectsIn(block.output.value).flatMap((one) => misplaced(format, one))
   if (format === 'gemini')
     for (const file of [block.fileData, block.file_data])
       if (isObject(file)) return ['fileUri', 'file_uri'].flatMap((key) => addressAt(file, key))
   if (!MEDIA.has(block.type)) return []
-  const { source } = block
+  const { source, data } = block
   const type = block.mime_type ?? block.media_type ?? block.mimeType ?? block.mediaType
   const holders = [block, block.image_url, block.file, source].filter(isObject)
   return [
-    ...(type === undefined
-      ? []
-      : ['data', 'base64', 'image'].flatMap((key) => place(block, key, 'data', type))),
+    ...(type === undefined ? [] : ['data', 'base64'].flatMap((key) => place(block, key, 'data', type))),
+    ...place(block, 'image', 'data', type),
+    // AI SDK says of a file's data what they are.
+    ...(isObject(data) && data.type === 'data' ? place(data, 'data', 'data', type) : []),
     ...(isObject(source) && source.type === 'base64' ? place(source, 'data', 'data', source.media_type) : []),
     ...holders.flatMap((holder) => ADDRESSES.flatMap((key) => addressAt(holder, key))),
   ]

@@ -116,7 +116,7 @@ class Counted {
     if (meta.type === 'text' && given !== undefined && !isMarked(given)) this.lines.push(given)
     else if (given !== undefined && type.startsWith('text/'))
       this.tokens += Math.ceil((this.factsIn(given)?.bytes ?? 0) / TOKEN_LENGTH)
-    else this.addMedium(type.startsWith('image/') ? 'image' : 'file', meta)
+    else this.addMedium(/^image(\/|$)/.test(type) ? 'image' : 'file', meta)
   }
 
   /** What is known of bytes: in base64, in a `data:` URL, or in the blob that a mark stands for. */
@@ -147,12 +147,15 @@ class Counted {
     for (const [name, member] of Object.entries(value).reverse()) {
       if (member === null) continue
       if (typeof member === 'string' && ENCRYPTED.test(name)) this.addEncrypted(member)
-      else if (
-        typeof member === 'string' &&
-        typeof type === 'string' &&
-        /^(data|blob|base64|image)$/.test(name)
-      )
-        this.addFile({ data: member, media_type: type, ...(value.type === 'text' && { type: 'text' }) }, null)
+      else if (typeof type === 'string' && /^(data|blob|base64|image)$/.test(name)) {
+        // AI SDK says of a file's data what they are.
+        const inner = isObject(member) ? member : { type: value.type, data: member }
+        const is_text = inner.type === 'text' && { type: 'text' }
+        if (typeof inner.data === 'string')
+          this.addFile({ data: inner.data, media_type: type, ...is_text }, null)
+        else left.push(member, name)
+      } else if (name === 'image' && typeof member === 'string' && value.data_type === name)
+        this.addMedium('image', { data: member })
       else left.push(member, name)
     }
   }

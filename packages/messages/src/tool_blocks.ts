@@ -6,13 +6,20 @@ import { argumentsAsText } from './tool_arguments.js'
  * Calls and results that programs leave as blocks in the content of OpenAI's messages: those of Anthropic's, as gateways
  * take them, of the Responses API's, LangChain's and AI SDK's.
  */
-const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'tool_call', 'tool-call', 'function_call'])
+const CALLS: ReadonlySet<unknown> = new Set([
+  'tool_use',
+  'tool_call',
+  'invalid_tool_call',
+  'tool-call',
+  'function_call',
+])
 const RESULTS: ReadonlySet<unknown> = new Set(['tool_result', 'tool-result', 'function_call_output'])
 
 export interface CallBlock {
   id: string
   name: string
   arguments: string
+  thought_signature?: string
 }
 
 export interface ResultBlock {
@@ -27,7 +34,15 @@ export function callIn(block: unknown, known: ReadonlySet<unknown>): CallBlock |
   const id = block.call_id ?? block.toolCallId ?? block.id
   const name = block.name ?? block.toolName
   if (typeof id !== 'string' || typeof name !== 'string' || known.has(id)) return undefined
-  return { id, name, arguments: argumentsAsText(block.input ?? block.args ?? block.arguments ?? {}) }
+  const text = argumentsAsText(block.input ?? block.args ?? block.arguments ?? {})
+  return { id, name, arguments: text, ...signatureBeside(block) }
+}
+
+/** Gemini's signature of a call where AI SDK has it, under the provider's name. */
+function signatureBeside({ providerOptions }: JsonObject): { thought_signature?: string } {
+  const { google, vertex } = isObject(providerOptions) ? providerOptions : {}
+  const signature = [google, vertex].filter(isObject).map(({ thoughtSignature }) => thoughtSignature)[0]
+  return typeof signature === 'string' && signature !== '' ? { thought_signature: signature } : {}
 }
 
 /** The ids of the calls that a message has where OpenAI has them. */
@@ -43,9 +58,13 @@ export function resultIn(block: unknown): ResultBlock | undefined {
   const { output } = block
   // AI SDK says of an output what kind of value it is.
   const typed = block.type === 'tool-result' && isObject(output) ? output : undefined
-  const content = typed?.value ?? block.content ?? output ?? ''
+  const content =
+    typed?.type === DENIED ? (typed.reason ?? NOT_ALLOWED) : (typed?.value ?? block.content ?? output ?? '')
   return { id, content, is_error: block.is_error === true || String(typed?.type).startsWith('error') }
 }
+
+const DENIED = 'execution-denied'
+const NOT_ALLOWED = 'The call was not allowed.'
 
 /** Whether a tool's message is AI SDK's, which has all results of a turn as blocks, each with the id of its call. */
 export function isTurnOfResults({ tool_call_id, content }: JsonObject): boolean {

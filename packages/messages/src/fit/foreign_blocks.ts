@@ -12,15 +12,20 @@ const TYPES = new Set([
   'container_upload',
   'document',
   'file',
+  'file-data',
+  'file-url',
   'function_call',
   'function_call_output',
   'function_response',
   'image',
+  'image-data',
+  'image-url',
   'image_url',
   'input_audio',
   'input_file',
   'input_image',
   'input_text',
+  'invalid_tool_call',
   'mcp_tool_result',
   'mcp_tool_use',
   'media',
@@ -63,16 +68,22 @@ export function saidByForeign(block: JsonObject): { text: string } | { url: stri
   if (told !== undefined) return isBlank(told) ? undefined : { text: told }
   if (['text', 'input_text', 'output_text', 'text-plain'].includes(String(type)))
     return isBlank(text) ? undefined : { text: String(text) }
-  const inside = isObject(source) ? source : isObject(file) ? file : block
-  if (inside.type === 'text' && !isBlank(inside.data)) return { text: String(inside.data) }
+  const inside = [source, file, block.data].find(isObject) ?? block
+  const written = inside.type === 'text' ? (inside.data ?? inside.text) : undefined
+  if (!isBlank(written)) return { text: String(written) }
   const url = isObject(image_url) ? image_url.url : image_url
   const data = inside.data ?? inside.base64 ?? inside.image
   const places = [url, inside.url, inside.file_url, inside.file_data, isPlace(data) ? data : undefined]
   const place = places.find((one) => typeof one === 'string')
   if (typeof place === 'string') return isPlace(place) ? { url: place } : undefined
-  const media_type = inside.media_type ?? inside.mime_type ?? inside.mimeType ?? inside.mediaType
-  if (typeof data !== 'string' || data === '' || typeof media_type !== 'string') return undefined
-  return { url: dataUrl({ media_type, data }) }
+  if (typeof data !== 'string' || data === '') return undefined
+  const media_type = typeIn(inside) ?? typeIn(block)
+  return media_type === undefined ? undefined : { url: dataUrl({ media_type, data }) }
+}
+
+function typeIn({ media_type, mime_type, mimeType, mediaType }: JsonObject): string | undefined {
+  const given = media_type ?? mime_type ?? mimeType ?? mediaType
+  return typeof given === 'string' ? given : undefined
 }
 
 function isPlace(text: unknown): boolean {
@@ -80,8 +91,25 @@ function isPlace(text: unknown): boolean {
 }
 
 /** Whether what such a block shows is a picture. */
-export function isForeignImage({ type }: JsonObject, url: string): boolean {
-  return /^data:/i.test(url) ? /^data:image\//i.test(url) : /image/.test(String(type))
+export function isForeignImage(block: JsonObject, url: string): boolean {
+  if (/^data:/i.test(url)) return /^data:image\//i.test(url)
+  return /image/.test(String(block.type)) || /^image\b/i.test(typeIn(block) ?? '')
+}
+
+/**
+ * A thought in such a block. AI SDK has what Anthropic signed beside it, under the provider's name. OpenAI's own has no
+ * text that others could go on with.
+ */
+function thoughtIn({ type, thinking, text, signature, data, providerOptions }: JsonObject): Part | undefined {
+  const { anthropic, google, vertex } = isObject(providerOptions) ? providerOptions : {}
+  const signed = isObject(anthropic) ? anthropic : {}
+  const redacted = type === 'redacted_thinking' ? data : signed.redactedData
+  if (typeof redacted === 'string') return part('redacted_thinking', null, { data: redacted })
+  const thought = type === 'thinking' ? thinking : type === 'reasoning' ? text : undefined
+  if (typeof thought !== 'string') return undefined
+  const by = signature ?? signed.signature
+  if (isObject(google) || isObject(vertex)) return part('thinking', thought, { type: 'thought' })
+  return typeof by === 'string' && by !== '' ? part('thinking', thought, { signature: by }) : undefined
 }
 
 /** A part of such a block as what it says. */
@@ -89,6 +117,8 @@ export function partOfForeign(given: Part): Part {
   if (given.type !== 'data') return given
   const { data_type, tool_call_id, ...fields } = given.meta
   const block = { ...fields, type: data_type }
+  const thought = thoughtIn(block)
+  if (thought) return thought
   const said = TYPES.has(data_type) ? saidByForeign(block) : undefined
   if (!said) return given
   if ('text' in said) return part('text', said.text, null)

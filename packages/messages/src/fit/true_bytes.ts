@@ -5,9 +5,11 @@ import { dataUrl, imageType, isAddress, mediaTypeOf, parseDataUrl } from '../med
 import { typeOfBase64 } from '../media_facts.js'
 import { referenceIn } from '../text_bytes.js'
 
-const TYPE_FIELDS = ['media_type', 'mimeType', 'mime_type'] as const
+const TYPE_FIELDS = ['media_type', 'mimeType', 'mime_type', 'mediaType'] as const
 const DATA_URL = /^data:([^;,]*)/i
-const IMAGE = /^image\//i
+const IMAGE = /^image(\/|$)/i
+/** Blocks of AI SDK that have bytes in `data` or `image`, whose type may be missing, or an address there. */
+const OF_AI_SDK = /^(data|file|image|media)(-data)?$/
 
 /**
  * Makes of bytes what their place is for, and says of each image what it is: providers refuse anything else, and with it
@@ -24,6 +26,7 @@ export function writeTrueBytes(format: MessageFormat, blob: unknown): void {
     const said = saidType(holder, holder[key])
     if (is === undefined) continue
     if (said === undefined && format === 'gemini' && key === 'data') holder.mimeType = is
+    if (said === undefined && OF_AI_SDK.test(String(holder.type))) holder.mediaType = is
     if (isOther(said, is)) holder[key] = ''
     else if (IMAGE.test(is)) writeType(holder, key, is)
   }
@@ -50,7 +53,11 @@ function writePlainBytes({ holder, key, holds }: BytePlace): void {
     holder.url = given
     delete holder.data
     delete holder.media_type
-  } else holder[key] = plainBase64(given)
+  } else if (!isAddressOfBlock(holder, given)) holder[key] = plainBase64(given)
+}
+
+function isAddressOfBlock({ type }: JsonObject, given: string): boolean {
+  return OF_AI_SDK.test(String(type)) && /^https?:/i.test(given)
 }
 
 /** A `data:` URL without parameters, such as a `charset` or a `name`, that no provider reads. */

@@ -50,6 +50,11 @@ const BLOCKS: Array<[string, object, object]> = [
     { type: 'tool_result', tool_use_id: 'a', content: 'done' },
   ],
   [
+    'LangChain’s of a call that it could not read',
+    { type: 'invalid_tool_call', id: 'a', name: 'look', args: '{"q":1}', error: 'Unterminated string' },
+    { type: 'tool_result', tool_use_id: 'a', content: 'done' },
+  ],
+  [
     'AI SDK’s',
     { type: 'tool-call', toolCallId: 'a', toolName: 'look', input: { q: 1 } },
     { type: 'tool-result', toolCallId: 'a', toolName: 'look', output: { type: 'text', value: 'done' } },
@@ -117,7 +122,7 @@ describe('calls and results in blocks of a message of OpenAI’s format', () => 
     const approval = { type: 'tool-approval-response', approvalId: '1', approved: true }
     const blobs = [
       asked,
-      { role: 'assistant', content: [{ ...BLOCKS[3]![1] }, { ...BLOCKS[3]![1], toolCallId: 'b' }] },
+      { role: 'assistant', content: [{ ...BLOCKS[4]![1] }, { ...BLOCKS[4]![1], toolCallId: 'b' }] },
       { role: 'tool', content: [approval] },
       { role: 'tool', content: [told('b', 'two'), told('a', 'one')] },
     ]
