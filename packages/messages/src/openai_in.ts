@@ -14,7 +14,7 @@ import {
   textAt,
 } from './blob_reading.js'
 import { FOREIGN_SIGNATURE } from './gemini_out.js'
-import { isEmptyFile, parseDataUrl } from './media.js'
+import { isEmptyFile, mediaTypeOf, parseDataUrl } from './media.js'
 import {
   type AudioMeta,
   dataPart,
@@ -249,6 +249,8 @@ function readBlock(value: unknown, at: string): Part {
         ? readImage({ url: block.image_url }, at)
         : readImage(objectAt(block, 'image_url', at), `${at}/image_url`)
     case 'input_audio':
+      // Mistral has the bytes or an address alone.
+      if (typeof block.input_audio === 'string') return dataPart(block, type)
       return readAudio(objectAt(block, 'input_audio', at), `${at}/input_audio`)
     case 'file':
       // LangChain and AI SDK have the bytes or the address beside the type.
@@ -282,5 +284,11 @@ export function readFile(file: JsonObject, at: string, type: string): Part {
   }
   const url = optionalTextAt(file, 'file_url', at)
   if (url !== undefined) meta.url = url
+  // OpenRouter has the address of a file in the place of its bytes.
+  if (/^https?:/i.test(meta.file_data ?? '')) {
+    const media_type = mediaTypeOf(meta.filename ?? '')
+    Object.assign(meta, { url: meta.file_data, ...(media_type && { media_type }) })
+    delete meta.file_data
+  }
   return isEmptyFile(meta) ? dataPart(file, type) : part('file', null, meta, meta.filename ?? null)
 }

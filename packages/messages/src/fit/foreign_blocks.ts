@@ -11,6 +11,7 @@ const TYPES = new Set([
   'computer_screenshot',
   'container_upload',
   'document',
+  'document_url',
   'file',
   'file-data',
   'file-url',
@@ -73,7 +74,14 @@ export function saidByForeign(block: JsonObject): { text: string } | { url: stri
   if (!isBlank(written)) return { text: String(written) }
   const url = isObject(image_url) ? image_url.url : image_url
   const data = inside.data ?? inside.base64 ?? inside.image
-  const places = [url, inside.url, inside.file_url, inside.file_data, isPlace(data) ? data : undefined]
+  const places = [
+    url,
+    inside.url,
+    inside.document_url,
+    inside.file_url,
+    inside.file_data,
+    isPlace(data) ? data : undefined,
+  ]
   const place = places.find((one) => typeof one === 'string')
   if (typeof place === 'string') return isPlace(place) ? { url: place } : undefined
   if (typeof data !== 'string' || data === '') return undefined

@@ -276,7 +276,7 @@ function takenSound(block: JsonObject): JsonObject | undefined {
 }
 
 /** Blocks that are OpenAI's own, or that services take which speak this format. */
-const OF_OPENAI_AND_LIKE = new Set([...Object.keys(BLOCK_FIELDS), 'video_url'])
+const OF_OPENAI_AND_LIKE = new Set([...Object.keys(BLOCK_FIELDS), 'video_url', 'document_url'])
 
 /** What a block of another format says, as OpenAI takes it. */
 function ofForeign(block: JsonObject): JsonObject | undefined {

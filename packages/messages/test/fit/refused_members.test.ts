@@ -259,4 +259,24 @@ describe('a file whose bytes or address stand beside its type, as LangChain and 
       'image_url',
     ])
   })
+
+  it('is a link where OpenRouter and Mistral have its address, and as they have it in their own format', () => {
+    const url = 'https://x.test/get?id=1'
+    const sound = { type: 'input_audio', input_audio: 'UklGRg==' }
+    for (const block of [
+      { type: 'file', file: { filename: 'a.pdf', file_data: url } },
+      { type: 'document_url', document_url: url },
+    ]) {
+      const given = { role: 'user', content: [{ type: 'text', text: 'x' }, block, sound] }
+      expect(sent('openai', 'openai', [given]).items).toEqual([given])
+      const [asked] = sent('openai', 'responses', [given]).items
+      expect(asked.content.slice(1)).toEqual([{ type: 'input_file', file_url: url }])
+      for (const to of ['anthropic', 'gemini', 'responses'] as const) {
+        const { items, omitted } = sent('openai', to, [given])
+        expect(brokenRules(to, items), JSON.stringify(items)).toEqual([])
+        if (block.type === 'file') expect(JSON.stringify(items)).toContain(`":"${url}"`)
+        expect(omitted.some(({ what }) => what === 'input_audio')).toBe(true)
+      }
+    }
+  })
 })
