@@ -175,6 +175,28 @@ describe('a context', () => {
     expect(next.items.length).toBe(items.length + 2)
   })
 
+  it('of such a turn keeps instructions that came within it, also while its pin is sent', async () => {
+    const [question, ...steps] = turn(0, 200)
+    const log = await sessionOf(
+      question!,
+      ...steps,
+      say('system', 'Careful now.'),
+      ...turn(1, 200).slice(1),
+      ...turn(2, 200).slice(1),
+    )
+    const query = { max_tokens: 500, target_tokens: 300 }
+    const { items, pin, from_seq } = await contextOf(log, query)
+    expect(from_seq).toBeGreaterThan(5)
+    expect(items.slice(0, 2)).toEqual([
+      { role: 'user', content: 'question 0' },
+      { role: 'system', content: 'Careful now.' },
+    ])
+    expectOk(await log.batch(turn(3, 1).slice(1)), 201)
+    const next = await contextOf(log, { ...query, pin })
+    expect(next.items.slice(0, items.length)).toEqual(items)
+    expect(next.items.length).toBeGreaterThan(items.length)
+  })
+
   it('keeps its prefix also where it is too long and can be cut no further', async () => {
     const calls = ['a', 'b'].map((id) => ({
       id,

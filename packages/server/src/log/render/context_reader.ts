@@ -105,10 +105,9 @@ export class ContextReader {
     const kept = cut && (await this.readCut(rules, cut))
     const { plan, messages } = kept ?? (await this.readNewest(rules))
     const { seq = 0, created_at } = messages.at(-1) ?? {}
-    const shown = messages.filter(
-      ({ seq, speaker }) => seq >= plan.from_seq || seq === plan.asked_seq || speaker === 'instruction',
-    )
-    const ahead = await this.instructionsAhead(messages[0]?.seq ?? UNLIMITED)
+    const shown = messages.filter(({ seq }) => seq >= plan.from_seq || seq === plan.asked_seq)
+    // Also those between what the user asked and the step that it begins with.
+    const ahead = await this.instructionsAhead(plan.from_seq || UNLIMITED)
     const all = [...ahead, ...shown].sort((a, b) => a.seq - b.seq)
     if (this.uses > TURN_USES_MAX) await turn()
     const cut_now = { ...plan, compaction_seq: this.compaction?.seq ?? 0 }
