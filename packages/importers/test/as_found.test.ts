@@ -315,4 +315,22 @@ describe('what is found beside the forms that are described', () => {
     expect(entries).toContain('"cached_tokens":50')
     expect(entries).toContain('"tool_use_id":"sevt_4","content":"no box","is_error":true')
   })
+
+  it('several runs of Gemini CLI in one file, each after what its caller put above it', async () => {
+    const asked = (words: string, second: number) => ({
+      type: 'message',
+      role: 'user',
+      content: words,
+      ts: `2026-03-01T17:00:0${second}Z`,
+    })
+    const begun = (session_id: string) => ({ type: 'init', session_id, model: 'gemini-3' })
+    const done = { type: 'result', status: 'success', stats: {}, timestamp: '2026-03-01T17:00:02Z' }
+    const file = lines(asked('First', 1), begun('a'), done, asked('Second', 5), begun('b'), asked('It', 6))
+    const told = outline(await recordsOf('transcript.jsonl', file))
+    expect(told.filter((line) => line.includes(' gemini '))).toEqual([
+      's1 gemini user at 17:00:01',
+      's2 gemini user at 17:00:05',
+      's2 gemini user at 17:00:06',
+    ])
+  })
 })

@@ -23,6 +23,8 @@ export class GeminiStream {
   private key: string | undefined
   private model: string | undefined
   private readonly tools = new Map<string, string>()
+  /** The session has said its result: what follows is of the next one. */
+  private is_over = false
   /** Lines before the session has a name. */
   private early: JsonObject[] = []
   /** The pieces of an answer. */
@@ -42,7 +44,7 @@ export class GeminiStream {
   read(line: JsonObject): void {
     this.out.accept()
     if (line.type === 'init') this.begin(line)
-    else if (this.key === undefined) this.wait(line)
+    else if (this.key === undefined || this.is_over) this.wait(line)
     else this.line(this.key, line)
   }
 
@@ -50,7 +52,8 @@ export class GeminiStream {
   private wait(line: JsonObject): void {
     this.early.push(line)
     if (this.early.length < EARLY_MAX) return
-    this.key = keyOfFile(this.file)
+    this.key ??= keyOfFile(this.file)
+    this.is_over = false
     for (const early of this.early.splice(0)) this.line(this.key, early)
   }
 
@@ -65,15 +68,17 @@ export class GeminiStream {
   }
 
   private begin(line: JsonObject): void {
+    const all = this.early.splice(0)
     if (this.key !== undefined) this.end()
     this.key = String(line.session_id)
+    this.is_over = false
     this.model = textIn(line.model)
     this.count = 0
     this.out.session(this.key, {
       configs: { agent: 'gemini-cli', model: this.model },
       changed_at: line.timestamp,
     })
-    for (const early of this.early.splice(0)) this.line(this.key, early)
+    for (const early of all) this.line(this.key, early)
   }
 
   private line(key: string, line: JsonObject): void {
@@ -114,6 +119,7 @@ export class GeminiStream {
   }
 
   private finished(key: string, line: JsonObject): void {
+    this.is_over = true
     const { status, error, stats } = line
     const { duration_ms, tool_calls } = objectIn(stats)
     const usage = usageIn(objectIn(stats))
