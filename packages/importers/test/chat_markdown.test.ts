@@ -110,3 +110,86 @@ Thanks
     ])
   })
 })
+
+describe('a task that Cline or Roo Code exported', () => {
+  const TASK = `**User:**
+
+<task>
+Where is the square?
+</task>
+<environment_details>
+# Current Time
+Current time in ISO 8601 UTC format: 2026-05-02T01:54:37.090Z
+</environment_details>
+
+---
+
+**Assistant:**
+
+I look.
+
+---
+
+Then I ask.
+
+---
+
+**User:**
+
+[ask_followup_question for 'Which one?
+
+**User:** or mine'] Result:
+<answer>
+mine
+</answer>
+[read_file for 'a.ts'. Read more at once.] Result:
+Error: no such file
+<environment_details>
+Current time in ISO 8601 UTC format: 2026-05-02T01:55:00.000Z
+</environment_details>
+
+---
+
+**Assistant:**
+
+It is not there.
+`
+
+  it.each(['\n', '\r\n'])(
+    'has who spoke when, and the results of tools as those of calls (%j)',
+    async (end) => {
+      const records = await recordsOf('roo_task_may-2-2026.md', TASK.replaceAll('\n', end), { chunk: 7 })
+      expect(formatOf(records)).toBe('chat-markdown')
+      expect(outline(records)).toMatchInlineSnapshot(`
+        [
+          "s1 {"title":"Where is the square?"}",
+          "s1 openai user at 01:54:37",
+          "s1 openai assistant at 01:54:37",
+          "s1 openai assistant at 01:55:00",
+          "s1 openai tool at 01:55:00",
+          "s1 openai assistant at 01:55:00",
+          "s1 anthropic user at 01:55:00",
+          "s1 openai assistant at 01:55:00",
+        ]
+      `)
+      const [, , asked, answered, read, failed] = blobsIn(records)
+      expect(asked).toMatchObject({ tool_calls: [{ function: { name: 'ask_followup_question' } }] })
+      expect(answered).toMatchObject({ role: 'tool', content: '<answer>\nmine\n</answer>' })
+      expect(read).toMatchObject({
+        tool_calls: [
+          {
+            function: { arguments: JSON.stringify({ shown: "[read_file for 'a.ts'. Read more at once.]" }) },
+          },
+        ],
+      })
+      expect(failed).toMatchObject({ content: [{ type: 'tool_result', is_error: true }] })
+    },
+  )
+
+  it('is none where somebody only writes of users', async () => {
+    const records = await recordsOf('notes.md', '**User:**\n\nA person who asks.\n').catch((error) =>
+      String(error),
+    )
+    expect(JSON.stringify(records)).not.toContain('A person')
+  })
+})

@@ -26,7 +26,7 @@ const RETRIES = 5
 /** Most sentences about single lines; the report has the number of all. */
 const TOLD_MAX = 20
 const READ =
-  /\.(?:jsonl?|ndjson|traj|eval|zip|gz)$|(?:^|[/\\])(?:\.aider\.chat\.history|cursor_[^/\\]+|\d{4}-\d\d-\d\d_\d\d-\d\d(?:-\d\d)?Z[^/\\]*)\.md$/i
+  /\.(?:jsonl?|ndjson|traj|eval|zip|gz)$|(?:^|[/\\])(?:\.aider\.chat\.history|cursor_[^/\\]+|[a-z_]{2,40}_task_[^/\\]+|\d{4}-\d\d-\d\d_\d\d-\d\d(?:-\d\d)?Z[^/\\]*)\.md$/i
 const WATCH_EVERY_MS = 2_000
 
 export interface ImportFilesOptions extends ConnectionOptions {

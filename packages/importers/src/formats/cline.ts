@@ -9,7 +9,7 @@ import { parsed } from '../traces.js'
 const HISTORY = 'api_conversation_history'
 const FILES = new Set([HISTORY, 'ui_messages', 'claude_messages'])
 /** What only Cline and those who began as copies of it write into the first message of a task. */
-const OWN_TEXT = /<(?:task|user_message|environment_details)>/
+export const OWN_TEXT = /<(?:task|user_message|environment_details)>/
 
 /**
  * A task of Cline, Roo Code or Kilo Code: what the model was sent and answered is one file, and what the page showed another.
@@ -233,7 +233,7 @@ interface Waiting {
 
 /** Tools whose content is what they write. */
 const WRITES = /^(?:newFile|edited|applied|insert|searchAnd)/
-const FAILED =
+export const FAILED =
   /^(?:The tool execution failed|The user denied|Error:|Command (?:failed with exit code|timed out)|Missing value for required parameter)/
 const ASKED = new Set(['task', 'user_feedback', 'reasoning'])
 const RESULT_ENDS = '] Result:'

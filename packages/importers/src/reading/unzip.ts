@@ -4,7 +4,7 @@ import { Damaged } from './pieces.js'
 
 /** Only files with these endings are read: an export also has pictures. */
 const READ =
-  /\.(?:jsonl?|ndjson|traj)$|(?:^|\/)(?:\.aider\.chat\.history|cursor_[^/]+|\d{4}-\d\d-\d\d_\d\d-\d\d(?:-\d\d)?Z[^/]*)\.md$/i
+  /\.(?:jsonl?|ndjson|traj)$|(?:^|\/)(?:\.aider\.chat\.history|cursor_[^/]+|[a-z_]{2,40}_task_[^/]+|\d{4}-\d\d-\d\d_\d\d-\d\d(?:-\d\d)?Z[^/]*)\.md$/i
 
 const OWN_TO_MACOS = /^__MACOSX\//
 /** Stored and deflated, which is what nearly all archives have. */
