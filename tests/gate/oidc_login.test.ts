@@ -1,14 +1,19 @@
+import { spawn, spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { startAnnals } from '../harness/annals_process.ts'
+import { ANNALS_BIN, startAnnals } from '../harness/annals_process.ts'
 import { expectOk } from '../harness/expectations.ts'
 import type { Project } from '../harness/service.ts'
 import { useSignIns, visit } from '../harness/sign_ins.ts'
 import { queryRows } from '../harness/sql.ts'
+
+/** That of util-linux: others take other options. */
+const hasScript = spawnSync('script', ['--version']).stdout?.toString().includes('util-linux') ?? false
 
 const { service, here, goToIssuer, newAccount } = await useSignIns()
 
@@ -121,6 +126,43 @@ describe('annals login', () => {
         await vi.waitFor(async () => expect(await opened()).toContain(link), 10_000)
       })
       expect((await api.request('GET', '/api/v1/session')).status).toBe(200)
+    })
+
+    it.runIf(hasScript)('waits for both on a terminal, which is then as it was', async () => {
+      const home = await mkdtemp(join(tmpdir(), 'annals-login-'))
+      const args = [process.execPath, ANNALS_BIN, 'login', '--browser', '--url', service.node.url]
+      const command = `stty -a > ${home}/before; ${args.join(' ')}; code=$?; stty -a > ${home}/after; exit $code`
+      const env = {
+        ...display,
+        HOME: home,
+        XDG_CONFIG_HOME: home,
+        TERM: 'xterm',
+        SHELL: '/bin/sh',
+        NO_COLOR: '1',
+      }
+      const child = spawn('script', ['-qec', command, '/dev/null'], {
+        env,
+        stdio: ['pipe', 'pipe', 'ignore'],
+      })
+      try {
+        let screen = ''
+        child.stdout!.on('data', (chunk) => {
+          screen += chunk
+        })
+        await vi.waitFor(() => expect(screen).toContain('Waiting for the browser'), 30_000)
+        const { page } = await followLink(
+          newAccount([role('viewer')]).id,
+          /Sign in at (\S+)/.exec(screen)![1]!,
+        )
+        expect((await fetch(linkIn(page)!)).status).toBe(200)
+        const [code] = await once(child, 'close')
+        expect(code, screen).toBe(0)
+        expect(screen).toContain('Stored the profile')
+        expect(await readFile(join(home, 'after'), 'utf8')).toBe(await readFile(join(home, 'before'), 'utf8'))
+      } finally {
+        child.kill('SIGKILL')
+        await rm(home, { recursive: true, force: true })
+      }
     })
 
     it('hears no other page, no other user, and no name that was made to lead to it', async () => {
