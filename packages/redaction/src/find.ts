@@ -12,6 +12,7 @@ import {
   KEY_LENGTH_MIN,
   keyAt,
   mailchimpAt,
+  NAME_LENGTH_MIN,
   passwordAt,
   privateKeyAt,
   slackHookAt,
@@ -139,7 +140,10 @@ class Search {
     const begins = kindAt(text, from)
     if (begins !== LETTER && begins !== DIGIT) return Math.max(from, first + 1)
     const to = wordEnd(text, from + 1)
-    if (wanted.secrets) {
+    // Shorter words are neither a key nor the name of one, unless these marks stand after them: : ~ . / +
+    const next = text.charCodeAt(to)
+    const isNear = next === 0x3a || next === 0x7e || (next >= 0x2e && next <= 0x2f) || next === 0x2b
+    if (wanted.secrets && (isNear || to - from >= NAME_LENGTH_MIN)) {
       const end = this.secret(from, to)
       if (end) return end
     }

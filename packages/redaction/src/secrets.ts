@@ -163,7 +163,9 @@ const SECRET_BEGINS =
 const NAME_IN_ENVIRONMENT = /^[A-Z][A-Z0-9_]*_(?:PASSWORD|SECRET|TOKEN)$/
 /** Names of what leads to a next page, and the like. */
 const NO_SECRET = /(?:PAGE|NEXT|CURSOR|CSRF|XSRF|SYNC)_TOKEN$/
-const NAME_LENGTH = { min: 6, max: 60 }
+/** Of the name of a secret. */
+export const NAME_LENGTH_MIN = 6
+const NAME_LENGTH_MAX = 60
 const ASSIGNED = /\\?["']?[ \t]{0,2}(?:=>?|:)[ \t]{0,2}\\?["'`]?/y
 /** It holds no mark that stands between a name and its value. */
 const VALUE = /[A-Za-z0-9+/][\w+/.~-]{14,198}[\w+/-]={0,2}(?![\w(=:[])/y
@@ -175,7 +177,7 @@ const WORDS_AND_NUMBERS = /^(?:[A-Za-z]+|\d+)(?:[-._/~+](?:[A-Za-z]+|\d+))*$/
 
 /** The value that is assigned to a name which says that it is a secret. */
 export function assignedAfter(text: string, from: number, to: number): Finding | undefined {
-  if (to - from < NAME_LENGTH.min || to - from > NAME_LENGTH.max) return undefined
+  if (to - from < NAME_LENGTH_MIN || to - from > NAME_LENGTH_MAX) return undefined
   const last = text.charCodeAt(to - 1) | 0x20
   // Of key, token, secret and password.
   if (last !== 0x79 && last !== 0x6e && last !== 0x74 && last !== 0x64) return undefined
