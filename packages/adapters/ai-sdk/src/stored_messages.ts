@@ -73,7 +73,8 @@ function messageOf({ parts, ui }: Json): UIMessage {
   for (const part of parts as Json[]) {
     if (part.type !== 'tool-result') restored.push(givenPart(part))
     else if (part.ui === 'error') restored.at(-1)!.errorText = part.text
-    else restored.at(-1)!.output = part.ui === 'json' ? JSON.parse(String(part.text)) : part.text
+    else if (part.ui !== 'denied')
+      restored.at(-1)!.output = part.ui === 'json' ? JSON.parse(String(part.text)) : part.text
   }
   return { ...JSON.parse(String(ui)), parts: restored }
 }
@@ -83,6 +84,8 @@ function storedParts(part: Json): Json[] {
   const { type, mediaType, filename, toolCallId, toolName } = rest
   const ui = JSON.stringify(rest)
   if (type === 'text') return [{ type, text, meta: signatureOf(rest, 'google'), ui }]
+  const redacted = type === 'reasoning' && text === '' ? saidBy(rest, 'anthropic').redactedData : undefined
+  if (typeof redacted === 'string') return [{ type: 'redacted_thinking', meta: { data: redacted }, ui }]
   if (type === 'reasoning') return [{ type: 'thinking', text, meta: signatureOf(rest, 'anthropic'), ui }]
   if (type === 'file') {
     const medium = /^(image|audio|video)\//.exec(String(mediaType))?.[1] ?? type
@@ -101,21 +104,26 @@ function storedParts(part: Json): Json[] {
   const result = { type: 'tool-result', meta: { tool_call_id: toolCallId } }
   if (errorText !== undefined)
     return [call, { ...result, meta: { ...result.meta, is_error: true }, text: errorText, ui: 'error' }]
+  const { approved, reason } = (rest.approval ?? {}) as Json
+  if (output === undefined && approved === false)
+    return [call, { ...result, text: reason ?? 'The call was not allowed.', ui: 'denied' }]
   if (output === undefined) return [call]
   if (typeof output === 'string') return [call, { ...result, text: output, ui: 'text' }]
   return [call, { ...result, text: JSON.stringify(output), ui: 'json' }]
 }
 
 /** What the provider signed, where Annals looks for it: Anthropic's thoughts, and texts and calls of Gemini's. */
-function signatureOf(
-  { providerMetadata, callProviderMetadata }: Json,
-  provider: 'anthropic' | 'google',
-): Json | undefined {
-  const said = (callProviderMetadata ?? providerMetadata) as Partial<Record<string, Json>> | null | undefined
-  const { signature, thoughtSignature } = said?.[provider] ?? {}
+function signatureOf(part: Json, provider: 'anthropic' | 'google'): Json | undefined {
+  const { signature, thoughtSignature } = saidBy(part, provider)
   const given = provider === 'google' ? thoughtSignature : signature
   if (typeof given !== 'string') return undefined
   return provider === 'google' ? { thought_signature: given } : { signature: given }
+}
+
+/** What a provider said beside a part: Google's models may be Vertex AI's. */
+function saidBy({ providerMetadata, callProviderMetadata }: Json, provider: 'anthropic' | 'google'): Json {
+  const said = (callProviderMetadata ?? providerMetadata) as Partial<Record<string, Json>> | null | undefined
+  return said?.[provider] ?? (provider === 'google' ? said?.vertex : undefined) ?? {}
 }
 
 /** The bytes of a `data:` URL stand where Annals looks for bytes, and keeps large ones apart. */
@@ -128,6 +136,7 @@ function givenPart({ type, text, meta, ui }: Json): Json {
   const { json, arguments: input, data, url, media_type } = (meta ?? {}) as Record<string, string>
   if (type === 'data') return JSON.parse(json!)
   const rest = JSON.parse(String(ui))
+  if (type === 'redacted_thinking') return { ...rest, text: '' }
   if (type === 'text' || type === 'thinking') return { ...rest, text }
   if (type === 'tool-call') return input === '' ? rest : { ...rest, input: JSON.parse(input!) }
   return { ...rest, url: data === undefined ? url : `data:${media_type};base64,${data}` }

@@ -196,6 +196,39 @@ describe('a chat', () => {
     expect(gemini).not.toContain('c2ln')
   })
 
+  it('comes back as it was, and goes to a model, with thoughts that were redacted and calls that were denied', async () => {
+    const chatId = randomUUID()
+    const denied = (toolCallId: string, reason?: string) => ({
+      type: 'tool-look' as const,
+      toolCallId,
+      state: 'output-denied' as const,
+      input: {},
+      approval: { id: toolCallId, approved: false as const, ...(reason !== undefined && { reason }) },
+      callProviderMetadata: { vertex: { thoughtSignature: 'R1M=' } },
+    })
+    const redacted = { anthropic: { redactedData: 'ZGF0YQ==' } }
+    const parts = [
+      { type: 'step-start' as const },
+      { type: 'reasoning' as const, text: '', providerMetadata: redacted },
+      denied('a', 'Not today.'),
+      denied('b'),
+    ]
+    const messages = [said('1'), { id: '2', role: 'assistant' as const, parts }]
+    await chats.saveChat({ chatId, messages })
+    expect(await chats.loadChat(chatId)).toEqual(messages)
+    const { id } = await sessionOf(chatId)
+    const { items, added } = await annals.sessions.context(id, { format: 'anthropic' })
+    expect(added).toEqual([])
+    expect(items.slice(1)).toMatchObject([
+      { content: [{ type: 'redacted_thinking', data: 'ZGF0YQ==' }, { id: 'a' }] },
+      { content: [{ tool_use_id: 'a', content: 'Not today.' }] },
+      { content: [{ id: 'b' }] },
+      { content: [{ tool_use_id: 'b', content: 'The call was not allowed.' }] },
+    ])
+    const gemini = JSON.stringify((await annals.sessions.context(id, { format: 'gemini' })).items)
+    expect(gemini).toContain('"thoughtSignature":"R1M="')
+  })
+
   it('comes to one of the states that were saved at once, never to a mixture', async () => {
     const chatId = randomUUID()
     await chats.saveChat({ chatId, messages: [said('0')] })
