@@ -69,7 +69,7 @@ Usage: npm run bench -- [options] [part …]
 ${PARTS.map(({ name, describe }) => `  ${name.padEnd(17)}${describe}`).join('\n')}
 
   --quick          little data and short runs, to see that everything works; several minutes
-  --full           also what takes long and much of the disk: five and a hundred million entries
+  --full           also what takes long and much of the disk: five and thirty million entries
   --wrk            measure by-hand with wrk instead of the generator here
   --rounds <n>     rounds of each measurement, of which the table shows the median (3)
   --seconds <n>    length of each measured run (10)

@@ -32,7 +32,7 @@ export interface Figure {
 export interface BenchContext {
   /** Only to see that it works: little data, short runs, figures that mean nothing. */
   readonly quick: boolean
-  /** Also what takes long: a hundred million rows. */
+  /** Also what takes long: tens of millions of rows. */
   readonly full: boolean
   /** Whether by-hand is measured by wrk. */
   readonly wrk: boolean

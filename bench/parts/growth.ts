@@ -24,7 +24,7 @@ const SIZES: Size[] = [
   { entries: 1_000_000, sessions: 10_000, projects: 1_000 },
   { entries: 1_000_000, sessions: 100_000, projects: 100_000 },
 ]
-const LARGEST: Size = { entries: 100_000_000, sessions: 1_000_000, projects: 1_000 }
+const LARGEST: Size = { entries: 30_000_000, sessions: 300_000, projects: 1_000 }
 
 /** So many sessions have their entries beside each other's, as sessions of the same hour do. */
 const SESSIONS_AT_ONCE = 1_000
