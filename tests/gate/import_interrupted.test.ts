@@ -79,7 +79,7 @@ describe('an import that is interrupted', () => {
       expect(stored).toBeGreaterThan(0)
       expect(stored).toBeLessThan(ENTRIES)
       expect(await annals.import(exported.path, target.id)).toContain(
-        ` 0 sessions, ${ENTRIES - stored} entries.`,
+        ` 0 sessions, ${(ENTRIES - stored).toLocaleString('en')} entries.`,
       )
       expect((await annals.export(target.name)).body).toEqual(exported.body)
     },
