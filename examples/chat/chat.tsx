@@ -1,6 +1,6 @@
 import { Annals } from '@annals/client'
 import { AnnalsProvider, useAppend, useInbox, useSession, useTimeline } from '@annals/react'
-import { StrictMode } from 'react'
+import type { FormEvent } from 'react'
 import { createRoot } from 'react-dom/client'
 
 /** A message in the format of OpenAI: of other formats, the content is not a text. */
@@ -12,8 +12,12 @@ function Chat({ session_id }: { session_id: string }) {
   const { entries, status, error, has_earlier, loadEarlier } = useTimeline(session_id, { last: 50 })
   const { append, pending, retry, discard } = useAppend(session_id)
   const { requests, resolve } = useInbox(session_id)
-  const say = (form: FormData) =>
-    void append({ kind: 'message', blob: { role: 'user', content: String(form.get('text')) } })
+  const say = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const content = String(new FormData(event.currentTarget).get('text'))
+    append({ kind: 'message', blob: { role: 'user', content } })
+    event.currentTarget.reset()
+  }
   return (
     <main>
       <h1>{String(session?.configs.topic ?? 'Chat')}</h1>
@@ -42,7 +46,7 @@ function Chat({ session_id }: { session_id: string }) {
           <Button onClick={() => resolve(id, { decision: 'deny', call_sha256 })}>No</Button>
         </p>
       ))}
-      <form action={say}>
+      <form onSubmit={say}>
         <input name="text" aria-label="Message" autoComplete="off" required />
         <button type="submit">Send</button>
       </form>
@@ -53,6 +57,5 @@ function Chat({ session_id }: { session_id: string }) {
 /** The server of the page knows who is signed in; it makes a token for that person's session (server.mjs). */
 const renew = async () => (await (await fetch('/token', { method: 'POST' })).json()).token as string
 const { url, session_id } = await (await fetch('/chat.json')).json()
-const page = <Chat session_id={session_id} />
-const provided = <AnnalsProvider annals={new Annals({ url, renew })}>{page}</AnnalsProvider>
-createRoot(document.body).render(<StrictMode>{provided}</StrictMode>)
+const chat = <Chat session_id={session_id} />
+createRoot(document.body).render(<AnnalsProvider annals={new Annals({ url, renew })}>{chat}</AnnalsProvider>)

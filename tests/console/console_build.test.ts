@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 
 const BUILT = fileURLToPath(new URL('../../packages/server/dist/console/', import.meta.url))
-const SCRIPT_BYTES_MAX = 345_000
+const SCRIPT_BYTES_MAX = 360_000
 /** The files of the first view; with its data it is measured in console_first_load.test.ts. */
 const FIRST_FILES_BYTES_MAX = 240_000
 /** Of a bold figure or call, which the first view has none of. */

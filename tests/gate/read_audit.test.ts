@@ -122,9 +122,9 @@ describe('the audit of reads', () => {
     await set({ audit_reads: 'all' })
     await soon(async () => {
       await get(api, `/session/${id}/timeline`)
-      expect((await page()).items.map(({ actor }) => actor)).toEqual([
-        expect.stringMatching(/^key [0-9a-f-]{36}, from /),
-      ])
+      // One a minute, and a busy machine may need another one until the first is written.
+      const actors = (await page()).items.map(({ actor }) => actor)
+      expect([...new Set(actors)]).toEqual([expect.stringMatching(/^key [0-9a-f-]{36}, from /)])
     })
     const other = await service.newProject()
     const session = expectOk(
