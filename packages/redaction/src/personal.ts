@@ -15,7 +15,7 @@ const FILES: ReadonlySet<number> = new Set(
 
 const FILES_LENGTH_MAX = 4
 
-/** Up to so many, large or small, as a number; 0 if they are of another alphabet. */
+/** At most four letters, whatever their case, as a number; 0 for another alphabet. */
 function fewLetters(text: string, from: number, to: number): number {
   let letters = 0
   for (let at = from; at < to; at++) {
