@@ -65,10 +65,12 @@ export const runs: Part = {
       'list running runs': [get('/runs?state=running&limit=20')],
       resolve: ids.map((id) => ({ method: 'POST', path: `/api/v1/requests/${id}/resolve`, body: answered })),
     }
+    const each = Math.floor(open / (ctx.rounds + 1))
     // All of them first: Node compiles what they share while they are called, and the first one measured would pay for it.
-    for (const requests of Object.values(operations)) await ctx.warmUp(() => measure(ctx, service, requests))
+    for (const requests of Object.values(operations))
+      await ctx.warmUp(() => measure(ctx, service, requests, each))
     for (const [name, requests] of Object.entries(operations)) {
-      const call = () => measure(ctx, service, requests)
+      const call = () => measure(ctx, service, requests, each)
       const values: number[] = []
       for (let round = 0; round < ctx.rounds; round += 1) values.push(await call())
       ctx.say(`${name}: p99 ${values.map((ms) => ms.toFixed(1)).join(', ')} ms`)
@@ -145,11 +147,16 @@ function p99Of(waits: number[]): number {
   return waits[Math.min(waits.length - 1, Math.floor(waits.length * 0.99))]!
 }
 
-/** The 99th percentile of what callers waited for, each with one request after another. Several requests are sent once each. */
-async function measure(ctx: BenchContext, service: Service, requests: LoadRequest[]): Promise<number> {
+/** The 99th percentile of what callers waited for, each with one request after another. Of several requests, `each` measurement sends so many, once. */
+async function measure(
+  ctx: BenchContext,
+  service: Service,
+  requests: LoadRequest[],
+  each: number,
+): Promise<number> {
   const seconds = ctx.quick ? 0.05 : Math.min(ctx.seconds, 3)
   const in_order = requests.length > 1
-  const sent = in_order ? requests.splice(0, ctx.some(10_000)) : requests
+  const sent = in_order ? requests.splice(0, each) : requests
   const load = { services: [service], connections: CALLERS, seconds, requests: sent, in_order, status: 200 }
   return (await runLoad(load)).p99_ms
 }
