@@ -18,6 +18,8 @@ export interface LoopOptions<Task extends object> extends Pick<Background, 'sign
   poll: () => Promise<unknown>
   /** Between two polls, on average: this spreads nodes over time, even those that were started together. */
   poll_ms: number
+  /** A pause is at least so many times as long as the poll before it took, so that one that grows with the data stays a small load. */
+  rest?: number
   /** The wait for the first poll; by default as for any other. */
   first_ms?: number
   run?: (task: Task) => Promise<unknown>
@@ -83,15 +85,18 @@ export class Loop<Task extends object = never> {
   }
 
   private async pollOn(): Promise<void> {
-    const { signal, poll, poll_ms, first_ms } = this.options
+    const { signal, poll, poll_ms, first_ms, rest = 0 } = this.options
     const pause_ms = () => poll_ms * (0.5 + Math.random())
-    for (let wait_ms = first_ms ?? pause_ms(); !signal.aborted; wait_ms = pause_ms()) {
+    for (let wait_ms = first_ms ?? pause_ms(); !signal.aborted; ) {
+      let began = performance.now()
       try {
         await sleep(wait_ms, undefined, { signal, ref: false })
+        began = performance.now()
         await poll()
       } catch (error) {
         this.warn(error)
       }
+      wait_ms = Math.max(pause_ms(), rest * (performance.now() - began))
     }
   }
 
