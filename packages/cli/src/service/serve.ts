@@ -27,14 +27,16 @@ export function serveCommand(): Command {
     .action(async (options: { workers?: number; worker?: boolean }) => {
       goOnWithoutOutput()
       tuneGarbageCollection()
-      const stopping = new Promise<string>((resolve) =>
-        onInterrupt((signal) => {
+      const stopping = new Promise<string>((resolve) => {
+        const stop = (signal: string) => {
           // Said at once: a start is finished first, and may wait for a database.
           if (!options.worker)
             process.stderr.write(`${signal}: answering the accepted requests, then stopping.\n`)
           resolve(signal)
-        }),
-      )
+        }
+        onInterrupt(stop)
+        onEndOfNpm(() => stop('npm has ended'))
+      })
       const config = readServiceConfig(process.env)
       if (options.worker) {
         const { serveAsWorker } = await import('annals/dist/service/serve_workers.js')
@@ -59,6 +61,21 @@ export function serveCommand(): Command {
       // Nothing is left to do; a forgotten connection must not keep the process alive.
       process.exit(0)
     })
+}
+
+const NPM_MS = 500
+
+/** Calls `stop` once `npm start` was killed, which passes on no signal: what it started would hold the port. */
+function onEndOfNpm(stop: () => void): void {
+  const { npm_lifecycle_event, npm_package_name } = process.env
+  if (npm_lifecycle_event !== 'start' || npm_package_name !== 'annals-workspace') return
+  const npm = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === npm) return
+    clearInterval(watch)
+    stop()
+  }, NPM_MS)
+  watch.unref()
 }
 
 /**

@@ -2,15 +2,20 @@ import { EXIT_CODES } from '../exit_codes.js'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
+/** So long npm takes to pass on a signal that the terminal has sent to the command as well. */
+const PASSED_ON_MS = 500
+
 /**
  * Calls `stop` at the first SIGINT or SIGTERM; a second one ends the process at once. Returns a function that restores
  * what signals did before.
  */
 export function onInterrupt(stop: (signal: string) => void): () => void {
-  let is_asked = false
+  let asked: { signal: string; at: number } | undefined
   const hear = (signal: string) => {
-    if (is_asked) process.exit(EXIT_CODES.interrupted)
-    is_asked = true
+    const now = performance.now()
+    if (asked?.signal === signal && now - asked.at < PASSED_ON_MS) return
+    if (asked) process.exit(EXIT_CODES.interrupted)
+    asked = { signal, at: now }
     stop(signal)
   }
   for (const signal of SIGNALS) process.on(signal, hear)
