@@ -17,9 +17,7 @@ interface CompactOptions extends ConnectionOptions {
 /** annals compact */
 export function compactCommand(): Command {
   const command = new Command('compact')
-    .description(
-      'Let a summary stand for the beginning of a session: contexts begin with it; the log stays whole.',
-    )
+    .description('Replace the beginning of a session with a summary in contexts; the log stays whole.')
     .argument('<session>', "the session's id, or its beginning", parseSession)
     .requiredOption('--to <seq>', 'the last entry that the summary stands for', parseSeq)
     .requiredOption('--summary <text>', 'the summary: a text, @file, or - for stdin')

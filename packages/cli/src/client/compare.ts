@@ -15,7 +15,9 @@ const BRIEF_CHARACTERS = 400
 /** annals compare */
 export function compareCommand(): Command {
   const command = new Command('compare')
-    .description('Compare two sessions: where they part, which calls only one has, and which steps differ.')
+    .description(
+      'Compare two sessions: where they diverge, which calls only one has, and which steps differ.',
+    )
     .argument('<left>', "a session's id, or its beginning", parseSession)
     .argument('<right>', 'another one', parseSession)
   return withService(command)

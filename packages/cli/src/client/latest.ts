@@ -18,8 +18,8 @@ export function latestCommand(): Command {
   const command = new Command('latest')
     .description('List the newest entry of each key in a session, in order of keys.')
     .argument('<session>', "the session's id, or its beginning", parseSession)
-    .option('--key <key>', 'of this key only')
-    .option('--prefix <text>', 'of keys that begin with this')
+    .option('--key <key>', 'only of this key')
+    .option('--prefix <text>', 'only of keys that begin with this')
   return withService(withLimit(command, { ordered: false }))
     .addHelpText(
       'after',

@@ -14,7 +14,7 @@ export function learningCommands(): Command[] {
   return [
     learnCommand(),
     statementsCommand(),
-    decideCommand('approve', 'active', 'Approve a statement: agents are given it from then on.'),
+    decideCommand('approve', 'active', 'Approve a statement, so that agents receive it.'),
     decideCommand('reject', 'retired', 'Reject a statement, or take it out.'),
     skillsCommand(),
     policyCommand(),

@@ -33,14 +33,14 @@ export function loginCommand(): Command {
     .option('--profile <name>', 'name of the login', DEFAULT_PROFILE)
     .option('--url <url>', `URL of the service (default: ANNALS_URL, else ${URL_DEFAULT})`)
     .option('--browser', 'sign in at the issuer of the service in a browser')
-    .option('--no-browser', 'the same in a browser on any other machine: paste the code that its page shows')
-    .option('--key', 'store an API key, also where people sign in at an issuer')
+    .option('--no-browser', 'sign in with a browser on another machine, and paste the code that it shows')
+    .option('--key', 'store an API key, even if the service has an issuer')
     .addHelpText(
       'after',
       `
-Where people sign in at an issuer, the command opens a browser at it: sign in there and choose a project, and the command
-has a personal token, which is valid for 90 days at most. Over SSH and without a display it prints the address: open it on
-any machine, and paste the code that its page shows.
+If the service has an issuer (OpenID Connect), the command opens it in a browser: sign in and choose a project, and the
+command receives a personal token, valid for at most 90 days. Over SSH or without a display, it prints the address: open
+it on any machine, and paste the code that the page shows.
 
 Otherwise it prompts for the API key without showing it, or reads it from stdin, checks it, and stores it in a file
 that only you can read. With the embedded database in this directory you need not log in: a key is created for you.
@@ -94,7 +94,7 @@ async function signInByBrowser(url: string, isHere: boolean): Promise<string> {
   const code = isHere ? await codeFromHere(url, challenge) : await pastedCode(url, challenge)
   if (!/^[\w-]{43}$/.test(code))
     throw new UsageError(
-      'This is not a code of that page. Run `annals login` again, and paste the whole code.',
+      'This is not a code from that page. Run `annals login` again, and paste the whole code.',
     )
   const name = `annals login on ${hostname()}`.slice(0, 100)
   const response = await fetch(addressOf(url, '/console/oidc/login'), {

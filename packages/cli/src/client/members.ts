@@ -72,7 +72,7 @@ function roleCommand(): Command {
 function removeCommand(): Command {
   return withService(
     new Command('remove')
-      .description('Remove a member, whose sessions in the console and personal tokens end.')
+      .description('Remove a member, and end their console sessions and personal tokens.')
       .argument('<member>', 'address or id')
       .option('-y, --yes', 'do not ask for confirmation'),
   )

@@ -31,7 +31,7 @@ export function redactCommand(): Command {
 It applies the rules for writing, and needs an API key with the scopes admin, read and write. The originals stay as
 they are: delete them once you have checked the copies. A session in which nothing is found gets no copy. The ids of
 copies and entries follow from the originals and the rules, so you can repeat the command: it continues where it was
-interrupted, and adds what the original has got since. Attachments are counted, not examined.
+interrupted, and adds what was appended to the original since. Attachments are counted, not examined.
 
 Examples:
   annals redact --all --dry-run

@@ -22,11 +22,13 @@ const RUN_COLUMNS: Column<RunItem>[] = [
 /** annals runs */
 export function runsCommand(): Command {
   const command = new Command('runs').description(
-    'List sessions that somebody works on, that wait for an answer, or that have input nobody works on.',
+    'List sessions that are running, that wait for an answer, or that have input that nobody works on.',
   )
   return withService(withLimit(command, { ordered: false }))
     .addOption(
-      new Option('--state <state>', 'which').choices(['running', 'waiting', 'queued']).default('running'),
+      new Option('--state <state>', 'only sessions in this state')
+        .choices(['running', 'waiting', 'queued'])
+        .default('running'),
     )
     .addHelpText('after', '\nExample:\n  annals runs --state waiting')
     .action(async ({ state, ...options }: ListOptions & ConnectionOptions & { state: State }) => {

@@ -38,7 +38,7 @@ export function searchCommand(): Command {
     .description('Find entries of all sessions by what is said in them, newest first.')
     .argument('<query...>', 'words, "words in this order", -without, begin*')
     .option('--noise', 'also what imports marked as noise, such as lines of progress')
-    .option('--relevance', 'of the newest 200 that match, the best ones first')
+    .option('--relevance', 'sort the newest 200 that match, best first')
     .option('--show <number>', 'show the session from this hit on, 1 for the first one', parseCount)
   return withService(withWeb(withLimit(command, { ordered: false })))
     .addHelpText(

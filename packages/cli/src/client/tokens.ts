@@ -22,7 +22,7 @@ interface CreateOptions extends ConnectionOptions {
 export function tokensCommand(): Command {
   return new Command('tokens')
     .description(
-      'Short-lived tokens for a browser, a runner or a partner, which reach only some sessions; your personal tokens.',
+      'Short-lived tokens that reach only some sessions, for a browser, a runner or a partner; your personal tokens.',
     )
     .addCommand(createCommand())
     .addCommand(personalCommand())
@@ -32,7 +32,9 @@ export function tokensCommand(): Command {
 
 function createCommand(): Command {
   const command = new Command('create')
-    .description('Make a token for one session, or for those of a user or below another session.')
+    .description(
+      'Create a token for one session, for the sessions of a user, or for those below another session.',
+    )
     .option('--session <id>', 'it reaches this session', parseUuid)
     .option('--user <identifier>', 'it reaches the sessions of this user')
     .option('--parent <id>', 'it reaches the sessions below this one', parseUuid)
@@ -43,8 +45,8 @@ function createCommand(): Command {
     .addHelpText(
       'after',
       `
-It is printed alone on stdout, and stored nowhere. It ends when it expires, or when the key is revoked with which it
-was made.
+Only the token is printed on stdout, and it is stored nowhere. It ends when it expires, or when the key that made it is
+revoked.
 
 Example:
   annals tokens create --session 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d --scopes read,append --ttl 15m`,
@@ -60,12 +62,12 @@ Example:
 }
 
 function personalCommand(): Command {
-  const command = new Command('personal').description('List your personal tokens, which are valid.')
+  const command = new Command('personal').description('List your personal tokens that are still valid.')
   return withService(command)
     .addHelpText(
       'after',
       `
-The page People of the console makes them: a personal token makes no others.
+Create them on the console's page People: a personal token cannot create others.
 
 Example:
   annals tokens personal`,
@@ -103,7 +105,7 @@ const TOKEN_COLUMNS: Column<Key>[] = [
 
 function rotateCommand(): Command {
   return new Command('rotate')
-    .description("Replace the installation's key that signs such tokens.")
+    .description('Replace the key with which the installation signs such tokens.')
     .option('--now', 'end all tokens that older keys signed; by default they stay valid until they expire')
     .addHelpText(
       'after',

@@ -47,9 +47,9 @@ export function toolsCommand(): Command {
     .addHelpText(
       'after',
       `
-All calls of all sessions are counted. A number is exact, or a lower bound with ≥ before it: while the
-sessions that are stored are being read, which begins when somebody first asks, and beyond 500,000 calls.
-The command waits up to 15 seconds until they are read.
+All calls of all sessions are counted. The first use starts reading the stored sessions, and the command waits for up
+to 15 seconds until they are read. ≥ before a number marks a lower bound: not all sessions have been read, or there are
+more than 500,000 calls.
 
 Examples:
   annals tools --configs agent=refunds

@@ -37,12 +37,13 @@ export function usageCommand(): Command {
     "Show the project's usage and quotas, and what it stored by day.",
   )
   return withService(command)
-    .option('--days <days>', 'how many days, to today', '7')
+    .option('--days <days>', 'how many days, including today', '7')
     .addHelpText(
       'after',
       `
-Tails are those open at the node that answers. Days are in UTC; one without use is left out. An import counts on the
-day on which it runs. Blobs and statements by day need a terminal of 110 columns, or --json. An operator sets quotas with \`annals project set\`.
+Tails are those open at the node that answers. Days are in UTC; days without use are left out. An import counts on
+the day on which it runs. Blobs and statements by day need a terminal of 110 columns, or --json. An operator sets quotas
+with \`annals project set\`.
 
 Example:
   annals usage --json | jq .bytes`,

@@ -17,7 +17,9 @@ export function webhooksCommand(): Command {
 
 function listCommand(): Command {
   return withService(
-    new Command('list').description('List webhooks with what waits, what was given up, and the last error.'),
+    new Command('list').description(
+      'List webhooks with what is waiting, what was given up, and the last error.',
+    ),
   )
     .addHelpText('after', '\nExample:\n  annals webhooks list')
     .action(async (options: ConnectionOptions) => {
@@ -33,7 +35,7 @@ function listCommand(): Command {
 
 function createCommand(): Command {
   const command = new Command('create')
-    .description('Create a webhook, whose secret is shown only once.')
+    .description('Create a webhook and show its secret, only this once.')
     .argument('<url>', 'where deliveries are posted to')
     .requiredOption(
       '--events <list>',
@@ -45,7 +47,7 @@ function createCommand(): Command {
     .addHelpText(
       'after',
       `
-Entries stored from now on are sent, at least once, in order within a session. The secret is printed alone on stdout.
+Entries stored from now on are sent, at least once, in order within a session. Only the secret is printed on stdout.
 
 Example:
   annals webhooks create https://agents.example.com/hook --events message,event.tool_call`,
@@ -60,7 +62,7 @@ Example:
 
 function deleteCommand(): Command {
   const command = new Command('delete')
-    .description('Delete a webhook; what was not delivered is dropped.')
+    .description('Delete a webhook, and drop what was not delivered.')
     .argument('<webhook>', 'id or URL')
     .option('-y, --yes', 'do not ask for confirmation')
   return withService(command)

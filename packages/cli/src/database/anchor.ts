@@ -19,7 +19,7 @@ export function anchorCommand(): Command {
     .addHelpText(
       'after',
       `
-A service does the same every minute with ANNALS_PROOF_ANCHOR. Keep the place and the key where whoever administers the
+A service does the same every minute with ANNALS_PROOF_ANCHOR. Keep the place and the key where the administrators of the
 database cannot write. Changes of anchored entries are found: see docs/proof.md.
 
 Examples:

@@ -13,8 +13,8 @@ export function backupCommand(): Command {
     .addHelpText(
       'after',
       `
-The service may run meanwhile. Each project is in the file as of one moment. It only reads, so a standby will do. An
-interrupted backup is kept beside the file for a day, and the same command goes on with it, project by project.
+The service can keep running. Each project is in the file as of one moment. The command only reads, so it also works on a
+standby. An interrupted backup is kept next to the file for a day, and the same command continues it, project by project.
 
 Examples:
   annals backup annals.backup

@@ -15,8 +15,8 @@ export function doctorCommand(): Command {
     .addHelpText(
       'after',
       `
-Run it on the service's machine, as the same user and with the same environment. It changes nothing and can run
-beside the service. It exits with 1 if a check fails; warnings do not count as failures.
+Run it on the service's machine, as the same user and with the same environment. It changes nothing, and can run
+while the service does. It exits with 1 if a check fails; warnings do not count as failures.
 
 Examples:
   annals doctor

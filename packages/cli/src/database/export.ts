@@ -28,7 +28,7 @@ export function exportCommand(): Command {
     .addHelpText(
       'after',
       `
-Everything is exported as of one moment, even while the service runs. It only reads, so a standby will do. The last
+Everything is exported as of one moment, even while the service runs. It only reads, so a standby works, too. The last
 line is a checksum: \`annals import\` refuses a file that was truncated or changed. API keys are not exported.
 
 The other formats are read through a service, with an API key: atif (trajectories), openai and anthropic (a line

@@ -42,9 +42,9 @@ export function importCommand(): Command {
     .addHelpText(
       'after',
       `
-Importing again adds what is new, and nothing else. Lines that no rule knows are kept as events; a line that is no JSON
-is refused, named, and stops nothing. The exit code is 1 if a line was refused, or has changed since it was imported.
-docs/import.md says what becomes of each format.
+Importing again adds only what is new. Lines that no rule knows are kept as events; a line that is not JSON is refused
+and reported, and the import continues. The exit code is 1 if a line was refused, or has changed since it was imported.
+docs/import.md says how each format is stored.
 
 An export of Annals is imported directly into the database. It is checked completely before anything is stored; stdin is
 stored while it is read, and a wrong checksum is reported at the end. A session that exists with a different log is left

@@ -154,7 +154,7 @@ function withSettings(command: Command): Command {
     .addOption(
       new Option(
         '--search <on|off>',
-        'on: index its entries, also those that are there, so that `annals search` finds them; off: delete the index',
+        'on: index its entries, including existing ones, so that `annals search` finds them; off: delete the index',
       ).choices(['on', 'off']),
     )
     .addOption(
@@ -172,12 +172,12 @@ function withSettings(command: Command): Command {
     .addOption(
       new Option(
         '--audit-reads <whose>',
-        'people: note who read which session; all: note what keys read, too; off: note nothing',
+        'people: record who read which session; all: record what keys read, too; off: record nothing',
       ).choices(['people', 'all', 'off']),
     )
     .option(
       '--audit-reads-days <days>',
-      'delete noted reads that are older than this many days; `none` keeps them as long as the project',
+      'delete recorded reads that are older than this many days; `none` keeps them as long as the project',
       parseDays,
     )
     .option(
@@ -271,7 +271,7 @@ function numberFrom(min: number, max: number, words: Record<string, number | nul
 const parseQuota = numberFrom(0, QUOTA_MAX, { none: null }, `a whole number from 0 to ${QUOTA_MAX}, or none`)
 const AUTO_COMPACT_TOKENS = new Option(
   '--auto-compact-tokens <tokens>',
-  'tokens of a context from which on the model summarises the beginning of the session; `none`: never',
+  'tokens of a context above which the model summarises the beginning of the session; `none`: never',
 ).argParser(
   numberFrom(
     AUTO_COMPACT_TOKENS_MIN,

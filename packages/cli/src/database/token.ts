@@ -56,7 +56,7 @@ function createCommand(): Command {
     .requiredOption('--name <name>', 'what it is for', parseName)
     .option(
       '--scopes <list>',
-      'what it may do: read, write (all that changes sessions), append (adds and reads nothing), ingest (only takes OpenTelemetry in), admin (keys, members, redaction)',
+      'what it may do: read, write (everything that changes sessions), append (only adds, reads nothing), ingest (only sends OpenTelemetry), admin (keys, members, redaction)',
       parseScopes,
       [...ALL_SCOPES],
     )

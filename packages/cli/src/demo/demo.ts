@@ -25,7 +25,7 @@ export function demoCommand(): Command {
       `
 With the local database (the embedded one, or DATABASE_URL), search is switched on, and the sessions are dated to the
 last three days. With a service named by --url, --token, the environment or \`annals login\`, the entries say that they
-happened then; the sessions themselves are stored now, and whether they can be searched is for the project's operator.
+happened then; the sessions themselves are dated now, and search is on only if the project's operator switched it on.
 All have "demo": true in their configs; \`annals users erase\` removes a user's sessions.
 
 Example:
