@@ -113,16 +113,17 @@ export class Learning {
   }
 
   /**
-   * The model is asked about a session once, when it has its outcome. A database whose clock was set forward may have asked
-   * before: to it, the session was quiet for ten minutes. What it asked while the outcome was on its way may be either.
+   * The model is asked about a session once, when it has its outcome. It may have been asked before, once: where the
+   * database's clock was set, the session seemed to be quiet for ten minutes. Such an input may wait for the model, and be
+   * sent when the outcome has come.
    */
   private async twice(): Promise<string[]> {
+    const early = new Set(
+      this.lessons.model.sent.filter(({ with_outcome }) => !with_outcome).map(({ hash }) => hash),
+    )
     return (await this.learnt()).flatMap(({ session_id, space_id, reflections, by_rules, own, shared }) => {
-      const { outcome_at = 0, outcome_by = 0 } =
-        this.lessons.sessions.find((one) => one.session_id === session_id) ?? {}
-      const [least, most] = [outcome_at, outcome_by].map((until) => 1 + this.askedBefore(until, reflections))
-      const asked = Math.min(Math.max(reflections.length, least!), most!)
-      const wanted = { reflections: asked, by_rules: 1, own: reflections.length, shared: 1 }
+      const before = reflections.filter((hash) => early.has(hash)).length
+      const wanted = { reflections: 1 + Math.min(before, 1), by_rules: 1, own: reflections.length, shared: 1 }
       return Object.entries({ reflections: reflections.length, by_rules, own, shared })
         .map(([what, count]) => ({ what, count, of: wanted[what as keyof typeof wanted] }))
         .filter(({ count, of }) => count !== of)
@@ -131,11 +132,6 @@ export class Learning {
             `space ${space_id} has ${count} ${what} of session ${session_id}, not ${of}`,
         )
     })
-  }
-
-  private askedBefore(until: number, hashes: string[]): number {
-    const early = new Set(this.lessons.model.sent.filter(({ at }) => at < until).map(({ hash }) => hash))
-    return hashes.filter((hash) => early.has(hash)).length
   }
 
   private async sentOutside(): Promise<string[]> {

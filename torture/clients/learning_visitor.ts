@@ -38,12 +38,10 @@ export class LearningVisitor extends Writer {
       { kind: 'event', type: 'tool_call', data: { ...call, marker: this.marker() } },
     ])
     await sleep(this.random.integer(...PAUSE_MS))
-    const outcome_at = performance.now()
     const outcome = { reward: this.random.integer(0, 1), group, marker: this.marker() }
     await this.add(session, [{ kind: 'event', type: 'outcome', data: outcome }])
-    const outcome_by = performance.now()
     if (!isGivenFirst) await this.give(session, space_id, true)
-    this.around.lessons.sessions.push({ session_id: session.session_id, space_id, outcome_at, outcome_by })
+    this.around.lessons.sessions.push({ session_id: session.session_id, space_id })
   }
 
   private async add({ session_id, tenant }: OpenSession, entries: Entry[]): Promise<void> {

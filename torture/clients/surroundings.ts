@@ -24,7 +24,7 @@ export interface Lessons {
    * Sessions that have all that they will ever have, the space that each was given to, and performance.now() when its
    * outcome was sent.
    */
-  sessions: Array<{ session_id: string; space_id: string; outcome_at: number; outcome_by: number }>
+  sessions: Array<{ session_id: string; space_id: string }>
 }
 
 /** Sessions in which entries are retracted, forked and given attachments, and what became of these. */

@@ -14,6 +14,8 @@ export interface SentInput {
   hash: string
   /** performance.now(), in ms. */
   at: number
+  /** Of a session, whether its outcome was shown. */
+  with_outcome: boolean
 }
 
 /**
@@ -71,7 +73,8 @@ export class Model {
     // As the ledger does: a curator's question is the same whichever session leads to it.
     const about = asked.step === 'curate' ? [] : session_ids
     const hash = createHash('sha256').update(JSON.stringify([asked.step, about, system, user]))
-    this.sent.push({ hash: hash.digest('hex'), at: performance.now() })
+    const with_outcome = asked.data.runs?.[0]?.outcome !== 'unknown'
+    this.sent.push({ hash: hash.digest('hex'), at: performance.now(), with_outcome })
     if (this.random.chance(TROUBLE)) return this.random.pick(TROUBLES)
     if (asked.step === 'curate') return honest(asked)
     const [{ run, entries }] = asked.data.runs as [NonNullable<Asked['data']['runs']>[number]]
