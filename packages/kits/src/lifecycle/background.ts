@@ -18,7 +18,10 @@ export interface LoopOptions<Task extends object> extends Pick<Background, 'sign
   poll: () => Promise<unknown>
   /** Between two polls, on average: this spreads nodes over time, even those that were started together. */
   poll_ms: number
-  /** A pause is at least so many times as long as the poll before it took, so that one that grows with the data stays a small load. */
+  /**
+   * A pause is at least so many times as long as the two polls before it took, the shorter one, so that a poll that grows with
+   * the data stays a small load. One that was slow once, or failed, had met with a database that was busy or away.
+   */
   rest?: number
   /** The wait for the first poll; by default as for any other. */
   first_ms?: number
@@ -87,16 +90,19 @@ export class Loop<Task extends object = never> {
   private async pollOn(): Promise<void> {
     const { signal, poll, poll_ms, first_ms, rest = 0 } = this.options
     const pause_ms = () => poll_ms * (0.5 + Math.random())
+    let earlier = 0
     for (let wait_ms = first_ms ?? pause_ms(); !signal.aborted; ) {
-      let began = performance.now()
+      let took = 0
       try {
         await sleep(wait_ms, undefined, { signal, ref: false })
-        began = performance.now()
+        const began = performance.now()
         await poll()
+        took = performance.now() - began
       } catch (error) {
         this.warn(error)
       }
-      wait_ms = Math.max(pause_ms(), rest * (performance.now() - began))
+      wait_ms = Math.max(pause_ms(), rest * Math.min(took, earlier))
+      earlier = took
     }
   }
 

@@ -37,7 +37,7 @@ export interface Service extends Omit<PreparedDatabase, 'release'> {
 /** For a message that is still on its way to the database, beside all else that is waited for. */
 const SETTLE_MARGIN_S = 15
 /** A look for waits that a clock made too long reads all rows that wait: five seconds of a processor with a million timers. */
-const CLOCK = { poll_ms: 10_000, rest: 50 }
+const CLOCK = { poll_ms: 10_000, rest: 20 }
 
 /**
  * Constructs the service: configuration → database → modules → HTTP → listen, and stops in reverse order. Modules open
