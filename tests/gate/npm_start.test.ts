@@ -51,6 +51,7 @@ describe('npm start ends the service and its database in order', () => {
   it.for([
     ['Ctrl-C, which a terminal sends to both and npm passes on', 'SIGINT', -1],
     ['a signal to npm alone', 'SIGTERM', 1],
+    ['the terminal was closed', 'SIGHUP', -1],
   ] as const)('after %s', async ([, signal, group]) => {
     const { service, output } = await start()
     process.kill(group * npm.pid!, signal)

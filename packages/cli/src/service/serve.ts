@@ -28,14 +28,16 @@ export function serveCommand(): Command {
       goOnWithoutOutput()
       tuneGarbageCollection()
       const stopping = new Promise<string>((resolve) => {
-        const stop = (signal: string) => {
+        let isStopping = false
+        const stop = (reason: string) => {
           // Said at once: a start is finished first, and may wait for a database.
-          if (!options.worker)
-            process.stderr.write(`${signal}: answering the accepted requests, then stopping.\n`)
-          resolve(signal)
+          if (!options.worker && !isStopping)
+            process.stderr.write(`${reason}: answering the accepted requests, then stopping.\n`)
+          isStopping = true
+          resolve(reason)
         }
         onInterrupt(stop)
-        onEndOfNpm(() => stop('npm has ended'))
+        onEndOfNpm(stop)
       })
       const config = readServiceConfig(process.env)
       if (options.worker) {
@@ -66,14 +68,14 @@ export function serveCommand(): Command {
 const NPM_MS = 500
 
 /** Calls `stop` once `npm start` was killed, which passes on no signal: what it started would hold the port. */
-function onEndOfNpm(stop: () => void): void {
+function onEndOfNpm(stop: (reason: string) => void): void {
   const { npm_lifecycle_event, npm_package_name } = process.env
   if (npm_lifecycle_event !== 'start' || npm_package_name !== 'annals-workspace') return
   const npm = process.ppid
   const watch = setInterval(() => {
     if (process.ppid === npm) return
     clearInterval(watch)
-    stop()
+    stop('npm has ended')
   }, NPM_MS)
   watch.unref()
 }

@@ -1,12 +1,13 @@
 import { EXIT_CODES } from '../exit_codes.js'
 
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+/** SIGHUP: the terminal was closed. */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** So long npm takes to pass on a signal that the terminal has sent to the command as well. */
 const PASSED_ON_MS = 500
 
 /**
- * Calls `stop` at the first SIGINT or SIGTERM; a second one ends the process at once. Returns a function that restores
+ * Calls `stop` at the first of these signals; a second one ends the process at once. Returns a function that restores
  * what signals did before.
  */
 export function onInterrupt(stop: (signal: string) => void): () => void {
