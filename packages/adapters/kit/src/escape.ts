@@ -12,10 +12,15 @@ const MAY_NEED_ESCAPES = /\\u|\uFDD0/
 const TO_ESCAPE = /\\(?:u(0000|d[89a-f][0-9a-f]{2})|u|[^u])|\uFDD0/g
 const ESCAPED = /\uFDD0(0|d[89a-f][0-9a-f]{2}|\uFDD0)/g
 
+/** Whether a value with this JSON may hold what PostgreSQL cannot. */
+export function mayNeedEscapes(json: string): boolean {
+  return MAY_NEED_ESCAPES.test(json)
+}
+
 /** The value with everything escaped that PostgreSQL cannot hold, or the value itself if there is nothing. */
 export function escapeJson<T>(value: T): T {
   const text = JSON.stringify(value)
-  if (!MAY_NEED_ESCAPES.test(text)) return value
+  if (!mayNeedEscapes(text)) return value
   const escaped = text.replace(TO_ESCAPE, (whole: string, unstorable: string | undefined) => {
     if (whole === ESCAPE) return ESCAPE + ESCAPE
     if (unstorable === undefined) return whole

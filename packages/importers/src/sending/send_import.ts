@@ -1,10 +1,12 @@
-import { escapeJson, splitLargeEvent, splitLargeMessage } from '@annals/adapter-kit/large'
+import { escapeJson, mayNeedEscapes, splitLargeEvent, splitLargeMessage } from '@annals/adapter-kit/large'
 import { type Annals, AnnalsError, type NewEntry, type SessionAppend } from '@annals/client'
 import { writeJson } from '@annals/messages/json'
 import type { ImportedEntry, ImportedSession, ImportRecord, JsonObject, Place } from '../records.js'
 
 const ENTRIES_AT_ONCE_MAX = 500
 const LENGTH_AT_ONCE_MAX = 256 * 1024
+/** The JSON of an entry that has neither too much content nor too much meta, whatever its characters are. */
+const WHOLE_LENGTH_MAX = 16 * 1024
 const SESSIONS_AT_ONCE_MAX = 20
 const CREATED_AT_ONCE_MAX = 8
 /**
@@ -248,8 +250,7 @@ class Sender {
     sent?.add(entry.id)
     if (!repeats && this.waiting_ids.has(entry.id)) await this.send()
     this.waiting_ids.add(entry.id)
-    for (const part of storableParts(entry)) {
-      const length = writeJson(part).length
+    for (const { part, length } of storableParts(entry)) {
       const is_full =
         this.waiting_entries >= ENTRIES_AT_ONCE_MAX || this.waiting_length + length > LENGTH_AT_ONCE_MAX
       if (is_full || (this.waiting.size >= SESSIONS_AT_ONCE_MAX && !this.waiting.has(session_id)))
@@ -463,8 +464,15 @@ function halves(group: Waiting): Waiting[] {
   return [part(0, middle), part(middle)]
 }
 
-/** An entry as the service takes it: without what PostgreSQL cannot hold, and in parts if it is too large. */
-function storableParts(entry: ImportedEntry): NewEntry[] {
+/** An entry as the service takes it, with the length of its JSON. */
+function storableParts(entry: ImportedEntry): { part: NewEntry; length: number }[] {
+  const json = writeJson(entry)
+  if (json.length <= WHOLE_LENGTH_MAX && !mayNeedEscapes(json)) return [{ part: entry, length: json.length }]
+  return splitEntry(entry).map((part) => ({ part, length: writeJson(part).length }))
+}
+
+/** An entry without what PostgreSQL cannot hold, and in parts if it is too large. */
+function splitEntry(entry: ImportedEntry): NewEntry[] {
   const escaped = escapeJson(entry)
   if (escaped.kind === 'event') return splitLargeEvent(escaped)
   const parts = splitLargeMessage(escaped)

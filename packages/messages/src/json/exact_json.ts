@@ -24,10 +24,10 @@ export class ExactNumber {
 }
 
 /**
- * A number that a double might not hold has at least 16 digits or an exponent; most texts have neither. After a quote, they
- * are times and ids, as traces have them by the hundred.
+ * A number that a double might not hold has at least 16 digits or an exponent; most texts have neither. After a quote, or
+ * within a word, they are times and ids, as traces have them by the hundred.
  */
-const SUSPECT_NUMBER = /(?:^|[\s,:[-])(?:[\d.]{16}|[\d.]{1,15}[eE])/
+const SUSPECT_NUMBER = /(?:^|[\s,:[])-?(?:[\d.]{16}|[\d.]{1,15}[eE][-+\d])/
 
 /**
  * Reads JSON like `JSON.parse`, but a number that no double represents exactly becomes an `ExactNumber`. Tool
