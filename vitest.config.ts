@@ -76,8 +76,8 @@ const ON_A_DATABASE = {
 
 /**
  * `npm test` runs `unit`, which needs nothing, and `acceptance`, whose files share one service on a database server that
- * the global setup starts, or takes from TEST_DATABASE_URL. `npm run test:gate` runs the others. tests/README.md says
- * where a test belongs.
+ * the global setup starts, or takes from TEST_DATABASE_URL. `npm run test:gate` and `npm run test:nightly` run the others.
+ * tests/README.md says where a test belongs.
  */
 export default defineConfig({
   test: {
@@ -107,6 +107,10 @@ export default defineConfig({
           ...ON_A_DATABASE,
           include: ['tests/{gate,console}/**/*.test.ts', 'packages/adapters/*/test/**/*.test.ts'],
         },
+      },
+      {
+        resolve: { alias: ALIAS },
+        test: { name: 'nightly', ...ON_A_DATABASE, include: ['tests/nightly/**/*.test.ts'] },
       },
       {
         test: {
