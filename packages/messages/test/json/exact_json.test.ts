@@ -24,6 +24,19 @@ describe('exact JSON', () => {
       expect(writeJson(parseJson(`[1,${space}9007199254740993${space}]`))).toBe('[1,9007199254740993]')
   })
 
+  it('looks at the digits of every number that needs it, wherever it stands', () => {
+    const number = fc.stringMatching(/^-?(?:0|[1-9]\d{0,20})(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?$/)
+    fc.assert(
+      fc.property(number, fc.constantFrom('', ' ', '\n'), (token, space) => {
+        const value = `{"a":${space}${token}${space},"b":[${space}${token}]}`
+        // Another number of many digits makes sure that all are looked at.
+        const [looked_at] = parseJson(`[${value},12345678901234567891]`) as unknown[]
+        expect(parseJson(value)).toEqual(looked_at)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
   it('has a plain number for each that a double holds', () => {
     expect(parseJson('[1.0, 1e2, 100000000000000000000, 0.1, -0, 9007199254740992]')).toEqual([
       1, 100, 100000000000000000000, 0.1, -0, 9007199254740992,
