@@ -16,6 +16,7 @@ import { byHand } from './parts/by_hand.ts'
 import { foreignIds } from './parts/foreign_ids.ts'
 import { frameworks } from './parts/frameworks.ts'
 import { growth } from './parts/growth.ts'
+import { importing } from './parts/import.ts'
 import { indexes } from './parts/indexes.ts'
 import { ingest } from './parts/ingest.ts'
 import { latency } from './parts/latency.ts'
@@ -58,6 +59,7 @@ const PARTS: Part[] = [
   recall,
   runs,
   ingest,
+  importing,
   access,
   redaction,
 ]
