@@ -1,4 +1,4 @@
-import { appendFile } from 'node:fs/promises'
+import { appendFile, readFile } from 'node:fs/promises'
 import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -7,7 +7,7 @@ import type { World } from './world.ts'
 
 const LOOK_MS = 1_000
 const TELLING =
-  /^annals_(append_|flush_troubles|database_|statement_errors|event_loop)|^nodejs_eventloop_lag_(mean|max)/
+  /^annals_(append_|flush_troubles|database_|statement_errors|event_loop|memory_|requests_shed|tails)|^nodejs_eventloop_lag_(mean|max)/
 
 const BACKENDS = `
 SELECT pid, application_name, backend_type, state, wait_event_type, wait_event, age(clock_timestamp(), state_change) AS for_as_long,
@@ -20,8 +20,9 @@ FROM pg_stat_activity WHERE usename IS NOT NULL AND pid <> pg_backend_pid() ORDE
  */
 export async function noteStandstill(world: World, node: ServiceNode, waited: string): Promise<void> {
   const at = new Date().toISOString()
-  const [cpu, metrics, backends] = await Promise.all([
+  const [cpu, unaccepted, metrics, backends] = await Promise.all([
     node.cpuWithin(LOOK_MS),
+    unacceptedBy(node.line.target),
     metricsOf(node),
     Promise.race([world.postgres.ask(BACKENDS), sleep(5_000, [{ backends: 'no answer in 5 s' }])]).catch(
       (error: unknown) => [{ backends: String(error) }],
@@ -30,10 +31,24 @@ export async function noteStandstill(world: World, node: ServiceNode, waited: st
   const lines = [
     `${at} ${node.name} did not write for ${waited}`,
     `  load ${loadavg().join(' ')}; the node had ${cpu ?? 'no'} ms of CPU within ${LOOK_MS} ms`,
+    `  ${unaccepted ?? 'nobody knows how many'} connections wait until it accepts them`,
     ...metrics.map((line) => `  ${line}`),
     ...backends.map((row) => `  ${JSON.stringify(row)}`),
   ]
   await appendFile(join(world.work, 'standstill.log'), `${lines.join('\n')}\n`).catch(() => {})
+}
+
+const LISTENING = '0A'
+
+/** The connections in a listening socket's queue, as Linux counts them. */
+async function unacceptedBy(port = 0): Promise<number | undefined> {
+  const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  const lines = (await readFile('/proc/net/tcp', 'utf8').catch(() => '')).split('\n')
+  const [, , , , queues] =
+    lines
+      .map((line) => line.trim().split(/\s+/))
+      .find(([, address, , state]) => address?.endsWith(local) && state === LISTENING) ?? []
+  return queues === undefined ? undefined : Number.parseInt(queues.split(':')[1]!, 16)
 }
 
 async function metricsOf(node: ServiceNode): Promise<string[]> {
