@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { FIND_DUE_SPACES } from '../../packages/server/src/learning/model/lane_queries.ts'
+import { BEGIN_SESSION, FIND_DUE_SPACES } from '../../packages/server/src/learning/model/lane_queries.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 import { useLog } from './log_fixture.ts'
 
@@ -39,4 +39,13 @@ it('a look for due spaces finds some of each project, however many one has, and 
   expect(next.filter((space) => many.spaces.includes(String(space)))).toEqual(many.spaces.slice(10, 14))
   // One of each, before the second of any.
   expect((await find([], 2)).sort()).toEqual([many.spaces[0], few.spaces[0]].sort())
+})
+
+it('a turn that is interrupted is due at once, though the clock that let it begin is set back', async () => {
+  const { project_id, spaces } = await newProject(1)
+  const begun = await queryRows(log.url, BEGIN_SESSION.text, [project_id, spaces[0], 'distilling'])
+  expect(begun).toHaveLength(1)
+  const due = `SELECT x.session_id FROM space_sessions x
+    WHERE x.project_id = $1 AND x.status = 'distilling' AND x.due_at <= now() - interval '30 days'`
+  expect(await queryRows(log.url, due, [project_id])).toEqual([{ session_id: begun[0]!.session_id }])
 })

@@ -71,12 +71,13 @@ WHERE l.project_id = $1 AND l.id = $2`,
 )
 
 /**
- * The next session of a space whose turn it is, which is begun: whoever asks for it from now on wants another turn.
+ * The next session of a space whose turn it is, which is begun: whoever asks for it from now on wants another turn. If this one
+ * is interrupted, another process takes it at once, though a clock that was set back may not have reached the time it waited for.
  * Parameters: $1 project, $2 space, $3 status. Row: session_id, learnt_seq, outcome, attempts.
  */
 export const BEGIN_SESSION = prepared(
   'begin_reflection',
-  `UPDATE space_sessions AS x SET status = $3, asked = false, updated_at = greatest(now(), x.updated_at)
+  `UPDATE space_sessions AS x SET status = $3, asked = false, due_at = 'epoch', updated_at = greatest(now(), x.updated_at)
 WHERE x.project_id = $1 AND x.learning_space_id = $2 AND x.session_id = (
   SELECT o.session_id FROM space_sessions o
   WHERE o.project_id = $1 AND o.learning_space_id = $2 AND o.due_at <= now() ORDER BY o.due_at, o.session_id LIMIT 1)
