@@ -17,7 +17,6 @@ const STARTERS = [
 /** They kill or restart a node in one test of many. */
 const ALLOWED = [
   'acceptance/client_log_commands.test.ts',
-  'acceptance/client_retries.test.ts',
   'acceptance/event_idempotency.test.ts',
   'acceptance/tail.test.ts',
 ]
