@@ -15,7 +15,7 @@ const BEGAN = Date.UTC(2026, 0, 1)
 /** Transcripts of a coding agent, brought in by the command over HTTP. */
 export const importing: Part = {
   name: 'import',
-  describe: "annals import of a coding agent's transcripts over HTTP: entries a second",
+  describe: "annals import of a coding agent's transcripts over HTTP: lines a second",
   run: async (ctx) => {
     const service = await ctx.startService(await ctx.createDatabase())
     const words = (await readFile(`${ROOT}docs/import.md`, 'utf8')).split(/\s+/)
@@ -31,7 +31,9 @@ export const importing: Part = {
         await writeFile(`${folder}/${session}.jsonl`, `${written.join('\n')}\n`)
         lines += written.length
       }
-      const env = { ...process.env, ANNALS_URL: service.url, ANNALS_API_KEY: service.token }
+      // Not DATABASE_URL: with it, the command would import into a database.
+      const { PATH, HOME } = process.env
+      const env = { PATH, HOME, ANNALS_URL: service.url, ANNALS_API_KEY: service.token }
       const began = performance.now()
       await promisify(execFile)(process.execPath, [ANNALS, 'import', folder], { env })
       values.push((1000 * lines) / (performance.now() - began))

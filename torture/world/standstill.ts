@@ -31,7 +31,7 @@ export async function noteStandstill(world: World, node: ServiceNode, waited: st
   const lines = [
     `${at} ${node.name} did not write for ${waited}`,
     `  load ${loadavg().join(' ')}; the node had ${cpu ?? 'no'} ms of CPU within ${LOOK_MS} ms`,
-    `  ${unaccepted ?? 'nobody knows how many'} connections wait until it accepts them`,
+    `  connections that it has not accepted: ${unaccepted ?? 'unknown'}`,
     ...metrics.map((line) => `  ${line}`),
     ...backends.map((row) => `  ${JSON.stringify(row)}`),
   ]

@@ -5,7 +5,7 @@ import type { ImportedEntry, ImportedSession, ImportRecord, JsonObject, Place } 
 
 const ENTRIES_AT_ONCE_MAX = 500
 const LENGTH_AT_ONCE_MAX = 256 * 1024
-/** The JSON of an entry that has neither too much content nor too much meta, whatever its characters are. */
+/** An entry whose JSON is no longer is never split: even at three bytes a character, its content and its meta are small enough. */
 const WHOLE_LENGTH_MAX = 16 * 1024
 const SESSIONS_AT_ONCE_MAX = 20
 const CREATED_AT_ONCE_MAX = 8

@@ -71,8 +71,8 @@ WHERE l.project_id = $1 AND l.id = $2`,
 )
 
 /**
- * The next session of a space whose turn it is, which is begun: whoever asks for it from now on wants another turn. If this one
- * is interrupted, another process takes it at once, though a clock that was set back may not have reached the time it waited for.
+ * The next session of a space whose turn it is, which is begun: whoever asks for it from now on wants another turn. A turn
+ * that is interrupted is due at once, even if the clock was set back after it began.
  * Parameters: $1 project, $2 space, $3 status. Row: session_id, learnt_seq, outcome, attempts.
  */
 export const BEGIN_SESSION = prepared(
