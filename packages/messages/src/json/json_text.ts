@@ -331,14 +331,16 @@ export function readStorable(source: string | Uint8Array): JsonText | JsonRefusa
 }
 
 /**
- * Whether a number might have more digits than numeric holds. Such a number covers at least one of the sampled
- * positions and the one after it, so sampling finds it. (A pattern such as \d{16000} takes quadratic time on shorter
+ * Whether a number might have more digits than numeric holds. The digits of such a number fill the distance between two
+ * sampled positions, most of which have none at their end. (A pattern such as \d{16000} takes quadratic time on shorter
  * runs.)
  */
 function mayHaveLongNumber(text: string): boolean {
   const step = NUMBER_FRACTION_DIGITS_MAX >> 2
-  for (let at = step; at < text.length; at += step) {
-    if (isDigit(text, at) && isDigit(text, at - step + 1)) return true
+  for (let end = step; end < text.length; end += step) {
+    let at = end
+    while (at > end - step && isDigit(text, at)) at--
+    if (at === end - step) return true
   }
   return false
 }

@@ -34,6 +34,21 @@ describe('the tokens of a message', () => {
     )
   })
 
+  it('are those of its pieces where a text has long runs without a break', () => {
+    const run = fc
+      .tuple(fc.constantFrom('ab', '語', 'ß', ' ', '\u00a0 ', '\u3000', '\ufeff', '\u2007\n'), fc.nat(150))
+      .map(([unit, times]) => unit.repeat(times))
+    fc.assert(
+      fc.property(fc.array(run, { maxLength: 6 }), (runs) => {
+        const text = runs.join('')
+        const ends = [...text.matchAll(/\S{128}|\s{128}/g)].map(({ index }) => index + 128)
+        const starts = [0, ...ends]
+        const parts = starts.map((from, index) => text.slice(from, ends[index]))
+        expect(count(text)).toBe(parts.reduce((sum, part) => sum + count(part), 0))
+      }),
+    )
+  })
+
   it('count what looks like a special token as the text that it is', () => {
     expect(count('<|endoftext|>')).toBeGreaterThan(1)
   })
