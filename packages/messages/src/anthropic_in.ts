@@ -95,9 +95,9 @@ function readBlock(block: JsonObject, at: string, ids: CallIds, parts: Part[]): 
       return
     case 'thinking': {
       const signature = optionalTextAt(block, 'signature', at)
-      parts.push(
-        part('thinking', textAt(block, 'thinking', at), signature === undefined ? null : { signature }),
-      )
+      // Programs that collect a stream leave out the text of a thought that has none.
+      const text = signature && block.thinking === undefined ? '' : textAt(block, 'thinking', at)
+      parts.push(part('thinking', text, signature === undefined ? null : { signature }))
       return
     }
     case 'redacted_thinking':

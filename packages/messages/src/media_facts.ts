@@ -53,6 +53,10 @@ const BEGINNINGS: ReadonlyArray<readonly [at: number, text: string, type: string
   [0, '<html', 'text/html'],
   [0, '<svg', 'image/svg+xml'],
   [0, '<?xml', 'image/svg+xml'],
+  // Of what a server answered in place of a picture, and what Git has in place of a large file.
+  [0, '<', 'text/html'],
+  [0, '{"', 'application/json'],
+  [0, 'version https://git-lfs', 'text/plain'],
 ]
 
 /** The type of an image or a PDF by what it begins with, whatever it is called; undefined for what is not known. */

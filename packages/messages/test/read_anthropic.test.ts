@@ -237,7 +237,7 @@ describe('what is no Anthropic message', () => {
     ],
     [
       'thinking without thought',
-      block({ type: 'thinking', signature: 'x' }),
+      block({ type: 'thinking' }),
       '/content/1/thinking is required and must be a string',
     ],
   ])('%s', (_, blob, refusal) => {

@@ -101,15 +101,19 @@ export function blockOfOthers(block: JsonObject): JsonObject | undefined {
   return bytes ? takenDocument({ type: 'document', source }) : undefined
 }
 
-/** A thought's signature is Anthropic's own: OpenAI's begin with `gAAAA`, MiniMax has 64 hexadecimal digits. */
+/**
+ * A thought's signature is Anthropic's own: OpenAI's begin with `gAAAA`, MiniMax has 64 hexadecimal digits, and programs
+ * write the name of the field that a thought came in (`reasoning_content`).
+ */
 export function isAnthropicsSignature(signature: unknown): boolean {
   if (typeof signature !== 'string' || isBlank(signature)) return false
   if (isMarked(signature)) return true
-  return !/^(gAAAA|[0-9a-f]{64}$)/.test(signature) && !/[^A-Za-z0-9+/=_.-]/.test(signature)
+  return !/^(gAAAA|reasoning|[0-9a-f]{64}$)/.test(signature) && !/[^A-Za-z0-9+/=_.-]/.test(signature)
 }
 
 /** Models of others that answer in Anthropic's format, and sign thoughts that Anthropic refuses. */
-const OTHER_MODEL = /(^|\/)(deepseek|doubao|gemini|glm|gpt|grok|kimi|mimo|minimax|o\d|qwen)/i
+const OTHER_MODEL =
+  /(^|[/.:])(deepseek|devstral|doubao|ernie|gemini|gemma|glm|gpt|grok|hunyuan|k2|kimi|llama|longcat|magistral|mimo|minimax|mistral|nemotron|nova|o\d|qwen|qwq|seed|step)/i
 
 export function isOfOtherModel({ model }: JsonObject): boolean {
   return typeof model === 'string' && OTHER_MODEL.test(model)

@@ -251,7 +251,7 @@ function cleaned(block: unknown, omit: OmitBlock): JsonObject | undefined {
     case 'text':
       return isBlank(kept.text) ? undefined : withRequestCitations(kept)
     case 'thinking':
-      return isAnthropicsSignature(kept.signature) ? kept : undefined
+      return isAnthropicsSignature(kept.signature) ? { thinking: '', ...kept } : undefined
     case 'redacted_thinking':
       return isAnthropicsSignature(kept.data) ? kept : undefined
     case 'tool_use':

@@ -1,17 +1,19 @@
 import { isObject } from '../blob_reading.js'
+import type { MessageFormat } from '../formats.js'
 import type { Piece, SourcePiece } from './pieces.js'
 
 /**
  * The calls and results of a provider's own tools that belong together: both stand in one turn, in this order. With
  * `go_on`, the result may come in a later turn, if nobody speaks in between: Claude's code goes on once the tools that it
- * called have answered, the API runs what Claude called beside the caller's tools once these have answered, and goes on
- * with a turn that it paused. At the end of a list, such a call waits.
+ * called have answered, as OpenAI's programs do; Anthropic runs what Claude called beside the caller's tools once these
+ * have answered, and goes on with a turn that it paused. At the end of a list, such a call waits.
  * @param turns the pieces of the model's turns; undefined where somebody else speaks
  */
 export function hostedPairs(
   turns: ReadonlyArray<readonly SourcePiece[] | undefined>,
-  go_on: boolean,
+  format: MessageFormat,
 ): Set<Piece> {
+  const go_on = format !== 'gemini'
   const paired = new Set<Piece>()
   const known = new Set<string>()
   let open = new Map<string, Piece>()
@@ -32,7 +34,7 @@ export function hostedPairs(
     }
   }
   if (!go_on) return paired
-  const last = waitingIn(turns.at(-1) ?? [], paired)
+  const last = format === 'anthropic' ? waitingIn(turns.at(-1) ?? [], paired) : new Set()
   for (const [id, piece] of open) {
     const goes_on = waiting.has(id) || open.has(callerOf(piece) ?? '')
     if (last.has(piece) || (waiting.size > 0 && goes_on)) paired.add(piece)
@@ -50,7 +52,8 @@ function waitingIn(pieces: readonly SourcePiece[], paired: ReadonlySet<Piece>): 
 
 /** The id of the call that a tool was called by, if it was not the model itself. */
 function callerOf({ block: { caller } }: Piece): string | undefined {
-  return isObject(caller) && typeof caller.tool_id === 'string' ? caller.tool_id : undefined
+  const id = isObject(caller) ? (caller.tool_id ?? caller.caller_id) : undefined
+  return typeof id === 'string' ? id : undefined
 }
 
 /** The piece without the call that it was made by, if that is not in the list. */

@@ -67,7 +67,7 @@ export function putInOrder(
     else blocks.addUser(run, source)
   }
   const turns = blocks.all.map((block) => (block.kind === 'turn' ? block.pieces : undefined))
-  const hosted = hostedPairs(turns, format === 'anthropic')
+  const hosted = hostedPairs(turns, format)
   const writer = new BlockWriter(format, shape, links, hosted)
   for (const [index, block] of blocks.all.entries()) writer.write(block, blocks.all[index + 1])
   const placed =
@@ -421,13 +421,13 @@ class BlockWriter {
   private resultOf(call: Piece, source: Source, id: string, name: string | undefined): SourcePiece {
     const result = this.answerOf(call)
     if (result) {
-      const block = this.shape.renamed(result.piece, id, name)
-      return { source: result.source, piece: { ...result.piece, block } }
+      const said = withKnownCaller(result.piece, this.callers)
+      return { source: result.source, piece: { ...said, block: this.shape.renamed(said, id, name) } }
     }
     this.added.push({ id: source.id, reason: 'no_result', call_id: call.call! })
     const named = {
       ...call,
-      block: this.shape.renamed(call, id, name),
+      block: this.shape.renamed(withKnownCaller(call, this.callers), id, name),
       call: id,
       ...(name !== undefined && { name }),
     }

@@ -22,6 +22,12 @@ import {
 const CALLS = new Set(['function_call', 'custom_tool_call'])
 const OUTPUTS = new Set(['function_call_output', 'custom_tool_call_output'])
 
+/** The types of outputs that are not called as the call's is, with `_output`. */
+const OUTPUT_OF: Readonly<Record<string, string>> = {
+  tool_search_call: 'tool_search_output',
+  mcp_approval_request: 'mcp_approval_response',
+}
+
 const fields = (...names: string[]): ReadonlySet<string> => new Set(names)
 
 /** Members that items of a request may have, where an answer's have more. Other items stay as they are. */
@@ -54,29 +60,38 @@ export const RESPONSES_SHAPE: Shape = {
   results: (results) => results.map(({ piece, source }) => ({ source, item: piece.block })),
   said: ({ pieces }, source) => pieces.map(({ block }) => ({ source, item: block })),
 
-  renamed: ({ kind, block }, id, name) => ({
-    ...block,
-    call_id: id,
-    ...(kind === 'call' && name !== undefined && 'name' in block && { name }),
-  }),
+  renamed: ({ kind, block }, id, name) =>
+    isOfApproval(block)
+      ? block
+      : {
+          ...block,
+          call_id: id,
+          ...(kind === 'call' && name !== undefined && 'name' in block && { name }),
+        },
 
-  // A session in several formats has other outputs than those of its calls.
-  answering({ block }, output) {
+  // A session in several formats has other outputs than those of its calls. One of a program's call names the program.
+  answering({ block }, given) {
     const called = String(block.type)
-    const type = called === 'tool_search_call' ? 'tool_search_output' : `${called}_output`
+    const type = OUTPUT_OF[called] ?? `${called}_output`
+    const output = isObject(block.caller) ? { ...given, caller: block.caller } : given
     if (output.type === type) return output
     const { status: _, ...said } = output
     return CALLS.has(called) && OUTPUTS.has(String(output.type)) ? { ...said, type } : undefined
   },
 
   noResult({ block, call }) {
-    const output = { call_id: call, output: NO_RESULT }
+    const output = {
+      call_id: call,
+      output: NO_RESULT,
+      ...(isObject(block.caller) && { caller: block.caller }),
+    }
     if (block.type === 'function_call')
       return { type: 'function_call_output', ...output, status: 'incomplete' }
     return block.type === 'custom_tool_call' ? { type: 'custom_tool_call_output', ...output } : undefined
   },
 
-  textOf: ({ output }) => {
+  textOf: ({ output, approve }) => {
+    if (typeof approve === 'boolean') return approve ? 'Approved.' : 'Refused.'
     if (!Array.isArray(output)) return textOf(output)
     return output
       .flatMap((block) => (isObject(block) && typeof block.text === 'string' ? [block.text] : []))
@@ -161,6 +176,8 @@ function completed(item: JsonObject): JsonObject {
 function withoutAuthor({ created_by: _, ...given }: JsonObject): JsonObject {
   const item = withoutOptionalNulls(given)
   for (const key of ['action', 'output']) if (isObject(item[key])) item[key] = withoutOptionalNulls(item[key])
+  if (Array.isArray(item.output))
+    item.output = item.output.map((one: unknown) => (isObject(one) ? withoutAuthor(one) : one))
   return item.type === 'additional_tools' ? { ...item, role: 'developer' } : item
 }
 
@@ -359,18 +376,30 @@ function pieceOf(
   if (kind === 'hosted_call' && UNFINISHED.has(String(item.status)))
     return { kind: 'call', block: item, call: String(item.id) }
   const call = callIdOf(item, type)
-  if (kind === 'call' && call !== undefined) return { kind: 'call', block: item, call }
-  if (type !== 'program_output' && type.endsWith('_output') && call !== undefined)
-    return { kind: 'result', block: item, call }
-  return { kind: 'content', block: item }
+  if (call === undefined) return { kind: 'content', block: item }
+  // OpenAI runs a program, which waits for the outputs of what it calls.
+  if (type === 'program') return { kind: 'hosted_call', block: item, call }
+  if (type === 'program_output') return { kind: 'hosted_result', block: item, call }
+  if (kind === 'call' || type === 'mcp_approval_request') return { kind: 'call', block: item, call }
+  const is_result = type.endsWith('_output') || type === 'mcp_approval_response'
+  return is_result ? { kind: 'result', block: item, call } : { kind: 'content', block: item }
 }
 
 const UNFINISHED = new Set(['in_progress', 'searching', 'generating', 'interpreting', 'calling'])
 
+/** Items whose own id is that of the call. */
+const NAMED_BY_ID = new Set(['local_shell_call_output', 'mcp_approval_request'])
+
 /** A built-in tool's call and its output name each other: a local shell's output by the call's id. */
-function callIdOf({ call_id, id }: JsonObject, type: string): string | undefined {
-  if (typeof call_id === 'string' && call_id !== '') return call_id
-  return type === 'local_shell_call_output' && typeof id === 'string' ? id : undefined
+function callIdOf({ call_id, id, approval_request_id }: JsonObject, type: string): string | undefined {
+  const named =
+    type === 'mcp_approval_response' ? approval_request_id : call_id || (NAMED_BY_ID.has(type) && id)
+  return typeof named === 'string' && named !== '' ? named : undefined
+}
+
+/** Whether an item asks for the approval of a call of an MCP server, or gives it. Neither has a `call_id`. */
+function isOfApproval({ type }: JsonObject): boolean {
+  return type === 'mcp_approval_request' || type === 'mcp_approval_response'
 }
 
 function withArguments(item: JsonObject, omit: OmitBlock): JsonObject {
@@ -400,7 +429,7 @@ function isEmptyMessage({ content }: JsonObject): boolean {
 
 function sideOf({ kind }: Piece, item: JsonObject, type: string): Run['side'] {
   if (kind === 'result') return 'user'
-  if (kind === 'call' || kind === 'thinking') return 'model'
+  if (kind !== 'content') return 'model'
   if (type === 'message') return item.role === 'assistant' ? 'model' : 'user'
   return itemRole(type) === 'assistant' ? 'model' : 'user'
 }

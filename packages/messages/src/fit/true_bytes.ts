@@ -136,7 +136,7 @@ function typeIn(bytes: unknown): string | undefined {
   return typeof type === 'string' && (IMAGE.test(type) || NO_IMAGES.has(type)) ? type : undefined
 }
 
-const NO_IMAGES = new Set(['text/html', 'application/pdf'])
+const NO_IMAGES = new Set(['text/html', 'application/json', 'text/plain', 'application/pdf'])
 
 function saidType(holder: JsonObject, bytes: unknown): string | undefined {
   for (const field of TYPE_FIELDS) if (typeof holder[field] === 'string') return holder[field]

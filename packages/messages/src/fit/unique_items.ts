@@ -7,8 +7,6 @@ import { isItemId, withoutReasoningIds } from './responses_shape.js'
  */
 export class UniqueItems {
   private readonly known = new Set<string>()
-  /** Requests that were approved or refused: once, the API takes no second answer. */
-  private readonly approved = new Set<string>()
   /** Reasoning was left out ahead of what the model says at this moment. */
   private is_less = false
 
@@ -18,13 +16,7 @@ export class UniqueItems {
   }
 
   take(piece: Piece, side: Run['side']): { shown?: Piece; reason?: OmittedReason } {
-    const { id, type, role, approval_request_id } = piece.block
-    if (side === 'user' && type === 'mcp_approval_response') {
-      const request_id = String(approval_request_id)
-      if (!this.known.has(request_id)) return { reason: 'no_call' }
-      if (this.approved.has(request_id)) return { reason: 'duplicate_item' }
-      this.approved.add(request_id)
-    }
+    const { id, type, role } = piece.block
     if (side === 'user') this.is_less = false
     if (piece.kind === 'thinking' && isTold(piece.block)) return this.takeTold(piece, side)
     if (typeof id !== 'string') return { shown: piece }

@@ -14,10 +14,31 @@ export function brokenContent(format: MessageFormat, items: readonly Json[]): st
       broken.push(...RULES[format](value))
     })
   if (format === 'anthropic') broken.push(...mixedCitations(items))
+  if (format === 'responses') broken.push(...approvalsAndPrograms(items))
+  return broken
+}
+
+/** Items of OpenAI's that need each other: requests for approval and answers, programs and what they call. */
+function approvalsAndPrograms(items: readonly Json[]): string[] {
+  const broken: string[] = []
   const approvals = items.flatMap(({ type, approval_request_id }) =>
     type === 'mcp_approval_response' ? approval_request_id : [],
   )
   if (new Set(approvals).size < approvals.length) broken.push(`answered twice: ${approvals}`)
+  const programs = new Set<string>()
+  const open = new Set<string>()
+  for (const [at, { type, id, call_id, role, caller }] of items.entries()) {
+    if (type === 'mcp_approval_request' && !approvals.includes(id))
+      broken.push(`[${at}] MCP approval requests do not have an approval: ${id}`)
+    if (caller?.type === 'program' && !programs.has(caller.caller_id))
+      broken.push(`[${at}] caller ${caller.caller_id} not found`)
+    if (type === 'program') programs.add(call_id)
+    if (type === 'program') open.add(call_id)
+    if (type === 'program_output' && !open.delete(call_id)) broken.push(`[${at}] ends no program`)
+    if (role !== undefined && open.size > 0) broken.push(`[${at}] is said while ${[...open]} runs`)
+  }
+  const last = items.findLast(({ type }) => type === 'function_call')
+  for (const id of open) if (last?.caller?.caller_id !== id) broken.push(`${id} waits for nothing`)
   return broken
 }
 
@@ -44,7 +65,7 @@ function unknown(value: Json, ...known: string[]): string[] {
 }
 
 const isBase64 = (text: unknown) => typeof text === 'string' && /^[A-Za-z0-9+/_=-]*$/.test(text)
-const HTML = /^PGh0bWw|^PCFET0NUWVBF/
+const HTML = /^PGh0bWw|^PCFET0NUWVBF|^PEVycm9y|^eyJ|^dmVyc2lvbiBodHRwczovL2dpdC1sZnM/
 
 const OF_SERVICES = ['cache_control', 'extra_content', 'provider_specific_fields']
 const REASONING = ['reasoning', 'reasoning_content', 'reasoning_details', 'thinking_blocks']
@@ -101,6 +122,7 @@ function openaiContent(value: Json): string[] {
 
 function responsesContent(value: Json): string[] {
   const broken: string[] = []
+  if ('created_by' in value) broken.push('Unknown parameter: created_by')
   if (value.role !== undefined && 'status' in value && value.id === undefined)
     broken.push('Unknown parameter: status')
   if (value.type === 'computer_screenshot' && value.image_url === null) broken.push('image_url: got null')
@@ -159,7 +181,8 @@ function anthropicContent(value: Json): string[] {
     if (value.title === '' || value.context === '') broken.push('String should have at least 1 character')
   }
   if (type === 'search_result' && value.content.length === 0) broken.push('a search result of nothing')
-  if (type === 'thinking' && /^gAAAA|^[0-9a-f]{64}$|[^A-Za-z0-9+/=_.-]/.test(value.signature))
+  if (type === 'thinking' && value.thinking === undefined) broken.push('thinking.thinking: Field required')
+  if (type === 'thinking' && /^gAAAA|^reasoning|^[0-9a-f]{64}$|[^A-Za-z0-9+/=_.-]/.test(value.signature))
     broken.push('Invalid `signature` in `thinking` block')
   return broken
 }

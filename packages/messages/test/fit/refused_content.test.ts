@@ -98,6 +98,17 @@ const REFUSED: Record<string, [MessageFormat, object[]]> = {
       result('a', says('y'), image(HTML)),
     ],
   ],
+  'what a server or Git has in place of a picture': [
+    'anthropic',
+    [
+      user(
+        says('x'),
+        image(base64('{"error":"not found"}')),
+        image(base64('<Error><Code>AccessDenied</Code></Error>')),
+        image(base64('version https://git-lfs.github.com/spec/v1')),
+      ),
+    ],
+  ],
   'drawings and icons in links': [
     'openai',
     [
@@ -202,6 +213,10 @@ const REFUSED: Record<string, [MessageFormat, object[]]> = {
       assistant([thought('c2ln'), { type: 'redacted_thinking', data: 'gAAAAABo' }, says('y')]),
       user(says('x')),
       { ...assistant([thought('c2ln'), use('a')]), model: 'kimi-k3' },
+      { ...assistant([thought('c2ln'), use('b')]), model: 'moonshot.k2-thinking' },
+      assistant([thought('reasoning_content'), use('c')]),
+      user(says('x')),
+      assistant([{ type: 'thinking', signature: 'c2ln', index: 0 }, says('y')]),
     ],
   ],
   'signatures that are no base64': [
@@ -326,6 +341,7 @@ describe('a list', () => {
       'not_in_format document',
       'not_in_format image',
     ])
+    expect(left('what a server or Git has in place of a picture')).toEqual(['not_in_format image'])
     expect(left('an animation of another provider’s', 'gemini')).toEqual(['not_in_format image'])
     expect(left('texts and other files in Gemini’s format')).toEqual(['not_in_format file'])
     expect(left('such files in OpenAI’s format')).toEqual(['not_in_format file'])
@@ -372,7 +388,13 @@ describe('a list', () => {
     const said = items
       .filter(({ role }: Item) => role === 'assistant')
       .map(({ content }: Item) => content.map(({ type }: Item) => type))
-    expect(said).toEqual([['text'], ['text'], ['thinking', 'text'], ['tool_use']])
+    expect(said).toEqual([
+      ['text'],
+      ['text'],
+      ['thinking', 'text'],
+      ['tool_use', 'tool_use', 'tool_use'],
+      ['thinking', 'text'],
+    ])
     expect(fitted('signatures that are no base64').items[1].parts).toEqual([
       { text: 'Hm', thought: true },
       { functionCall: { name: 'f', args: {} }, thoughtSignature: 'skip_thought_signature_validator' },
@@ -390,7 +412,7 @@ describe('a list', () => {
   it('has one answer to a request for approval', () => {
     const { items, omitted } = fitted('an approval that was given twice')
     expect(items).toEqual(REFUSED['an approval that was given twice']![1].slice(0, 3))
-    expect(omitted).toEqual([{ id: messageId(3), reason: 'duplicate_item', what: 'mcp_approval_response' }])
+    expect(omitted).toEqual([{ id: messageId(2), reason: 'duplicate_result', call_id: 'mcpr_1' }])
   })
 
   it('has long arguments without the white space in them, or none, and results up to where they are too long', () => {
