@@ -126,23 +126,25 @@ function signaturesBeside({ reasoning_details }: JsonObject): Signatures {
   )
 }
 
-/** Ahead of a signature that LiteLLM has in the id of a call. */
-const SIGNATURE_IN_ID = '__thought__'
-
 /** Gemini's signature of a call, where its service in OpenAI's format puts it, or LiteLLM does. */
 function signatureOf(call: JsonObject): string | undefined {
   const { extra_content, provider_specific_fields, function: called, id } = call
   const google = isObject(extra_content) ? extra_content.google : undefined
   const beside = isObject(called) ? called.provider_specific_fields : undefined
-  const at = typeof id === 'string' ? id.indexOf(SIGNATURE_IN_ID) : -1
   const given = [
     isObject(google) ? google.thought_signature : undefined,
     isObject(provider_specific_fields) ? provider_specific_fields.thought_signature : undefined,
     isObject(beside) ? beside.thought_signature : undefined,
-    at < 0 ? undefined : (id as string).slice(at + SIGNATURE_IN_ID.length),
+    typeof id === 'string' ? idAndSignature(id).signature : undefined,
   ]
   const signature = given.find((one) => typeof one === 'string' && one !== '')
   return signature === FOREIGN_SIGNATURE ? undefined : (signature as string | undefined)
+}
+
+/** The id of a call, and the signature that LiteLLM has in it. */
+export function idAndSignature(given: string): { id: string; signature?: string } {
+  const at = given.indexOf('__thought__')
+  return at < 0 ? { id: given } : { id: given.slice(0, at), signature: given.slice(at + 11) }
 }
 
 function readFunction(

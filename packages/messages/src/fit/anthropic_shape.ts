@@ -103,7 +103,7 @@ export const ANTHROPIC_SHAPE: Shape = {
 
   mediaOf: ({ content }) =>
     blocksOf(content)
-      .filter(({ type }) => type !== 'text')
+      .filter(({ type }) => OF_USERS.has(String(type)))
       .map((block) => ({ kind: 'content', block })),
 
   text: (text) => ({

@@ -1,4 +1,5 @@
 import type { MessageFormat } from '../formats.js'
+import { idAndSignature } from '../openai_in.js'
 
 /** Ids of calls that a provider accepts. */
 const IDS: Readonly<Record<MessageFormat, { foreign?: RegExp; length_max: number }>> = {
@@ -48,11 +49,12 @@ export class FitIds {
 }
 
 /** The id as the format takes it. What it had to lose, or another one of its id, is told apart by a digest. */
-export function fitId(id: string, format: MessageFormat, other?: string): string {
+export function fitId(given: string, format: MessageFormat, other?: string): string {
   const { foreign, length_max } = IDS[format]
+  const { id } = format === 'acontext' ? { id: given } : idAndSignature(given)
   const plain = foreign ? id.replace(foreign, '_') : id
   if (plain === id && id.length <= length_max && id !== '' && other === undefined) return id
-  return withDigest(plain, `${id}\n${other ?? ''}`, Math.min(length_max, 64))
+  return withDigest(plain, `${given}\n${other ?? ''}`, Math.min(length_max, 64))
 }
 
 const OWN_TOOL_ID = /^srvtoolu_[a-zA-Z0-9_]+$/

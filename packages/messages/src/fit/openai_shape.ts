@@ -11,6 +11,7 @@ import {
   nameOfBytes,
   parseDataUrl,
 } from '../media.js'
+import { idAndSignature } from '../openai_in.js'
 import { sentArguments } from '../tool_arguments.js'
 import { cutText } from './fit_ids.js'
 import { isForeign, isForeignImage, saidByForeign } from './foreign_blocks.js'
@@ -202,13 +203,20 @@ function resultRuns(item: JsonObject, { id, name }: PieceIds['results'][number],
 
 /** A call with its type, its id and the text of an object as arguments. */
 function callBlock(call: JsonObject, id: string, omit: OmitBlock): JsonObject {
-  const rest = only(call, CALL_FIELDS)
+  const rest = withSignature(only(call, CALL_FIELDS))
   if (isObject(rest.custom)) return { ...rest, id, type: 'custom', custom: only(rest.custom, CUSTOM_FIELDS) }
   const called = isObject(rest.function) ? rest.function : {}
   const text = sentArguments(called.arguments)
   if (text === undefined) omit('arguments', { text: called.arguments })
   const asked = { ...only(called, FUNCTION_FIELDS), arguments: text ?? '{}' }
   return { ...rest, id, type: 'function', function: asked }
+}
+
+/** Of the call's id, the signature of Gemini's that LiteLLM put there: such an id would be cut in it. */
+function withSignature(call: JsonObject): JsonObject {
+  const { signature } = idAndSignature(String(call.id))
+  if (signature === undefined || call.provider_specific_fields !== undefined) return call
+  return { ...call, provider_specific_fields: { thought_signature: signature } }
 }
 
 function contentPieces(content: unknown, omit: OmitBlock): Piece[] {

@@ -90,18 +90,24 @@ export const RESPONSES_SHAPE: Shape = {
     return block.type === 'custom_tool_call' ? { type: 'custom_tool_call_output', ...output } : undefined
   },
 
-  textOf: ({ output, approve }) => {
+  textOf: ({ output, approve, status }) => {
     if (typeof approve === 'boolean') return approve ? 'Approved.' : 'Refused.'
+    if (output === undefined || isScreenshot(output)) return textOf(status ?? '')
     if (!Array.isArray(output)) return textOf(output)
     return output
-      .flatMap((block) => (isObject(block) && typeof block.text === 'string' ? [block.text] : []))
+      .flatMap((block) => (isObject(block) ? [block.text, block.stdout, block.stderr] : []))
+      .filter((text) => typeof text === 'string' && text !== '')
       .join('\n')
   },
 
   mediaOf: ({ output }) =>
-    (Array.isArray(output) ? output : [])
-      .filter((block) => isObject(block) && block.type !== 'input_text')
-      .map((block) => ({ kind: 'content', block: { type: 'message', role: 'user', content: [block] } })),
+    (Array.isArray(output) ? output : [output]).flatMap((block) => {
+      if (!isObject(block) || !(MEDIA_FIELDS[String(block.type)] || isScreenshot(block))) return []
+      const medium = isScreenshot(block)
+        ? takenMedium({ ...block, type: 'input_image', detail: 'auto' })
+        : block
+      return [{ kind: 'content', block: { type: 'message', role: 'user', content: [medium] } }]
+    }),
 
   text: (text) => ({
     side: 'user',
@@ -395,6 +401,10 @@ function callIdOf({ call_id, id, approval_request_id }: JsonObject, type: string
   const named =
     type === 'mcp_approval_response' ? approval_request_id : call_id || (NAMED_BY_ID.has(type) && id)
   return typeof named === 'string' && named !== '' ? named : undefined
+}
+
+function isScreenshot(output: unknown): output is JsonObject {
+  return isObject(output) && output.type === 'computer_screenshot'
 }
 
 /** Whether an item asks for the approval of a call of an MCP server, or gives it. Neither has a `call_id`. */

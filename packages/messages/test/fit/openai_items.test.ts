@@ -111,6 +111,26 @@ describe('a list for OpenAI', () => {
     expect(sent_seqs).toEqual([3])
   })
 
+  it('says what tools of its own put out, where a list was sent before without their calls', () => {
+    const screenshot = { type: 'computer_screenshot', image_url: 'data:image/png;base64,iVBORw0KGgo=' }
+    const printed = [{ stdout: 'a.txt', stderr: '', outcome }]
+    const told = (type: string, more: object) => {
+      const calls = { type: `${type}_call`, id: `${type}_1`, call_id: 'c', action: {}, status: 'completed' }
+      const blobs = [ASKED, calls, MORE, { type: `${type}_call_output`, call_id: 'c', ...more }]
+      const { items } = sent('responses', blobs, { begun_seq: 3, sent_seqs: [3] })
+      expect(brokenRules('responses', items)).toEqual([])
+      return items.slice(2).map((one) => (one as { content: unknown }).content)
+    }
+    const result = 'Result of the call c, which came later:\n'
+    expect(told('shell', { output: printed })).toEqual([`${result}a.txt`])
+    expect(told('apply_patch', { status: 'failed' })).toEqual([`${result}failed`])
+    const { image_url } = screenshot
+    expect(told('computer', { output: screenshot })).toEqual([
+      result,
+      [{ type: 'input_image', detail: 'auto', image_url }],
+    ])
+  })
+
   it('has a program with what it called and its end, or while it waits for a call', () => {
     expect(sent('responses', PROGRAM).items).toEqual(PROGRAM)
     expect(sent('responses', PROGRAM.slice(0, 7)).items).toEqual(PROGRAM.slice(0, 7))

@@ -428,6 +428,15 @@ describe('a list', () => {
       ])
       expect(items[1]).toMatchObject({ parts: [{ thoughtSignature: 'R1M=' }] })
     }
+    const signed = call(`call_1__thought__${'R1M='.repeat(20)}`)
+    const { items } = sent('openai', 'openai', [
+      user('x'),
+      assistant(null, { tool_calls: [signed] }),
+      done(signed.id),
+    ])
+    const provider_specific_fields = { thought_signature: 'R1M='.repeat(20) }
+    expect(items[1]).toMatchObject({ tool_calls: [{ id: 'call_1', provider_specific_fields }] })
+    expect(items[2]).toMatchObject({ tool_call_id: 'call_1' })
   })
 
   it('has Gemini’s signatures where OpenRouter keeps them, under the ids that their calls are sent with', () => {
