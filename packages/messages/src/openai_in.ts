@@ -26,7 +26,15 @@ import {
   part,
 } from './parts.js'
 import { writeMarkedJson } from './text_bytes.js'
-import { callIn, idsOfCalls, isTurnOfResults, type ResultBlock, resultIn, textOfMcp } from './tool_blocks.js'
+import {
+  callIn,
+  idsOfCalls,
+  isTurnOfResults,
+  NONE,
+  type ResultBlock,
+  resultIn,
+  textOfMcp,
+} from './tool_blocks.js'
 
 /**
  * Reads a Chat Completions message: one that goes into a request (`ChatCompletionMessageParam`) or one that
@@ -106,7 +114,11 @@ function readCall(value: unknown, at: string, ids: CallIds, signatures: Signatur
     const signature = signatureOf(call) ?? signatures.get(id)
     return readFunction(objectAt(call, 'function', at), id, at, ids, signature)
   }
-  if (type !== 'custom') return dataPart(call, type)
+  if (type !== 'custom') {
+    const block = callIn(call, NONE)
+    if (!block) return dataPart(call, type)
+    return part('tool-call', null, { ...block, id: ids.ofCall(block.id, block.name), type: 'function' })
+  }
   const custom = objectAt(call, 'custom', at)
   const name = textAt(custom, 'name', `${at}/custom`)
   const input = optionalTextAt(custom, 'input', `${at}/custom`) ?? ''

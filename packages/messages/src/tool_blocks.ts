@@ -28,6 +28,8 @@ export interface ResultBlock {
   is_error: boolean
 }
 
+export const NONE: ReadonlySet<unknown> = new Set()
+
 /** The call that a block is; undefined if it is none, or one that `tool_calls` beside it has, too. */
 export function callIn(block: unknown, known: ReadonlySet<unknown>): CallBlock | undefined {
   if (!isObject(block) || !CALLS.has(block.type)) return undefined
@@ -74,9 +76,10 @@ export function isTurnOfResults({ tool_call_id, content }: JsonObject): boolean 
 
 const APPROVAL = 'tool-approval-response'
 
-/** Whether a message of OpenAI's has calls or results as blocks. */
+/** Whether a message of OpenAI's has calls or results as blocks, or calls as LangChain has them. */
 export function hasToolBlocks(blob: JsonObject): boolean {
-  const { content } = blob
+  const { content, tool_calls } = blob
+  if (Array.isArray(tool_calls) && tool_calls.some((call) => callIn(call, NONE))) return true
   if (!Array.isArray(content)) return false
   const known = idsOfCalls(blob)
   return content.some((block) => resultIn(block) ?? (blob.role === 'assistant' && callIn(block, known)))

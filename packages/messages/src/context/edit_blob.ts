@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../blob_reading.js'
 import type { MessageFormat } from '../formats.js'
 import { itemKind } from '../response_items.js'
-import { callIn, idsOfCalls, isTurnOfResults, resultIn } from '../tool_blocks.js'
+import { callIn, idsOfCalls, isTurnOfResults, NONE, resultIn } from '../tool_blocks.js'
 
 /** Parts that a message is shown without. Both lists are in the order of its results and calls. */
 export interface MessageEdit {
@@ -46,8 +46,10 @@ function editOpenAi(blob: JsonObject, { results, inputs }: MessageEdit): JsonObj
   const calls = Array.isArray(blob.tool_calls) ? blob.tool_calls : []
   const edited = calls.map((call) => {
     if (!isObject(call)) return call
-    const known = call.type === undefined || call.type === 'function' || call.type === 'custom'
-    if (!known || !inputs[nth++]) return call
+    const isBlock = callIn(call, NONE) !== undefined
+    const isOwn = call.type === undefined || call.type === 'function' || call.type === 'custom'
+    if (!(isOwn || isBlock) || !inputs[nth++]) return call
+    if (isBlock) return { ...withoutTyped(call), input: {} }
     if (isObject(call.custom)) return { ...call, custom: { ...call.custom, input: '' } }
     return isObject(call.function) ? { ...call, function: { ...call.function, arguments: '{}' } } : call
   })

@@ -112,6 +112,22 @@ describe('calls and results in blocks of a message of OpenAI’s format', () => 
     expect(edited[1]!.map(({ text }) => text)).toEqual(['gone'])
   })
 
+  it('are LangChain’s calls beside the content, in every format and where they are cleared', () => {
+    const blob = {
+      role: 'assistant',
+      content: '',
+      tool_calls: [{ type: 'tool_call', id: 'a', name: 'look', args: { q: 1 } }],
+    }
+    const blobs = [asked, blob, { role: 'tool', tool_call_id: 'a', content: 'done' }]
+    for (const to of MESSAGE_FORMATS) {
+      const { items, omitted } = fitted('openai', to, blobs)
+      expect(omitted).toEqual([])
+      expect(JSON.stringify(items)).toMatch(/"q\\?":1.*done/)
+    }
+    const edited = editBlob('openai', blob, { results: [], inputs: [true] })
+    expect(readMessage('openai', edited).parts.at(-1)).toMatchObject({ meta: { id: 'a', arguments: '{}' } })
+  })
+
   it('are those of AI SDK’s message of a tool, in which each result names its call', () => {
     const told = (toolCallId: string, value: string) => ({
       type: 'tool-result',
