@@ -169,6 +169,9 @@ function completed(item: JsonObject): JsonObject {
       return { tools: [], ...item }
     case 'custom_tool_call':
       return { input: '', ...item }
+    case 'computer_call_output':
+    case 'function_call_output':
+      return item.status === 'failed' ? { ...item, status: 'incomplete' } : item
     case 'local_shell_call':
       return withAction({ type: 'exec', command: [], env: {} })
     case 'web_search_call':

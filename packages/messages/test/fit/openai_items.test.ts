@@ -85,6 +85,14 @@ describe.each(MESSAGE_FORMATS)('fit to be sent in %s', (to) => {
 })
 
 describe('a list for OpenAI', () => {
+  it('has an output that failed as incomplete, which a request may say', () => {
+    for (const type of ['function_call', 'computer_call']) {
+      const failed = { type: `${type}_output`, call_id: 'a', output: '', status: 'failed' }
+      const made = { type, id: type === 'function_call' ? 'fc_1' : 'cu_1', call_id: 'a', name: 'f' }
+      expect(sent('responses', [ASKED, made, failed]).items[2]).toEqual({ ...failed, status: 'incomplete' })
+    }
+  })
+
   it('has each request for approval with its answer, and none without', () => {
     expect(sent('responses', APPROVED).items).toEqual(APPROVED)
     const name = 'a request for approval that nobody answered'
