@@ -33,6 +33,25 @@ export function sentArguments(given: unknown): string | undefined {
   return textLength(compact) <= ARGUMENTS_LENGTH_MAX ? compact : undefined
 }
 
+/** Whether the input of a custom tool's call is too long for OpenAI. */
+export function isLongInput(text: unknown): boolean {
+  return typeof text === 'string' && textLength(text) > ARGUMENTS_LENGTH_MAX
+}
+
+/** The longest name of a member that OpenAI takes in an object of arguments. */
+const NAME_LENGTH_MAX = 256
+
+/** The object of a call's arguments, or its text where a model wrote names that are none. */
+export function sentObject(given: JsonObject): JsonObject {
+  return hasLongName(given) ? { [UNPARSED_ARGUMENTS]: writeMarkedJson(given) } : given
+}
+
+function hasLongName(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasLongName)
+  if (!isObject(value)) return false
+  return Object.entries(value).some(([name, member]) => name.length > NAME_LENGTH_MAX || hasLongName(member))
+}
+
 /** Arguments as text. */
 export function argumentsAsText(value: unknown): string {
   // Streams are collected as text, which may be cut off: that is not encoded again.

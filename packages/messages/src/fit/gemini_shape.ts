@@ -26,8 +26,8 @@ export const GEMINI_SHAPE: Shape = {
         }
         const speaker = sideOf(piece, side)
         const last = runs.at(-1)
-        if (last?.side === speaker) last.pieces.push(piece)
-        else runs.push({ side: speaker, head: {}, pieces: [piece] })
+        if (last?.side === speaker) last.pieces.push(...withMediaBeside(piece))
+        else runs.push({ side: speaker, head: {}, pieces: withMediaBeside(piece) })
       }
     }
     return runs
@@ -57,9 +57,13 @@ export const GEMINI_SHAPE: Shape = {
 
   results: (results) => {
     const [first] = results
-    return first
-      ? [{ source: first.source, item: { role: 'user', parts: results.map(({ piece }) => piece.block) } }]
-      : []
+    if (!first) return []
+    const { source } = first
+    const partsOf = (isMedium: boolean) =>
+      results.flatMap(({ piece: { kind, block } }) => ((kind === 'medium') === isMedium ? block : []))
+    return [partsOf(false), partsOf(true)].flatMap((parts) =>
+      parts.length > 0 ? { source, item: { role: 'user', parts } } : [],
+    )
   },
 
   said: ({ pieces }, source) => [{ source, item: { role: 'user', parts: pieces.map(({ block }) => block) } }],
@@ -160,6 +164,27 @@ function pieceOf(given: JsonObject, { calls, results }: PieceIds): Piece | undef
   if (Object.keys(part).every((key) => part[key] == null || key === 'thought') || isEmptyMedium(part))
     return undefined
   return { kind: part.thought === true ? 'thinking' : 'content', block: part }
+}
+
+/** Media that a response may have: https://ai.google.dev/gemini-api/docs/function-calling */
+const INSIDE = /^(image\/(png|jpeg|webp)|application\/pdf|text\/plain)\b/i
+
+/** A response, and beside it what it may not have itself: sound, film, links. */
+function withMediaBeside(piece: Piece): Piece[] {
+  const key = piece.kind === 'result' ? keyOf(piece.block, RESULT)! : undefined
+  const { parts, ...response } = key ? (piece.block[key] as JsonObject) : {}
+  if (!key || !Array.isArray(parts)) return [piece]
+  const given: JsonObject[] = parts.filter(isObject)
+  const isInside = (part: JsonObject) => {
+    const inline = part.inlineData ?? part.inline_data
+    return isObject(inline) && INSIDE.test(String(inline.mimeType ?? inline.mime_type))
+  }
+  const inside = given.filter(isInside)
+  if (inside.length === parts.length) return [piece]
+  const kept = inside.length > 0 ? { ...response, parts: inside } : response
+  const beside = given.flatMap<JsonObject>((part) => (isInside(part) ? [] : (takenPart(part) ?? [])))
+  const media = beside.map((block): Piece => ({ kind: 'medium', block, call: piece.call! }))
+  return [{ ...piece, block: { ...piece.block, [key]: kept } }, ...media]
 }
 
 /** Whether a part is of bytes or a file that are not there. */

@@ -12,7 +12,7 @@ import {
   parseDataUrl,
 } from '../media.js'
 import { idAndSignature } from '../openai_in.js'
-import { sentArguments } from '../tool_arguments.js'
+import { isLongInput, sentArguments } from '../tool_arguments.js'
 import { cutText } from './fit_ids.js'
 import { isForeign, isForeignImage, saidByForeign } from './foreign_blocks.js'
 import {
@@ -204,7 +204,12 @@ function resultRuns(item: JsonObject, { id, name }: PieceIds['results'][number],
 /** A call with its type, its id and the text of an object as arguments. */
 function callBlock(call: JsonObject, id: string, omit: OmitBlock): JsonObject {
   const rest = withSignature(only(call, CALL_FIELDS))
-  if (isObject(rest.custom)) return { ...rest, id, type: 'custom', custom: only(rest.custom, CUSTOM_FIELDS) }
+  if (isObject(rest.custom)) {
+    const custom = only(rest.custom, CUSTOM_FIELDS)
+    if (!isLongInput(custom.input)) return { ...rest, id, type: 'custom', custom }
+    omit('input', { text: custom.input })
+    return { ...rest, id, type: 'custom', custom: { ...custom, input: '' } }
+  }
   const called = isObject(rest.function) ? rest.function : {}
   const text = sentArguments(called.arguments)
   if (text === undefined) omit('arguments', { text: called.arguments })

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '../blob_reading.js'
 import { textOf } from '../json/exact_json.js'
 import { imageType, isAddress, isRefusedImage, isUnnamedFile, nameOfBytes, parseDataUrl } from '../media.js'
 import { itemKind, itemRole } from '../response_items.js'
-import { argumentsAsObject, sentArguments } from '../tool_arguments.js'
+import { argumentsAsObject, isLongInput, sentArguments, sentObject } from '../tool_arguments.js'
 import { isForeign, isForeignImage, saidByForeign } from './foreign_blocks.js'
 import {
   cutResult,
@@ -162,9 +162,12 @@ function completed(item: JsonObject): JsonObject {
   })
   switch (item.type) {
     case 'tool_search_call':
-      return isObject(item.arguments)
-        ? item
-        : { ...item, arguments: argumentsAsObject(textOf(item.arguments ?? '')) }
+      return {
+        ...item,
+        arguments: sentObject(
+          isObject(item.arguments) ? item.arguments : argumentsAsObject(textOf(item.arguments ?? '')),
+        ),
+      }
     case 'tool_search_output':
       return { tools: [], ...item }
     case 'custom_tool_call':
@@ -175,10 +178,19 @@ function completed(item: JsonObject): JsonObject {
     case 'local_shell_call':
       return withAction({ type: 'exec', command: [], env: {} })
     case 'web_search_call':
-      return item.action === undefined ? item : withAction({ type: 'search' })
+      return item.action === undefined ? item : withSearch(withAction({ type: 'search' }))
     default:
       return item
   }
+}
+
+const SEARCHES = new Set(['search', 'open_page', 'find_in_page'])
+
+/** A search whose action has a type that the API knows: Codex writes `other`. */
+function withSearch(item: { action: JsonObject }): JsonObject {
+  return SEARCHES.has(String(item.action.type))
+    ? item
+    : { ...item, action: { ...item.action, type: 'search' } }
 }
 
 /** Only answers say who made an item. */
@@ -416,7 +428,11 @@ function isOfApproval({ type }: JsonObject): boolean {
 }
 
 function withArguments(item: JsonObject, omit: OmitBlock): JsonObject {
-  if (item.type !== 'function_call') return item
+  if (item.type !== 'function_call') {
+    if (!isLongInput(item.input)) return item
+    omit('input', { text: item.input })
+    return { ...item, input: '' }
+  }
   const text = sentArguments(item.arguments)
   if (text === undefined) omit('arguments', { text: item.arguments })
   return { ...item, arguments: text ?? '{}' }

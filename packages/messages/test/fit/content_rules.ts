@@ -122,6 +122,12 @@ function openaiContent(value: Json): string[] {
 
 function responsesContent(value: Json): string[] {
   const broken: string[] = []
+  const action = value.type === 'web_search_call' ? value.action?.type : undefined
+  if (action !== undefined && !['search', 'open_page', 'find_in_page'].includes(action))
+    broken.push(`Invalid value: ${action}`)
+  if (value.input?.length > 1_048_576) broken.push('input: string too long')
+  if (value.type === 'tool_search_call' && Object.keys(value.arguments).some((name) => name.length > 256))
+    broken.push('property_name_above_max_length')
   if ('created_by' in value) broken.push('Unknown parameter: created_by')
   if (value.role !== undefined && 'status' in value && value.id === undefined)
     broken.push('Unknown parameter: status')
@@ -208,6 +214,12 @@ const TAKEN =
 
 function geminiContent(value: Json): string[] {
   const broken: string[] = []
+  for (const part of (value.functionResponse ?? value.function_response)?.parts ?? []) {
+    const type =
+      (part.inlineData ?? part.inline_data)?.mimeType ?? (part.inlineData ?? part.inline_data)?.mime_type
+    if (!/^(image\/(png|jpeg|webp)|application\/pdf|text\/plain)\b/.test(type))
+      broken.push(`mime_type: ${type} is not supported in function_response.parts`)
+  }
   if (Array.isArray(value.parts) && value.role !== undefined)
     for (const part of value.parts)
       broken.push(

@@ -50,6 +50,25 @@ const CONVERSATIONS: Record<string, object[]> = {
   'a program that was cut off': PROGRAM.slice(0, 3),
   'the end of a program': [ended, answer, MORE],
   'what a program’s calls became without it': [call('a'), output('a'), MORE],
+  'a search of a kind that Codex does not know': [
+    ASKED,
+    { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'other' } },
+  ],
+  'the name of an argument that is none': [
+    ASKED,
+    {
+      type: 'tool_search_call',
+      id: 'tsc_1',
+      call_id: 'c',
+      execution: 'client',
+      arguments: { ['x'.repeat(300)]: 1 },
+    },
+    { type: 'tool_search_output', call_id: 'c', execution: 'client', tools: [] },
+  ],
+  'an input that is too long': [
+    ASKED,
+    { type: 'custom_tool_call', call_id: 'c', name: 'f', input: ' '.repeat(1_100_000) },
+  ],
   'a shell’s output with its author': [
     ASKED,
     shell,
@@ -108,6 +127,19 @@ describe('a list for OpenAI', () => {
       response('mcpr_1'),
       MORE,
     ])
+  })
+
+  it('has what it can of names and inputs that are too long, and says so', () => {
+    const [, search] = sent('responses', CONVERSATIONS['the name of an argument that is none']!).items
+    expect(search).toMatchObject({ arguments: { unparsed_arguments: `{"${'x'.repeat(300)}":1}` } })
+    const { items, omitted } = sent('responses', CONVERSATIONS['an input that is too long']!)
+    expect(items[1]).toMatchObject({ type: 'custom_tool_call', input: '' })
+    expect(omitted).toEqual([{ id: messageId(1), reason: 'not_in_format', what: 'input' }])
+    const custom = { name: 'f', input: ' '.repeat(1_100_000) }
+    const chat = new FitToSend('openai')
+    const blob = { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'custom', custom }] }
+    chat.add({ id: messageId(0), parent_id: null, seq: 1, format: 'openai', blob: JSON.stringify(blob) })
+    expect(chat.finish().omitted).toEqual([{ id: messageId(0), reason: 'not_in_format', what: 'input' }])
   })
 
   it('says that a call was approved, where a list was sent before without the request', () => {

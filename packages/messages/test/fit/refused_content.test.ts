@@ -65,6 +65,25 @@ const REFUSED: Record<string, [MessageFormat, object[]]> = {
       ),
     ],
   ],
+  'a film and a link in a response of Gemini’s': [
+    'gemini',
+    [
+      asked({ text: 'x' }),
+      model({ functionCall: { id: 'a', name: 'f', args: {} } }),
+      asked({
+        functionResponse: {
+          id: 'a',
+          name: 'f',
+          response: { output: 'y' },
+          parts: [
+            { inlineData: { mimeType: 'video/mp4', data: 'AAAA', displayName: 'a.mp4' } },
+            { inlineData: { mimeType: 'image/png', data: PNG } },
+            { fileData: { mimeType: 'image/png', fileUri: 'https://x.test/a.png' } },
+          ],
+        },
+      }),
+    ],
+  ],
   'such files in OpenAI’s format': [
     'openai',
     [
@@ -381,6 +400,18 @@ describe('a list', () => {
       tool_call_id ? [[tool_call_id, content]] : [],
     )
     expect(answers).toEqual(MANY.map((id) => [id, `done ${id}`]))
+  })
+
+  it('has beside a response of Gemini’s what it may not have within', () => {
+    const items = fitted('a film and a link in a response of Gemini’s').items.slice(2)
+    expect(items.map(({ parts }: Item) => parts.map((part: Item) => Object.keys(part)[0]))).toEqual([
+      ['functionResponse'],
+      ['inlineData', 'fileData'],
+    ])
+    expect(items[0].parts[0].functionResponse.parts).toEqual([
+      { inlineData: { mimeType: 'image/png', data: PNG } },
+    ])
+    expect(items[1].parts[0]).toEqual({ inlineData: { mimeType: 'video/mp4', data: 'AAAA' } })
   })
 
   it('keeps what Anthropic and Google signed, and lets go what they did not', () => {
