@@ -145,7 +145,9 @@ function isOneAnswer([first, ...more]: readonly SourcePiece[]): boolean {
 function ofAnthropicsOwn(item: JsonObject, omit: OmitBlock): unknown {
   const { content } = item
   const is_foreign = isOfOtherModel(item)
-  const isForeign = (block: JsonObject) => isForeignSearch(block) || (is_foreign && isThought(block))
+  const searches = foreignSearches(blocksOf(content))
+  const isForeign = (block: JsonObject) =>
+    searches.has(block.id ?? block.tool_use_id) || (is_foreign && isThought(block))
   if (!blocksOf(content).some(isForeign)) return content
   return blocksOf(content).flatMap((block) => {
     if (isForeign(block)) {
@@ -164,9 +166,15 @@ function isThought({ type }: JsonObject): boolean {
   return type === 'thinking' || type === 'redacted_thinking'
 }
 
-function isForeignSearch({ type, name, id, tool_use_id }: JsonObject): boolean {
-  if (type === 'web_search_tool_result') return !isOwnToolId(String(tool_use_id))
-  return type === 'server_tool_use' && name === 'web_search' && !isOwnToolId(String(id))
+/** The ids of searches that another service made, or whose results lack what the API encrypted of them. */
+function foreignSearches(blocks: readonly JsonObject[]): ReadonlySet<unknown> {
+  const ids = blocks.flatMap(({ type, name, id, tool_use_id, content }) => {
+    if (type === 'server_tool_use') return name === 'web_search' && !isOwnToolId(String(id)) ? id : []
+    if (type !== 'web_search_tool_result') return []
+    const isOwn = blocksOf(content).every(({ encrypted_content }) => !isBlank(encrypted_content))
+    return isOwn && isOwnToolId(String(tool_use_id)) ? [] : tool_use_id
+  })
+  return new Set(ids.filter((id) => typeof id === 'string'))
 }
 
 /** Content that the API refuses in a turn of the assistant. */

@@ -186,6 +186,8 @@ function anthropicContent(value: Json): string[] {
       broken.push('a text of nothing, or of another type')
     if (value.title === '' || value.context === '') broken.push('String should have at least 1 character')
   }
+  if (type === 'web_search_result' && !value.encrypted_content)
+    broken.push('Invalid encrypted_content in search_result block')
   if (type === 'search_result' && value.content.length === 0) broken.push('a search result of nothing')
   if (type === 'thinking' && value.thinking === undefined) broken.push('thinking.thinking: Field required')
   if (type === 'thinking' && /^gAAAA|^reasoning|^[0-9a-f]{64}$|[^A-Za-z0-9+/=_.-]/.test(value.signature))

@@ -68,6 +68,18 @@ const REPORTED: Record<string, [MessageFormat, object[]]> = {
     'anthropic',
     [user('x'), assistant(searched('call_1')), user('z')],
   ],
+  'a search whose results a gateway found': [
+    'anthropic',
+    [
+      user('x'),
+      assistant([
+        searched('srvtoolu_1')[0],
+        { ...searched('srvtoolu_1')[1], content: [{ type: 'web_search_result', url: 'u', title: 't' }] },
+        says('y'),
+      ]),
+      user('z'),
+    ],
+  ],
   'code that another service ran in Anthropic’s format': [
     'anthropic',
     [user('x'), assistant([...ran('call-1'), { ...use('a'), caller: { type: 'direct' } }]), result('a')],
