@@ -25,7 +25,8 @@ export function hostedPairs(
       const { kind, call: id = '' } = piece
       // Where a run was stored twice, Claude's ids would be, too.
       if (kind === 'hosted_call' && !(go_on && known.has(id))) open.set(id, piece)
-      if (kind === 'call') waiting.add(callerOf(piece) ?? '')
+      const caller = callerOf(piece) ?? ''
+      if (kind === 'call') waiting.add(open.has(caller) ? caller : '')
       const call = kind === 'hosted_result' ? open.get(id) : undefined
       if (!call) continue
       paired.add(call).add(piece)

@@ -308,6 +308,7 @@ class BlockWriter {
     const results: SourcePiece[] = []
     const pieces = shown.map(({ piece, source }, nth) => {
       const said = withKnownCaller(this.parsed(piece), this.callers)
+      if (piece.kind === 'hosted_call') this.callers.add(piece.call ?? '')
       if (piece.kind !== 'call') return { piece: said, source }
       const name = piece.name === undefined ? undefined : this.nameOf(piece.name)
       const id = this.ids.take(piece.call!, `${source.id} ${nth}`)
@@ -385,7 +386,6 @@ class BlockWriter {
         thoughts = 0
         continue
       }
-      if (kind === 'hosted_call') this.callers.add(id)
       shown.push(one)
       thoughts = kind === 'thinking' ? thoughts + 1 : 0
     }

@@ -48,6 +48,7 @@ const CONVERSATIONS: Record<string, object[]> = {
   'a program that called again': [...PROGRAM.slice(0, 7), call('c'), output('c')],
   'a program that was killed': [...PROGRAM.slice(0, 5), MORE],
   'a program that was cut off': PROGRAM.slice(0, 3),
+  'a program that came after its call': [ASKED, call('a'), program, output('a')],
   'the end of a program': [ended, answer, MORE],
   'what a program’s calls became without it': [call('a'), output('a'), MORE],
   'a search of a kind that Codex does not know': [
