@@ -2,10 +2,11 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, win32 } from 'node:path'
 import { expect, it } from 'vitest'
-import { reasonForNone } from '../../embedded-postgres/src/engine.ts'
+import { checkRights } from '../../archive/src/doctor/data_directory.ts'
 import { stemOf } from '../../importers/src/format.ts'
 import { nameBelow } from '../src/client/import_files.ts'
 import { openerOf } from '../src/client/open_console.ts'
+import { onInterrupt } from '../src/terminal/interrupt.ts'
 import { pagerOf } from '../src/terminal/pager.ts'
 
 it('a browser is opened by what each platform has, and on none without a display', () => {
@@ -15,9 +16,24 @@ it('a browser is opened by what each platform has, and on none without a display
   expect(openerOf('linux', { DISPLAY: '' })).toBeUndefined()
 })
 
-it('on Windows, nobody is sent to a package that does not exist, but to WSL 2 or a server', () => {
-  expect(reasonForNone('win32')).toMatch(/^There is no embedded PostgreSQL on Windows.* WSL 2/)
-  for (const platform of ['linux', 'darwin'] as const) expect(reasonForNone(platform)).toBeUndefined()
+it('what has modes elsewhere has the rights of its folder on Windows', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'annals-rights-'))
+  try {
+    chmodSync(folder, 0o777)
+    expect(await checkRights(folder, 'linux')).toMatchObject({ state: 'failure' })
+    expect(await checkRights(folder, 'win32')).toMatchObject({ state: 'ok' })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+it('Ctrl-Break on Windows asks to stop, as Ctrl-C does', () => {
+  const heard: string[] = []
+  const restore = onInterrupt((signal) => heard.push(signal))
+  process.emit('SIGBREAK', 'SIGBREAK')
+  restore()
+  process.emit('SIGBREAK', 'SIGBREAK')
+  expect(heard).toEqual(['SIGBREAK'])
 })
 
 it('a transcript has the same name below its folder on Windows as anywhere else, and its session the same key', () => {

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, rmdir, stat, unlink, writeFile } from 'node:fs/promises'
 import type { Server } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type DataDirectory, handToOwner, passOver } from './data_directory.js'
+import { type DataDirectory, handToOwner, isBlocked, move, passOver } from './data_directory.js'
 import { EmbeddedPostgresError } from './failures.js'
-import { listenOn, someoneListensOn } from './presence.js'
+import { listenOn, presenceOf, someoneListensOn } from './presence.js'
 
 /**
  * Tracks who uses the server of a data directory, and who may start or stop it now.
@@ -27,6 +27,9 @@ import { listenOn, someoneListensOn } from './presence.js'
  * process ended. Unlike a process id in a file, this is safe against reused ids and restarted machines, and it works
  * between containers that share the directory. The remains of a dead client are removed by its unique name, so the
  * lock of a client that has meanwhile taken its place cannot be broken by mistake.
+ *
+ * Without Unix sockets, the file is empty and the client listens on a named pipe of that id. Windows renames a directory
+ * only while nothing in it is open, and only to a name that is free; so whoever finds an empty `lock` removes it.
  *
  * Locking needs no disk space: on a full disk the server can still be stopped.
  */
@@ -50,11 +53,12 @@ export class Client {
     await mkdir(fresh, { mode: 0o700 })
     let listener: Server | undefined
     try {
-      listener = await listenOn(join(reach, 'clients', `.new-${id}`, id))
+      listener = await listenOn(presenceOf(directory, reach, join('clients', `.new-${id}`), id))
+      if (directory.transport === 'tcp') await writeFile(join(fresh, id), '', { mode: 0o600 })
       await handToOwner(join(fresh, id), directory)
       await handToOwner(fresh, directory)
       // Only now that the socket listens may others ask whether it is alive.
-      await rename(fresh, join(directory.clients, id))
+      await move(fresh, join(directory.clients, id))
     } catch (error) {
       listener?.close()
       await rm(fresh, { recursive: true, force: true })
@@ -70,7 +74,7 @@ export class Client {
       try {
         return await work()
       } finally {
-        await rename(this.directory.lock, join(this.directory.clients, this.id)).catch(passOver('ENOENT'))
+        await move(this.directory.lock, join(this.directory.clients, this.id)).catch(passOver('ENOENT'))
       }
     })
   }
@@ -115,15 +119,20 @@ export class Client {
   private async lock(say: (sentence: string) => void): Promise<void> {
     const began = performance.now()
     let said = false
+    let refusals = 0
     for (;;) {
       try {
         await rename(join(this.directory.clients, this.id), this.directory.lock)
         return
       } catch (error) {
-        passOver('ENOTEMPTY', 'EEXIST')(error)
+        if (!isBlocked(error) || ++refusals === MOST_REFUSALS) passOver('ENOTEMPTY', 'EEXIST')(error)
       }
       const holder = await this.liveHolder()
-      if (holder === undefined) continue
+      if (holder === undefined) {
+        if (refusals > 1) await sleep(REFUSED_MS)
+        continue
+      }
+      refusals = 0
       const waited = performance.now() - began
       const sentence = `Process ${holder.split('-')[0]} is starting or stopping the PostgreSQL in ${this.directory.path}`
       if (waited > LOCK_PATIENCE_MS) {
@@ -143,9 +152,12 @@ export class Client {
   /** The id of the client that holds the lock. A dead holder's file is removed, which frees the lock. */
   private async liveHolder(): Promise<string | undefined> {
     for (const id of await readdir(this.directory.lock).catch(() => [])) {
-      if (await someoneListensOn(join(this.reach, 'lock', id))) return id
-      await unlink(join(this.directory.lock, id)).catch(passOver('ENOENT'))
+      if (await someoneListensOn(presenceOf(this.directory, this.reach, 'lock', id))) return id
+      await unlink(join(this.directory.lock, id)).catch(
+        (error) => isBlocked(error) || passOver('ENOENT')(error),
+      )
     }
+    await rmdir(this.directory.lock).catch(() => {})
     return undefined
   }
 
@@ -160,7 +172,7 @@ export class Client {
           await rm(home, { recursive: true, force: true })
         continue
       }
-      if (await someoneListensOn(join(this.reach, 'clients', id, id))) return true
+      if (await someoneListensOn(presenceOf(this.directory, this.reach, join('clients', id), id))) return true
       await rm(home, { recursive: true, force: true })
     }
     return false
@@ -169,5 +181,8 @@ export class Client {
 
 // A start takes a second; recovery after a machine crash may take long, and says so in the log.
 const LOCK_PATIENCE_MS = 300_000
+// How often Windows may refuse a lock that nobody holds.
+const MOST_REFUSALS = 500
+const REFUSED_MS = 10
 // Joining is three system calls; a process still in it after this time was killed in between.
 const JOINING_MS = 60_000

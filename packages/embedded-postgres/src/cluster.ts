@@ -1,23 +1,12 @@
-import {
-  chmod,
-  chown,
-  lchown,
-  lstat,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-} from 'node:fs/promises'
-import { join } from 'node:path'
-import { type DataDirectory, passOver, syncPath } from './data_directory.js'
+import { chmod, chown, lchown, lstat, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { type DataDirectory, move, passOver, syncPath } from './data_directory.js'
 import type { Engine } from './engine.js'
 import { EmbeddedPostgresError, FULL_DISK, fullDisk } from './failures.js'
 import { type Account, isRoot, runProgram } from './run_program.js'
 import { reasonIn } from './server_log.js'
 import { SETTINGS } from './settings.js'
+import { createPassword, PASSWORD } from './tcp.js'
 
 // PGDATA's name while it is created. Only the holder of the lock creates one, so any other is a leftover.
 const UNFINISHED = 'creating-'
@@ -69,27 +58,35 @@ export async function createCluster(
     await rm(join(directory.path, name), { recursive: true, force: true, maxRetries: 3 }).catch(() => {})
   }
   const fresh = join(directory.path, `${UNFINISHED}${process.pid}-${Date.now()}`)
+  const isTcp = directory.transport === 'tcp'
+  const password = `${fresh}.${PASSWORD}`
   try {
     await mkdir(fresh, { mode: 0o700 })
     if (account) await chown(fresh, account.uid, account.gid)
+    if (isTcp) await createPassword(password, account)
     const { code, output } = await runProgram(
       engine.initdb,
-      ['--pgdata', nameForServer(fresh), '--username', directory.name, ...INITDB_OPTIONS],
+      [
+        ...['--pgdata', nameForServer(fresh), '--username', directory.name, ...INITDB_OPTIONS],
+        ...(isTcp ? [...BY_PASSWORD, '--pwfile', join('..', basename(password))] : BY_SOCKET),
+      ],
       { cwd: fresh, account },
     )
     if (code !== 0) throw failedInitdb(directory, output)
-    await rename(fresh, directory.cluster)
+    if (isTcp) await move(password, join(fresh, PASSWORD))
+    await move(fresh, directory.cluster)
     await syncPath(directory.path)
   } catch (error) {
+    await rm(password, { force: true }).catch(() => {})
     await rm(fresh, { recursive: true, force: true, maxRetries: 3 }).catch(() => {})
     throw error
   }
 }
 
 // Only its owner and root can reach the socket, so there is nothing left to authenticate.
+const BY_SOCKET = ['--auth-local=trust', '--auth-host=reject']
+const BY_PASSWORD = ['--auth-local=reject', '--auth-host=scram-sha-256']
 const INITDB_OPTIONS = [
-  '--auth-local=trust',
-  '--auth-host=reject',
   '--encoding=UTF8',
   '--locale=C',
   '--locale-provider=builtin',
@@ -127,7 +124,7 @@ export async function prepareCluster(cluster: string, account: Account | undefin
   } finally {
     await file.close()
   }
-  await rename(fresh, join(cluster, 'postgresql.conf'))
+  await move(fresh, join(cluster, 'postgresql.conf'))
 }
 
 async function handOver(path: string, account: Account): Promise<void> {

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { Client } from './client.js'
 import { clusterExists, createCluster, prepareCluster } from './cluster.js'
-import { type DataDirectory, openDataDirectory } from './data_directory.js'
+import { type DataDirectory, openDataDirectory, type Transport, transportOf } from './data_directory.js'
 import { findEngine } from './engine.js'
 import { asPlainError, EmbeddedPostgresError } from './failures.js'
 import { bringUp, type Place, takeDown } from './postmaster.js'
@@ -16,6 +16,7 @@ import { chooseAccount, programEnvironment } from './run_program.js'
 import { boundLog } from './server_log.js'
 import { SOCKET_PORT } from './settings.js'
 import { shortPathTo } from './short_path.js'
+import { LOOPBACK, passwordIn, portIn } from './tcp.js'
 
 /**
  * PostgreSQL as a part of a program: one private server per data directory, shared by the processes that use it.
@@ -42,16 +43,21 @@ export interface EmbeddedPostgresOptions {
   onProgress?: (sentence: string) => void
 }
 
-/** What `pg` needs: the directory of the Unix socket as host, and the number in the socket's name. */
-export interface SocketConnection {
+/**
+ * What `pg` needs: the directory of the Unix socket as host, and the number in the socket's name; or, on Windows, an
+ * address and a port of this machine, and the password.
+ */
+export interface ServerConnection {
   host: string
   port: number
   database: string
   user: string
+  password?: string
+  ssl?: false
 }
 
 export interface EmbeddedPostgres {
-  readonly connection: SocketConnection
+  readonly connection: ServerConnection
   /** Leaves the server; the last process stops it. Idempotent. */
   release(): Promise<void>
 }
@@ -60,27 +66,40 @@ export interface EmbeddedPostgres {
  * Starts the PostgreSQL of a data directory, or joins the one that runs.
  * @throws EmbeddedPostgresError
  */
-export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+export function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  return startOver(transportOf(process.platform), options)
+}
+
+/** The same, whatever the platform's way is. */
+export async function startOver(
+  transport: Transport,
+  options: EmbeddedPostgresOptions,
+): Promise<EmbeddedPostgres> {
   const { dataDir, name, onProgress = () => {} } = options
   if (!/^\w{1,32}$/.test(name)) throw new TypeError(`${name} is no name: use up to 32 letters, digits and _.`)
   try {
-    return await joinServer(await openPlace(dataDir, name, onProgress))
+    return await joinServer(await openPlace(dataDir, name, transport, onProgress))
   } catch (error) {
     throw await asPlainError(error, resolve(dataDir))
   }
 }
 
 /** Stops the server of a data directory if nobody uses it. */
-export async function stopUnused(dataDir: string, name: string): Promise<void> {
+export async function stopUnused(dataDir: string, name: string, transport: Transport): Promise<void> {
   // Creates nothing if the data was deleted meanwhile.
   if (!existsSync(dataDir)) return
-  const place = await openPlace(dataDir, name, () => {})
+  const place = await openPlace(dataDir, name, transport, () => {})
   const client = await Client.join(place.directory, place.reach)
   await client.leave(() => takeDown(place), place.say)
 }
 
-async function openPlace(dataDir: string, name: string, say: Place['say']): Promise<Place> {
-  const directory = await openDataDirectory(dataDir, name)
+async function openPlace(
+  dataDir: string,
+  name: string,
+  transport: Transport,
+  say: Place['say'],
+): Promise<Place> {
+  const directory = await openDataDirectory(dataDir, name, transport)
   const cluster = await lstat(directory.cluster).catch(() => undefined)
   const account = await chooseAccount([cluster, directory])
   const reach = await shortPathTo(directory)
@@ -96,15 +115,14 @@ async function joinServer(place: Place): Promise<EmbeddedPostgres> {
   }
   process.once('exit', onExit)
   const leave = () => client.leave(() => takeDown(place), say).finally(() => process.off('exit', onExit))
-  const connection: SocketConnection = {
-    host: `${reach}/postgres`,
-    port: SOCKET_PORT,
-    database: directory.name,
-    user: directory.name,
-  }
   try {
-    const pid = await client.whileLocked(() => serve(place, connection), say)
-    const revive = () => client.whileLocked(() => serve(place, connection, { create: false }), say)
+    const { pid, connection } = await client.whileLocked(() => serve(place), say)
+    const revive = async () => {
+      const revived = await client.whileLocked(() => serve(place, { create: false }), say)
+      if (revived.connection.port !== connection.port)
+        throw new EmbeddedPostgresError('Another program took the port of PostgreSQL: start this one again.')
+      return revived.pid
+    }
     const keeper = keepAlive(place, pid, revive)
     let released: Promise<void> | undefined
     const release = () => {
@@ -119,20 +137,27 @@ async function joinServer(place: Place): Promise<EmbeddedPostgres> {
 }
 
 /** Starts another process that stops the server for this one, which is ending without having left and cannot wait. */
-function leaveToAnother({ path, name }: DataDirectory): void {
+function leaveToAnother({ path, name, transport }: DataDirectory): void {
   const program = fileURLToPath(new URL('./stop_unused.js', import.meta.url))
   const options = { cwd: '/', env: programEnvironment(), detached: true, stdio: 'ignore' } as const
-  spawn(process.execPath, [program, path, name], options)
+  spawn(process.execPath, [program, path, name, transport], options)
     .on('error', () => {})
     .unref()
 }
 
-/** Ensures that the server runs and has the database; returns its process id. Only under the lock. */
+async function connectionTo({ directory, reach }: Place): Promise<ServerConnection> {
+  const { name, transport, cluster } = directory
+  const whose = { database: name, user: name }
+  if (transport === 'sockets') return { host: `${reach}/postgres`, port: SOCKET_PORT, ...whose }
+  const [port, password] = await Promise.all([portIn(directory), passwordIn(cluster)])
+  return { host: LOOPBACK, port, ...whose, password, ssl: false }
+}
+
+/** Ensures that the server runs and has the database. Only under the lock. */
 async function serve(
   place: Place,
-  connection: SocketConnection,
   { create } = { create: true },
-): Promise<number> {
+): Promise<{ pid: number; connection: ServerConnection }> {
   const { directory, reach, account, say } = place
   const began = performance.now()
   for (;;) {
@@ -151,7 +176,8 @@ async function serve(
       if (seen.state !== 'busy') await prepareCluster(directory.cluster, account)
       pid = await bringUp(place, engine)
     }
-    if (await ensureDatabase(connection)) return pid
+    const connection = await connectionTo(place)
+    if (await ensureDatabase(connection)) return { pid, connection }
     if (performance.now() - began > CONNECT_MS) {
       throw new EmbeddedPostgresError(
         `PostgreSQL is running but accepts no connections: see ${directory.log}, and start again.`,
@@ -173,7 +199,7 @@ const GOING_DOWN = ['57P01', '57P02', '57P03']
  * Connects once and creates the database if it is missing. False: the server does not accept connections now, because
  * it is stopping or has just stopped. Only under the lock.
  */
-async function ensureDatabase(connection: SocketConnection): Promise<boolean> {
+async function ensureDatabase(connection: ServerConnection): Promise<boolean> {
   const { database } = connection
   const client = new pg.Client({
     ...connection,

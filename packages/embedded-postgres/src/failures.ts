@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { dirname, isAbsolute } from 'node:path'
-import { codeOf } from './data_directory.js'
+import { codeOf, isBlocked } from './data_directory.js'
 import { isRoot, nameOf } from './run_program.js'
 
 /**
@@ -30,7 +30,7 @@ export async function asPlainError(error: unknown, dataDir: string): Promise<Emb
   if (error instanceof EmbeddedPostgresError) return error
   const code = codeOf(error)
   if (['ENOSPC', 'EDQUOT', DISK_FULL].includes(code ?? '')) return fullDisk(dataDir, error)
-  if (code === 'EACCES' || code === 'EPERM') return await noPermission(error, dataDir)
+  if (code === 'EACCES' || code === 'EPERM' || isBlocked(error)) return await noPermission(error, dataDir)
   const other = 'choose another data directory.'
   if (code === 'ENOTDIR' || code === 'EEXIST') {
     return new EmbeddedPostgresError(`${dataDir} is not a directory: remove the file, or ${other}`, {
@@ -57,7 +57,16 @@ async function noPermission(error: unknown, dataDir: string): Promise<EmbeddedPo
       { cause: error },
     )
   }
-  const own = process.getuid?.() ?? -1
+  const own = process.getuid?.()
+  if (own === undefined) {
+    const sentence = 'change its permissions, or choose a data directory that you can write to.'
+    return new EmbeddedPostgresError(
+      `You have no permission for ${path}, or another program has it open: ${sentence}`,
+      {
+        cause: error,
+      },
+    )
+  }
   const me = await nameOf(own)
   const hint = `choose a data directory that ${me} can write to.`
   const sentence =

@@ -1,7 +1,7 @@
 export {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,
-  type SocketConnection,
+  type ServerConnection,
   startEmbeddedPostgres,
 } from './embedded_postgres.js'
 export { asPlainError, EmbeddedPostgresError } from './failures.js'

@@ -4,10 +4,12 @@ import { nameForServer } from './cluster.js'
 import { type DataDirectory, passOver } from './data_directory.js'
 import type { Engine } from './engine.js'
 import { EmbeddedPostgresError, FULL_DISK, fullDisk } from './failures.js'
+import { signalByPgCtl, startByPgCtl } from './pg_ctl.js'
 import { clearRemains, hasEnded, isServerOf, observe } from './postmaster_file.js'
-import { type Account, programEnvironment } from './run_program.js'
+import { type Account, APART, programEnvironment } from './run_program.js'
 import { logSize, openLog, readLog, reasonIn } from './server_log.js'
 import { serverOptions } from './settings.js'
+import { forgetPort } from './tcp.js'
 
 const POLL_MS = 10
 const HELD_POLL_MS = 100
@@ -15,12 +17,13 @@ const HELD_POLL_MS = 100
 const SILENCE_MS = 30_000
 /** How long to wait for processes that a killed server left behind. */
 const ORPHANS_MS = 30_000
-/** A server that is killed during its start is started again, but if that repeats, there is too little memory. */
-const MOST_KILLS = 3
+/** A server that is killed during its start, or finds its port taken, is started again; if that repeats, it is not by chance. */
+const MOST_FAILURES = 3
 const FAST_STOP_MS = 60_000
 const IMMEDIATE_STOP_MS = 10_000
 
-// PostgreSQL's messages while another server, or what is left of one, holds PGDATA.
+// PostgreSQL's messages while another program has its port, and while another server, or what is left of one, holds PGDATA.
+const PORT_TAKEN = /could not create any TCP\/IP sockets/
 const STILL_HELD = /lock file "[^"]*" already exists|pre-existing shared memory block/
 
 export interface Place {
@@ -40,17 +43,19 @@ export async function bringUp(place: Place, engine: Engine, silenceMs = SILENCE_
   let launch: Launch | undefined
   let alive = { at: performance.now(), logged: await logSize(directory.log) }
   let heldSince: number | undefined
-  let killed = 0
+  let failed = 0
   for (;;) {
     const seen = await observe(directory, reach)
-    if (seen.state === 'ready') return seen.pid
+    if (seen.state === 'ready' && !launch?.isAwaited) return seen.pid
     const logged = await logSize(directory.log)
     if (logged !== alive.logged) alive = { at: performance.now(), logged }
     if (launch?.ended) {
       const output = await readLog(directory.log, launch.logOffset)
-      const wasKilled = launch.killedBy !== undefined && ++killed < MOST_KILLS
-      if (!wasKilled && !STILL_HELD.test(output)) throw await failedStart(place, launch, output)
-      if (!wasKilled && heldSince === undefined) {
+      const isTaken = PORT_TAKEN.test(output)
+      if (isTaken) await forgetPort(directory)
+      const again = (launch.killedBy !== undefined || isTaken) && ++failed < MOST_FAILURES
+      if (!again && !STILL_HELD.test(output)) throw await failedStart(place, launch, output)
+      if (!again && heldSince === undefined) {
         heldSince = performance.now()
         say('Waiting for processes of the previous PostgreSQL to end')
       }
@@ -66,7 +71,7 @@ export async function bringUp(place: Place, engine: Engine, silenceMs = SILENCE_
       launch = await launchServer(place, engine)
     }
     if (performance.now() - alive.at > silenceMs) {
-      await giveUp(launch)
+      await giveUp(place, launch)
       throw await silentStart(place, launch, silenceMs)
     }
     await sleep(POLL_MS)
@@ -76,39 +81,53 @@ export async function bringUp(place: Place, engine: Engine, silenceMs = SILENCE_
 interface Launch {
   readonly child: ChildProcess
   readonly logOffset: number
+  /** pg_ctl still waits for its server to be up. */
+  isAwaited: boolean
   ended: boolean
   /** Set if it did not end by itself. */
   killedBy?: NodeJS.Signals
   error?: Error
 }
 
-async function launchServer({ directory, account }: Place, engine: Engine): Promise<Launch> {
-  const log = await openLog(directory)
+async function launchServer(place: Place, engine: Engine): Promise<Launch> {
+  const { directory, account } = place
+  const isTcp = directory.transport === 'tcp'
+  const log = await openLog(directory, isTcp ? account : directory)
   try {
     const { size: logOffset } = await log.stat()
+    if (isTcp) {
+      // pg_ctl opens the log by itself; on Windows it can only while nobody else has it open.
+      await log.close()
+      return watch(await startByPgCtl(place, engine), logOffset, true)
+    }
     const args = ['-D', nameForServer(directory.cluster), ...serverOptions(directory)]
     const child = spawn(engine.postgres, args, {
       ...account,
       cwd: directory.cluster,
       env: programEnvironment(),
-      // A session of its own: Ctrl-C in our terminal must not stop it before we have drained.
-      detached: true,
+      // Ctrl-C in our terminal must not stop it before we have drained.
+      ...APART,
       stdio: ['ignore', log.fd, log.fd],
     })
-    const launch: Launch = { child, logOffset, ended: false }
-    child.on('exit', (_code, signal) => {
-      launch.ended = true
-      if (signal) launch.killedBy = signal
-    })
-    child.on('error', (error) => {
-      launch.ended = true
-      launch.error = error
-    })
-    child.unref()
-    return launch
+    return watch(child, logOffset)
   } finally {
     await log.close()
   }
+}
+
+function watch(child: ChildProcess, logOffset: number, isPgCtl = false): Launch {
+  const launch: Launch = { child, logOffset, isAwaited: isPgCtl, ended: false }
+  child.on('exit', (code, signal) => {
+    launch.isAwaited = false
+    launch.ended = !isPgCtl || code !== 0
+    if (signal) launch.killedBy = signal
+  })
+  child.on('error', (error) => {
+    launch.ended = true
+    launch.error = error
+  })
+  child.unref()
+  return launch
 }
 
 async function failedStart(
@@ -147,9 +166,11 @@ async function silentStart(
 }
 
 /** Ends a server that we launched and that failed to start; nobody has used it. */
-async function giveUp(launch: Launch | undefined): Promise<void> {
+async function giveUp(place: Place, launch: Launch | undefined): Promise<void> {
   if (!launch || launch.ended) return
-  launch.child.kill('SIGQUIT')
+  const seen = launch.isAwaited ? await observe(place.directory, place.reach) : undefined
+  if (seen?.state === 'busy' && seen.pid !== undefined) await signalByPgCtl(place, seen.pid, 'SIGQUIT')
+  else launch.child.kill('SIGQUIT')
   for (let waited = 0; !launch.ended && waited < IMMEDIATE_STOP_MS; waited += POLL_MS) await sleep(POLL_MS)
 }
 
@@ -157,7 +178,8 @@ async function giveUp(launch: Launch | undefined): Promise<void> {
  * Stops the server and returns when its last process is gone. First fast: transactions are aborted, everything is
  * written. If that takes too long, immediately: the next start recovers. Only under the lock.
  */
-export async function takeDown({ directory, reach }: Place): Promise<void> {
+export async function takeDown(place: Place): Promise<void> {
+  const { directory, reach } = place
   for (const [signal, patience] of [
     ['SIGINT', FAST_STOP_MS],
     ['SIGQUIT', IMMEDIATE_STOP_MS],
@@ -167,12 +189,17 @@ export async function takeDown({ directory, reach }: Place): Promise<void> {
     // A server in another container also answers on the socket, but its process id means nothing here, where it may
     // be any other process's.
     if (!(await isServerOf(directory, seen.pid))) return
-    try {
-      process.kill(seen.pid, signal)
-    } catch (error) {
-      passOver('ESRCH')(error)
-    }
+    if (directory.transport === 'tcp') await signalByPgCtl(place, seen.pid, signal)
+    else signalDirectly(seen.pid, signal)
     if (await endsWithin(directory, seen.pid, patience)) return
+  }
+}
+
+function signalDirectly(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    passOver('ESRCH')(error)
   }
 }
 

@@ -1,6 +1,6 @@
 import { readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { codeOf, type DataDirectory, passOver } from './data_directory.js'
+import { codeOf, type DataDirectory, isBlocked, passOver } from './data_directory.js'
 import { someoneListensOn } from './presence.js'
 import { runProgram } from './run_program.js'
 import { ownerOption, SOCKET_NAME } from './settings.js'
@@ -31,7 +31,10 @@ const HALF_WRITTEN_MS = 2000
 /** Looks for the server of a data directory. `reach` is a path to it that is short enough for sockets. */
 export async function observe(directory: DataDirectory, reach: string): Promise<Sighting> {
   const file = join(directory.cluster, FILE)
-  const text = await readFile(file, 'utf8').catch(passOver('ENOENT'))
+  // On Windows, a file that is being removed can be neither read nor missed.
+  const text = await readFile(file, 'utf8').catch((error) =>
+    isBlocked(error) ? '' : passOver('ENOENT')(error),
+  )
   if (text === undefined) return { state: 'absent' }
   const lines = text.split('\n')
   const pid = Number.parseInt(lines[0] ?? '', 10)
@@ -40,13 +43,19 @@ export async function observe(directory: DataDirectory, reach: string): Promise<
     if (Math.abs(Date.now() - written) < HALF_WRITTEN_MS) return { state: 'busy', pid: undefined }
     return { state: 'dead', misleading: true }
   }
-  // A dead server's socket refuses connections, so one that answers proves more than any process id.
-  if (await someoneListensOn(join(reach, 'postgres', SOCKET_NAME))) {
+  if (await answers(directory, reach, pid)) {
     return lines[STATUS_LINE]?.startsWith('ready') ? { state: 'ready', pid } : { state: 'busy', pid }
   }
   if (!isAlive(pid)) return { state: 'dead', misleading: false }
   if (await isServerOf(directory, pid)) return { state: 'busy', pid }
   return { state: 'dead', misleading: true }
+}
+
+async function answers(directory: DataDirectory, reach: string, pid: number): Promise<boolean> {
+  // A dead server's socket refuses connections, so one that answers proves more than any process id. Its port may
+  // have gone to another program.
+  if (directory.transport === 'sockets') return someoneListensOn(join(reach, 'postgres', SOCKET_NAME))
+  return isAlive(pid) && isServerOf(directory, pid)
 }
 
 /**
@@ -72,9 +81,11 @@ export function isAlive(pid: number): boolean {
 
 /**
  * Whether a process is a running server of this data directory, by its working directory or, if the system does not
- * tell that, its command line. A zombie has neither.
+ * tell that, its command line. A zombie has neither. Windows tells neither: but each process of PostgreSQL has a pipe there
+ * for what takes the place of signals, and PostgreSQL itself takes one that has it for the server of a postmaster.pid.
  */
 export async function isServerOf(directory: DataDirectory, pid: number): Promise<boolean> {
+  if (process.platform === 'win32') return someoneListensOn(`\\\\.\\pipe\\pgsignal_${pid}`)
   const option = `${ownerOption(directory.name)}=${directory.path}`
   if (process.platform !== 'linux') {
     const { output } = await runProgram('/bin/ps', ['-ww', '-o', 'command=', '-p', `${pid}`])
@@ -94,7 +105,7 @@ export async function isServerOf(directory: DataDirectory, pid: number): Promise
  */
 export async function hasEnded(directory: DataDirectory, pid: number): Promise<boolean> {
   if (!isAlive(pid)) return true
-  if (await isServerOf(directory, pid)) return false
+  if (process.platform === 'win32' || (await isServerOf(directory, pid))) return false
   if (process.platform !== 'linux') return true
   const [status, command] = await Promise.all(
     [`/proc/${pid}/stat`, `/proc/${pid}/cmdline`].map((path) => readFile(path, 'utf8').catch(() => '')),

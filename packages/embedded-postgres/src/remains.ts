@@ -1,22 +1,28 @@
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pathsIn } from './data_directory.js'
+import { pathsIn, transportOf } from './data_directory.js'
 import { observe } from './postmaster_file.js'
-import { someoneListensOn } from './presence.js'
+import { presenceOf, someoneListensOn } from './presence.js'
 import { shortPathTo } from './short_path.js'
 
 /** What killed processes left behind in a data directory, one sentence each. Read-only. */
-export async function describeRemains(dataDir: string, name: string): Promise<string[]> {
+export async function describeRemains(
+  dataDir: string,
+  name: string,
+  transport = transportOf(process.platform),
+): Promise<string[]> {
   const path = await realpath(dataDir)
   const { uid, gid } = await stat(path)
-  const directory = { ...pathsIn(path, name), uid, gid }
+  const directory = { ...pathsIn(path, name, transport), uid, gid }
   const reach = await shortPathTo(directory)
   const remains: string[] = []
   const sighting = await observe(directory, reach)
   if (sighting.state === 'dead') remains.push('its PostgreSQL was killed and will recover')
   const names = await readdir(directory.clients).catch(() => [])
   const homes = names.filter((name) => !name.startsWith('.new-'))
-  const alive = await Promise.all(homes.map((name) => someoneListensOn(join(reach, 'clients', name, name))))
+  const alive = await Promise.all(
+    homes.map((id) => someoneListensOn(presenceOf(directory, reach, join('clients', id), id))),
+  )
   const dead = alive.filter((lives) => !lives).length
   if (dead > 0) remains.push(`${dead} killed processes are still registered`)
   if (sighting.state === 'ready' && homes.length > 0 && dead === homes.length)

@@ -17,12 +17,18 @@ export interface Outcome {
  */
 export function programEnvironment(): Record<string, string> {
   const environment: Record<string, string> = { LC_ALL: 'C', TZ: 'UTC' }
-  for (const name of ['PATH', 'LD_LIBRARY_PATH']) {
+  for (const name of ['PATH', 'LD_LIBRARY_PATH', 'COMSPEC']) {
     const value = process.env[name]
     if (value !== undefined) environment[name] = value
   }
   return environment
 }
+
+/**
+ * How programs are started, so that Ctrl-C in our terminal is for us: in a session of their own, or on Windows on a console
+ * of their own without a window. (Detached, they would have none there, and each program that they start would open one.)
+ */
+export const APART = process.platform === 'win32' ? { windowsHide: true } : { detached: true }
 
 /** Runs a program to its end, under another account if one is given. Rejects if it cannot be executed. */
 export function runProgram(
@@ -35,8 +41,7 @@ export function runProgram(
       ...options.account,
       cwd: options.cwd ?? '/',
       env: programEnvironment(),
-      // As for the server: Ctrl-C in our terminal is for us.
-      detached: true,
+      ...APART,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     let output = ''

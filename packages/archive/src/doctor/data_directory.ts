@@ -63,7 +63,9 @@ async function checkFileSystem(path: string): Promise<Diagnosis> {
   return wrong('file system', 'failure', unsafe, todo)
 }
 
-async function checkRights(cluster: string): Promise<Diagnosis> {
+/** On Windows, files have other rights than a mode: those of the folder above, unless somebody changed them. */
+export async function checkRights(cluster: string, platform = process.platform): Promise<Diagnosis> {
+  if (platform === 'win32') return well('rights', `${cluster} has the rights of the folder above it`)
   const { mode } = await stat(cluster)
   const open = mode & 0o077
   if (open === 0) return well('rights', `${cluster} is closed to other users`)

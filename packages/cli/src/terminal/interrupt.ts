@@ -1,7 +1,7 @@
 import { EXIT_CODES } from '../exit_codes.js'
 
-/** SIGHUP: the terminal was closed. */
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+/** SIGHUP: the terminal was closed. SIGBREAK: Ctrl-Break, on Windows. */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGBREAK'] as const
 
 /** So long npm takes to pass on a signal that the terminal has sent to the command as well. */
 const PASSED_ON_MS = 500

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import type { SocketConnection } from '@annals/embedded-postgres'
+import type { ServerConnection } from '@annals/embedded-postgres'
 import type pg from 'pg'
 import { isLoopback } from '../configuration/exposure.js'
 import { HostedClient, type Hosts } from './hosts.js'
@@ -19,7 +19,7 @@ export interface ServerTraits {
 }
 
 /** Where a database is, and how it is reached. */
-export type ConnectionTarget = ({ connectionString: string; hosts?: Hosts | undefined } | SocketConnection) &
+export type ConnectionTarget = ({ connectionString: string; hosts?: Hosts | undefined } | ServerConnection) &
   Partial<ServerTraits> & { options?: string | undefined }
 
 /**
