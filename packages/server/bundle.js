@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
@@ -69,7 +69,7 @@ put(join(DIST, 'openapi.json'), JSON.stringify(await describeApi()))
 function resolvePackage(name, importer) {
   if (!importer || /^(?:[./\0]|@?annals\/)/.test(name)) return null
   const id = `\0required:${name}`
-  if (!importer.startsWith('/') || !isCommonJs(name, importer)) return { id: name, external: true }
+  if (!isAbsolute(importer) || !isCommonJs(name, importer)) return { id: name, external: true }
   REQUIRED.set(id, `module.exports = require(${JSON.stringify(name)})`)
   return id
 }
