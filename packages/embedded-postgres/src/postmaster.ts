@@ -168,9 +168,15 @@ async function silentStart(
 /** Ends a server that we launched and that failed to start; nobody has used it. */
 async function giveUp(place: Place, launch: Launch | undefined): Promise<void> {
   if (!launch || launch.ended) return
-  const seen = launch.isAwaited ? await observe(place.directory, place.reach) : undefined
-  if (seen?.state === 'busy' && seen.pid !== undefined) await signalByPgCtl(place, seen.pid, 'SIGQUIT')
-  else launch.child.kill('SIGQUIT')
+  const { directory, reach } = place
+  if (directory.transport === 'tcp') {
+    const seen = await observe(directory, reach)
+    if (seen.state !== 'busy' || seen.pid === undefined) return
+    await signalByPgCtl(place, seen.pid, 'SIGQUIT')
+    await endsWithin(directory, seen.pid, IMMEDIATE_STOP_MS)
+    return
+  }
+  launch.child.kill('SIGQUIT')
   for (let waited = 0; !launch.ended && waited < IMMEDIATE_STOP_MS; waited += POLL_MS) await sleep(POLL_MS)
 }
 

@@ -5,9 +5,11 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openDataDirectory, transportOf } from '../src/data_directory.js'
 import { startOver, stopUnused } from '../src/embedded_postgres.js'
-import { packageFor } from '../src/engine.js'
+import { findEngine, packageFor } from '../src/engine.js'
+import { bringUp } from '../src/postmaster.js'
 import { pipeOf, someoneListensOn } from '../src/presence.js'
 import { describeRemains } from '../src/remains.js'
+import { chooseAccount } from '../src/run_program.js'
 import { shortPathTo } from '../src/short_path.js'
 import { eventually, type Holder, NAME, processesIn, query, Trial } from './trial.js'
 
@@ -18,8 +20,9 @@ let trial: Trial
 let home: string
 let dataDir: string
 
-beforeEach(async () => {
+beforeEach(async (context) => {
   trial = new Trial()
+  context.skip(process.platform === 'darwin', 'macOS has no names in place of the files of sockets')
   home = await trial.directory()
   dataDir = join(home, 'annals')
 })
@@ -161,6 +164,20 @@ test('why PostgreSQL gave up is quoted from its log, and no process stays', asyn
   await expect(start()).rejects.toThrow(
     /^PostgreSQL could not start \(.*configuration.*\): see .*postgres\.log/,
   )
+  expect(await processesIn(home)).toEqual([])
+})
+
+test('a server that never answers is given up, and ended', async () => {
+  await trial.prepare(dataDir, 'tcp')
+  const directory = await openDataDirectory(dataDir, NAME, 'tcp')
+  const { uid, gid } = await stat(directory.cluster)
+  // A standby that nobody may read from waits for ever.
+  await writeFile(join(directory.cluster, 'standby.signal'), '')
+  await writeFile(join(directory.cluster, 'postgresql.auto.conf'), 'hot_standby = off\n')
+  const account = await chooseAccount([{ uid, gid }])
+  const place = { directory, reach: dataDir, account, say: () => {} }
+  const engine = await findEngine(directory, account, place.say)
+  await expect(bringUp(place, engine, 1000)).rejects.toThrow(/did not start within 1 s; its log .* ends with/)
   expect(await processesIn(home)).toEqual([])
 })
 
