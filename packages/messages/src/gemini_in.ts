@@ -150,7 +150,10 @@ function readCall(
 
 function readResult(field: JsonObject, at: string, ids: CallIds, parts: Part[]): void {
   const call = ids.ofResult(optionalTextAt(field, 'id', at), optionalTextAt(field, 'name', at))
-  const response = optionalObjectAt(field, 'response', at) ?? {}
+  // A tool's list, which ADK handed on as it was: Google takes an object.
+  const response = Array.isArray(field.response)
+    ? { output: field.response }
+    : (optionalObjectAt(field, 'response', at) ?? {})
   const keys = Object.keys(response)
   const only = keys.length === 1 ? keys[0] : undefined
   const isError = only === 'error'

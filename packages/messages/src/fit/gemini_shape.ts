@@ -203,7 +203,9 @@ function withObject(
 ): JsonObject {
   const key = keyOf<string>(part, keys)!
   const field = part[key] as JsonObject
-  return { ...part, [key]: isObject(field[name]) ? field : { ...field, [name]: {} } }
+  const given = field[name]
+  if (isObject(given)) return part
+  return { ...part, [key]: { ...field, [name]: Array.isArray(given) ? { output: given } : {} } }
 }
 
 /** A call of a tool of Google's, or its response: neither is sent without the other. */

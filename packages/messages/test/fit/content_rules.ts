@@ -216,7 +216,9 @@ const TAKEN =
 
 function geminiContent(value: Json): string[] {
   const broken: string[] = []
-  for (const part of (value.functionResponse ?? value.function_response)?.parts ?? []) {
+  const response = value.functionResponse ?? value.function_response
+  if (Array.isArray(response?.response)) broken.push('Unknown name "response": cannot start list')
+  for (const part of response?.parts ?? []) {
     const type =
       (part.inlineData ?? part.inline_data)?.mimeType ?? (part.inlineData ?? part.inline_data)?.mime_type
     if (!/^(image\/(png|jpeg|webp)|application\/pdf|text\/plain)\b/.test(type))

@@ -65,6 +65,14 @@ const REFUSED: Record<string, [MessageFormat, object[]]> = {
       ),
     ],
   ],
+  'a list as a response of Gemini’s': [
+    'gemini',
+    [
+      asked({ text: 'x' }),
+      model({ functionCall: { id: 'a', name: 'f', args: {} } }),
+      asked({ functionResponse: { id: 'a', name: 'f', response: ['y', { z: 1 }] } }),
+    ],
+  ],
   'a film and a link in a response of Gemini’s': [
     'gemini',
     [
@@ -400,6 +408,13 @@ describe('a list', () => {
       tool_call_id ? [[tool_call_id, content]] : [],
     )
     expect(answers).toEqual(MANY.map((id) => [id, `done ${id}`]))
+  })
+
+  it('has a list that a tool returned within an object for Gemini, and as it is for others', () => {
+    const name = 'a list as a response of Gemini’s'
+    const [part] = fitted(name).items[2].parts
+    expect(part.functionResponse.response).toEqual({ output: ['y', { z: 1 }] })
+    expect(fitted(name, 'openai').items[2].content).toBe('["y",{"z":1}]')
   })
 
   it('has beside a response of Gemini’s what it may not have within', () => {
