@@ -5,8 +5,9 @@ import { type DataDirectory, passOver } from './data_directory.js'
 import type { Engine } from './engine.js'
 import { EmbeddedPostgresError, FULL_DISK, fullDisk } from './failures.js'
 import { signalByPgCtl, startByPgCtl } from './pg_ctl.js'
+import type { Place } from './place.js'
 import { clearRemains, hasEnded, isServerOf, observe } from './postmaster_file.js'
-import { type Account, APART, programEnvironment } from './run_program.js'
+import { APART, programEnvironment } from './run_program.js'
 import { logSize, openLog, readLog, reasonIn } from './server_log.js'
 import { serverOptions } from './settings.js'
 import { forgetPort } from './tcp.js'
@@ -25,14 +26,6 @@ const IMMEDIATE_STOP_MS = 10_000
 // PostgreSQL's messages while another program has its port, and while another server, or what is left of one, holds PGDATA.
 const PORT_TAKEN = /could not create any TCP\/IP sockets/
 const STILL_HELD = /lock file "[^"]*" already exists|pre-existing shared memory block/
-
-export interface Place {
-  readonly directory: DataDirectory
-  /** A path to the data directory that is short enough for sockets. */
-  readonly reach: string
-  readonly account: Account | undefined
-  readonly say: (sentence: string) => void
-}
 
 /**
  * Starts the server and returns its process id. Only under the lock, but it may find a server that it did not start:
