@@ -176,7 +176,7 @@ export function listStatement(
 SELECT ${aggregated(listing.columns)}
 FROM (
   SELECT t.* FROM (
-    SELECT t.* FROM ${table} t
+    SELECT t.* FROM {${table}} t
     WHERE t.project_id = $1 ${condition ? `AND ${condition}` : ''} AND (t.created_at, t.id) ${behind} ($2::timestamptz, $3::uuid)
     ORDER BY t.created_at ${order}, t.id ${order}
     LIMIT ${PAGE_ROWS_MAX}
@@ -218,7 +218,7 @@ export interface FilteredList {
   order?: { name: string; page(filter: ListFilter, position: ListPosition): ListStatement }
 }
 
-const OF_USER = 't.user_id = (SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $5::text)'
+const OF_USER = 't.user_id = (SELECT u.id FROM {users} u WHERE u.project_id = $1 AND u.identifier = $5::text)'
 
 export function parentFilterOf({ parent }: ListFilter): ParentFilter | undefined {
   return parent === undefined || parent === 'none' ? parent : 'given'
@@ -384,12 +384,12 @@ function termsText({ list, index = LIST_TERMS, parent, listing, direction }: Ter
   const fromBegin = `(t.${at}, t.${item_id}) ${behind}= ((SELECT b.at FROM begins b), (SELECT b.item_id FROM begins b))`
   const inOrder = `ORDER BY t.${at} ${order}, t.${item_id} ${order}`
   const candidates = `t.signature & (SELECT s.mask FROM signed s) = (SELECT s.mask FROM signed s) AND ${hasAllTerms('t', index)}`
-  const matching = `SELECT r.* FROM ${list.table} r WHERE r.project_id = $1 AND r.id = t.${item_id} AND r.${list.document} @> $5::jsonb
+  const matching = `SELECT r.* FROM {${list.table}} r WHERE r.project_id = $1 AND r.id = t.${item_id} AND r.${list.document} @> $5::jsonb
         AND ($6::text IS NULL OR r.user_id = (SELECT o.id FROM owner o))${parent ? ` AND ${hasParentText(parent, 'r', '$7')}` : ''}`
   const parentTerm = parent === 'given' ? `UNION ALL SELECT parent_term('${list.table}', $7::uuid)` : ''
   return `
 WITH owner AS MATERIALIZED (
-  SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $6::text
+  SELECT u.id FROM {users} u WHERE u.project_id = $1 AND u.identifier = $6::text
 ), wanted AS MATERIALIZED (
   SELECT user_term('${list.table}', o.id) AS term FROM owner o ${parentTerm}
   UNION ALL
@@ -400,7 +400,7 @@ WITH owner AS MATERIALIZED (
   SELECT f.${at} AS at, f.${item_id} AS item_id FROM wanted w LEFT JOIN LATERAL (
     SELECT t.${at}, t.${item_id} FROM (${armsText('w.term')}) AS a (term)
     CROSS JOIN LATERAL (
-      SELECT t.${at}, t.${item_id} FROM ${table} t
+      SELECT t.${at}, t.${item_id} FROM {${table}} t
       WHERE ${ofTerm} AND (t.${at}, t.${item_id}) ${behind} ($2::timestamptz, $3::uuid) ${inOrder} LIMIT 1
     ) t
     ${inOrder} LIMIT 1
@@ -414,7 +414,7 @@ WITH owner AS MATERIALIZED (
   ORDER BY CASE WHEN (SELECT count(*) FROM wanted) > 1 THEN (
     SELECT ${nearest}(t.${at}) FROM (${armsText('w.term')}) AS a (term)
     CROSS JOIN LATERAL (
-      SELECT t.${at} FROM ${table} t WHERE ${ofTerm} AND ${fromBegin} ${inOrder} OFFSET ${PROBED_ROWS} LIMIT 1
+      SELECT t.${at} FROM {${table}} t WHERE ${ofTerm} AND ${fromBegin} ${inOrder} OFFSET ${PROBED_ROWS} LIMIT 1
     ) t
   ) END ${opposite} NULLS FIRST
   LIMIT 1
@@ -423,7 +423,7 @@ WITH owner AS MATERIALIZED (
   FROM (SELECT b.term FROM entered e CROSS JOIN LATERAL (${armsText('e.term')}) AS b (term)) AS a (term)
   CROSS JOIN LATERAL (
     SELECT p.* FROM (
-      SELECT r.*, t.${at} AS listed_at FROM ${table} t ${beside('r', matching)}
+      SELECT r.*, t.${at} AS listed_at FROM {${table}} t ${beside('r', matching)}
       WHERE ${ofTerm} AND ${fromBegin} AND ${candidates}
       ${inOrder}
       LIMIT ${PAGE_ROWS_MAX}
@@ -448,6 +448,6 @@ export function armsText(term: string): string {
 /** Whether a term's row has rows beside it for all wanted terms, as far as its document was not cut off. */
 function hasAllTerms(row: string, { table, at, item_id }: TermsIndex): string {
   return `(${row}.signature = -1 OR NOT EXISTS (SELECT FROM wanted w WHERE w.term <> ${row}.term AND NOT EXISTS (
-        SELECT FROM ${table} o
+        SELECT FROM {${table}} o
         WHERE o.project_id = $1 AND o.term = w.term AND o.${at} = ${row}.${at} AND o.${item_id} = ${row}.${item_id} OFFSET 0)))`
 }

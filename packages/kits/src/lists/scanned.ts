@@ -1,5 +1,5 @@
 import { PIECE_BYTES_MAX } from '../limits.js'
-import { composedOnce, planned, type Statement } from '../postgres/statement.js'
+import { composedOnce, onTables, planned, type Statement } from '../postgres/statement.js'
 import { timestampText } from './resource_json.js'
 
 /** Rows that one page looks at: with a rare filter it may be shorter than asked for, but none takes long. */
@@ -59,5 +59,5 @@ FROM (
 ) t
 WHERE (SELECT count(*) FROM page) <= $4::int`
   const full_name = `${name}_${direction}`
-  return only ? planned(full_name, compose()) : composedOnce(full_name, compose)
+  return only ? planned(full_name, onTables(compose())) : composedOnce(full_name, compose)
 }

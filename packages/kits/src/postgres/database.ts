@@ -1,4 +1,4 @@
-import { driverSocket, NotExecuted, type Parameter, type Row, runPrepared } from '@annals/pg-pipeline'
+import { driverSocket, NotExecuted, type Parameter, type Row } from '@annals/pg-pipeline'
 import pg from 'pg'
 import { FairSemaphore, type FairSemaphoreLimits } from '../fairness/fair_queue.js'
 import type { WithObjects } from '../outgoing/object_store.js'
@@ -14,7 +14,7 @@ import {
   outcomeOfCommit,
   sqlStateOf,
 } from './database_errors.js'
-import { type GroupedRead, GroupedReads } from './grouped_reads.js'
+import { type GroupedRead, GroupedReads, isSent, NotFulfilled, runTogether } from './grouped_reads.js'
 import { HostedClient } from './hosts.js'
 import { connectionOptions, LIFT_TRANSACTION_LIMIT, statementBounds, UNBOUNDED } from './pool_settings.js'
 import type { ConnectionTarget, ServerTraits } from './single_connection.js'
@@ -146,7 +146,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     (group) => void runGroup(bound, group),
     () => pool.options.max - pool.totalCount + pool.idleCount,
   )
-  const connections: Connections = { ...bound, ...(!pooled && !distributed && { reads }) }
+  const connections: Connections = { ...bound, ...(!pooled && { reads }) }
   return {
     query: (statement, parameters, onSending) => runOnPool(connections, statement, parameters, onSending),
     transaction: (work) => transaction(connections, work),
@@ -165,7 +165,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
 interface Connections extends DatabaseOptions, ServerTraits {
   pool: pg.Pool
   renewal: Renewal
-  /** Where statements can be prepared, and one machine has all rows. */
+  /** Where statements can be prepared. */
   reads?: GroupedReads
 }
 
@@ -197,12 +197,14 @@ async function runOnPool(
   onSending?: () => void,
 ): Promise<Row[]> {
   const connections = statement.outlivesAbort ? withoutSignal(bound) : bound
-  const isGrouped = !onSending && isBrief(statement, parameters)
+  // On a cluster one machine has all rows only of what is asked of shards.
+  const isAlone = connections.distributed ? !statement.only_if : onSending !== undefined
+  const isGrouped = !isAlone && isBrief(statement, parameters)
   for (let attempt = 1; ; attempt++) {
     const reads = isGrouped && attempt === 1 ? connections.reads : undefined
     let client: pg.PoolClient | undefined
     try {
-      if (reads) return await reads.run(statement, parameters)
+      if (reads) return await reads.run(statement, parameters, onSending)
       client = await connect(connections, isRead(statement))
       onSending?.()
       const rows = await run(client, statement, parameters, connections)
@@ -213,7 +215,7 @@ async function runOnPool(
       client?.release(isSpoilt(client, error, connections))
       if (error instanceof NotExecuted) continue
       if ((client || reads) && isTransient(error) && attempt < ATTEMPTS_MAX) continue
-      connections.onFailure?.(error)
+      if (!(error instanceof NotFulfilled)) connections.onFailure?.(error)
       throw givenUp(error)
     }
   }
@@ -228,16 +230,17 @@ async function runGroup(connections: Connections, reads: readonly GroupedRead[])
     for (const { reject } of reads) reject(error)
     return
   }
-  const answers = runPrepared(client, reads, brokeConnection).map((answer, index) =>
-    rowsOf(client, reads[index]!.statement, answer, connections),
+  const sent = reads.filter(isSent)
+  const answers = runTogether(client, sent).map((answer, index) =>
+    rowsOf(client, sent[index]!.statement, answer, connections),
   )
   const settled = await Promise.allSettled(answers)
   client.release(
     settled.some((one) => one.status === 'rejected' && isSpoilt(client, one.reason, connections)),
   )
   for (const [index, one] of settled.entries())
-    if (one.status === 'fulfilled') reads[index]!.resolve(one.value)
-    else reads[index]!.reject(one.reason)
+    if (one.status === 'fulfilled') sent[index]!.resolve(one.value)
+    else sent[index]!.reject(one.reason)
 }
 
 function withoutSignal({ signal: _, ...connections }: Connections): Connections {
@@ -285,7 +288,7 @@ async function run(
   connections.signal?.throwIfAborted()
   const answer =
     statement.prepared && !connections.pooled
-      ? runPrepared(client, [{ statement, parameters }], brokeConnection)[0]!
+      ? runTogether(client, [{ statement, parameters }])[0]!
       : client.query<Row>(statement.text, parameters as unknown[]).then(({ rows }) => rows)
   return rowsOf(client, statement, answer, connections)
 }

@@ -1,4 +1,6 @@
-import type { Parameter, Row } from '@annals/pg-pipeline'
+import { type Parameter, type Row, runPrepared } from '@annals/pg-pipeline'
+import type { ClientBase } from 'pg'
+import { brokeConnection } from './database_errors.js'
 import type { Statement } from './statement.js'
 
 /** Fewer are not divided among connections. */
@@ -9,6 +11,8 @@ const TOGETHER_MAX = 16
 export interface GroupedRead {
   statement: Statement
   parameters: readonly Parameter[]
+  /** Called when it is about to be sent; if it throws, it is not. */
+  onSending?: (() => void) | undefined
   resolve(rows: Row[]): void
   reject(error: unknown): void
 }
@@ -31,13 +35,15 @@ export class GroupedReads {
   ) {}
 
   /** The first parameter is the project, as it is of nearly all statements. */
-  run(statement: Statement, parameters: readonly Parameter[]): Promise<Row[]> {
+  run(statement: Statement, parameters: readonly Parameter[], onSending?: () => void): Promise<Row[]> {
     return new Promise((resolve, reject) => {
       if (this.waiting.size === 0) setImmediate(() => this.sendAll())
       const [project] = parameters
-      const reads = this.waiting.get(project) ?? []
-      this.waiting.set(project, reads)
-      reads.push({ statement, parameters, resolve, reject })
+      const { only_if } = statement
+      const key = only_if ? `${project} ${only_if.parameters[0]}` : project
+      const reads = this.waiting.get(key) ?? []
+      this.waiting.set(key, reads)
+      reads.push({ statement, parameters, onSending, resolve, reject })
     })
   }
 
@@ -68,6 +74,9 @@ function eachOnce(reads: readonly GroupedRead[]): GroupedRead[] {
 function together(reads: readonly GroupedRead[]): GroupedRead {
   return {
     ...reads[0]!,
+    onSending: () => {
+      for (const { onSending } of reads) onSending?.()
+    },
     resolve: (rows) => {
       for (const { resolve } of reads) resolve(rows.map((row) => ({ ...row })))
     },
@@ -75,4 +84,36 @@ function together(reads: readonly GroupedRead[]): GroupedRead {
       for (const { reject } of reads) reject(error)
     },
   }
+}
+
+/** Says that it is about to be sent; false if it may not be. */
+export function isSent({ onSending, reject }: GroupedRead): boolean {
+  try {
+    onSending?.()
+    return true
+  } catch (error) {
+    reject(error)
+    return false
+  }
+}
+
+/** What a statement depends on found nothing. */
+export class NotFulfilled extends Error {
+  override readonly name = 'NotFulfilled'
+}
+
+/** Runs prepared statements at once, in one transaction, after what they depend on, which is the same for all. */
+export function runTogether(
+  client: ClientBase,
+  executions: ReadonlyArray<Pick<GroupedRead, 'statement' | 'parameters'>>,
+): Promise<Row[]>[] {
+  const only_if = executions[0]?.statement.only_if
+  if (!only_if) return executions.length === 0 ? [] : runPrepared(client, executions, brokeConnection)
+  const [first, ...answers] = runPrepared(client, [only_if, ...executions], brokeConnection)
+  const found = first!.catch(() => [])
+  return answers.map(async (answer) => {
+    const rows = await answer
+    if ((await found).length === 0) throw new NotFulfilled()
+    return rows
+  })
 }

@@ -17,6 +17,10 @@ export interface Statement {
   readonly brief?: 'one row' | number
   /** It looks for work in the background, of all projects: the same to be asked of shards, with its tables in braces. */
   readonly on_shards?: { readonly tables: readonly string[]; readonly text: string }
+  /** A read of one project, which its first parameter is, with its tables in braces: see ofProject. */
+  readonly of_shard?: string
+  /** It has an effect only if this finds a row, right before it and in the same transaction. */
+  readonly only_if?: { readonly statement: Statement; readonly parameters: readonly string[] }
   /** It hands back what others wait for, and so runs also when the signal of its connections has aborted. */
   readonly outlivesAbort?: boolean
 }
@@ -26,13 +30,21 @@ export function prepared(name: string, text: string, brief?: Statement['brief'])
   return { name, text, prepared: true, ...(brief !== undefined && { brief }) }
 }
 
+/**
+ * The same of a read of one project, which is its first parameter. `text` has its tables in braces, as in
+ * `FROM {sessions} s`: on a cluster the shards of the project may take their places, see citus/shard_reads.ts.
+ */
+export function ofProject(name: string, text: string, brief?: Statement['brief']): Statement {
+  return { ...prepared(name, onTables(text), brief), of_shard: text }
+}
+
 const composed = new Map<string, Statement>()
 
 /** The same, composed when it is first needed: its name says all that its text depends on. */
 export function composedOnce(name: string, compose: () => string, brief?: Statement['brief']): Statement {
   const known = composed.get(name)
   if (known) return known
-  const statement = prepared(name, compose(), brief)
+  const statement = ofProject(name, compose(), brief)
   composed.set(name, statement)
   return statement
 }

@@ -194,11 +194,11 @@ const FRAMES_BYTES_MAX = 1024 * 1024
 const runOf = (session_id: string) => `
       SELECT r.owner, r.taken_at, r.wake_at, l.ends_at, k.fence,
         coalesce(r.owner IS NOT NULL AND l.ends_at > clock_timestamp(), false) AS is_leased,
-        (SELECT count(*) FROM session_inbox i
+        (SELECT count(*) FROM {session_inbox} i
           WHERE i.project_id = $1 AND i.session_id = k.session_id AND ${isPendingText('i')}) AS pending,
-        (SELECT count(*) FROM session_requests q
+        (SELECT count(*) FROM {session_requests} q
           WHERE q.project_id = $1 AND q.session_id = k.session_id AND ${isOpenText('q')}) AS open_requests
-      FROM session_heads k LEFT JOIN session_runs r ON r.project_id = $1 AND r.session_id = k.session_id
+      FROM {session_heads} k LEFT JOIN {session_runs} r ON r.project_id = $1 AND r.session_id = k.session_id
         CROSS JOIN LATERAL (SELECT ${leaseEndText('r', 'k')} AS ends_at) l
       WHERE k.project_id = $1 AND k.session_id = ${session_id} AND k.run_place IS NOT NULL`
 

@@ -93,7 +93,7 @@ SELECT ${aggregated(LISTING.columns)}
 FROM (
   SELECT t.* FROM (
     SELECT r.*, a.active_at AS listed_at
-    FROM activity_terms a ${beside('r', `SELECT r.* FROM sessions r WHERE r.project_id = $1 AND r.id = a.session_id ${condition}`)}
+    FROM {activity_terms} a ${beside('r', `SELECT r.* FROM {sessions} r WHERE r.project_id = $1 AND r.id = a.session_id ${condition}`)}
     WHERE a.project_id = $1 AND a.term = ${EVERY} AND (a.active_at, a.session_id) ${behind} ($2::timestamptz, $3::uuid)
     ORDER BY a.active_at ${order}, a.session_id ${order}
     LIMIT ${PAGE_ROWS_MAX}

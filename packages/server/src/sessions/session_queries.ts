@@ -16,7 +16,7 @@ import {
 } from '@annals/kits/lists/listed.js'
 import { mergedJson, sessionJson } from '@annals/kits/lists/resource_json.js'
 import { aggregated } from '@annals/kits/postgres/column_aggregates.js'
-import { composedOnce, prepared } from '@annals/kits/postgres/statement.js'
+import { composedOnce, ofProject, prepared } from '@annals/kits/postgres/statement.js'
 import {
   type StoredFunction,
   sqlFile,
@@ -73,11 +73,11 @@ export const CREATE_SESSION = storedFunctionIn('sessions/create_session.sql', {
 })
 
 /** Row: json, and the run as `run`. */
-export const READ_SESSION = prepared(
+export const READ_SESSION = ofProject(
   'read_session',
   `
 SELECT ${sessionJson('s', 'h')} AS json, ${runJson('s.id')} AS run
-FROM sessions s JOIN session_heads h ON h.project_id = $1 AND h.session_id = s.id
+FROM {sessions} s JOIN {session_heads} h ON h.project_id = $1 AND h.session_id = s.id
 WHERE s.project_id = $1 AND s.id = $2`,
   'one row',
 )
@@ -130,7 +130,7 @@ export const SESSIONS: FilteredList = {
       user_id: { sql: 't.user_id', as: 'optional' },
       configs: { sql: 't.configs', as: 'token', is_bounded: true },
       updated_at: {
-        sql: '(SELECT h.updated_at FROM session_heads h WHERE h.project_id = $1 AND h.session_id = t.id)',
+        sql: '(SELECT h.updated_at FROM {session_heads} h WHERE h.project_id = $1 AND h.session_id = t.id)',
         as: 'time',
       },
       rare: { sql: RARE, as: 'optional' },
@@ -149,7 +149,7 @@ export interface PrefixFilter {
 }
 
 /** Further filters in the order of ids, which only tokens of single sessions and users have. */
-const NARROWED = ` AND ($6::text IS NULL OR t.user_id = (SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $6))
+const NARROWED = ` AND ($6::text IS NULL OR t.user_id = (SELECT u.id FROM {users} u WHERE u.project_id = $1 AND u.identifier = $6))
       AND ($7::uuid IS NULL OR t.parent_id = $7) AND (NOT $8::boolean OR t.parent_id IS NULL)
       AND ($9::uuid IS NULL OR t.id = $9) AND t.configs @> $10::jsonb`
 
@@ -172,7 +172,7 @@ export function listSessionsByPrefix(
 SELECT ${aggregated(listing.columns)}
 FROM (
   SELECT t.* FROM (
-    SELECT t.* FROM sessions t
+    SELECT t.* FROM {sessions} t
     WHERE t.project_id = $1 AND (t.id, t.created_at) ${behind} ($3::uuid, $2::timestamptz)
       AND t.id ${name === 'asc' ? '<=' : '>='} $5::uuid${isNarrowed ? NARROWED : ''}
     ORDER BY t.id ${order}

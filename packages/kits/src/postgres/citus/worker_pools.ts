@@ -10,16 +10,18 @@ import {
   type Row,
 } from '../database.js'
 import { sqlStateOf } from '../database_errors.js'
+import { NotFulfilled } from '../grouped_reads.js'
 import { requestSettings } from '../pool_settings.js'
 import type { ConnectionTarget } from '../single_connection.js'
 import { isRead, planned, type Statement } from '../statement.js'
+import { onShards, type Shards, shardsOf } from './shard_reads.js'
 import { CONNECT_MS_MAX, recognize, urlOfWorker } from './workers.js'
 
-/** Row: host and port of the worker that has a project, if it knows where all projects are. Parameters: $1 project. */
+/** Row: host and port of the worker that has a project, if it knows where all projects are, and the shard. Parameters: $1 project. */
 const FIND_WORKER = planned(
   'find_worker',
   `
-SELECT n.nodename AS host, n.nodeport AS port
+SELECT n.nodename AS host, n.nodeport AS port, p.shardid AS shard
 FROM pg_dist_placement p JOIN pg_dist_node n ON n.groupid = p.groupid
 WHERE p.shardid = get_shard_id_for_distribution_column('session_heads', $1::uuid) AND p.shardstate = 1
   AND n.groupid <> 0 AND n.noderole = 'primary' AND n.isactive AND n.metadatasynced`,
@@ -30,6 +32,9 @@ const REACHED = planned('worker_reached', 'SELECT 1')
 const PROJECTS_MAX = 10_000
 /** How long it is believed where a project is. One that has moved meanwhile costs a hop more. */
 const BELIEVED_MS = 30_000
+/** How long the names of shards are believed: those of new tables are not among them. */
+const SHARDS_KNOWN_MS = 300_000
+const SHARDS_MAX = 1_000
 /** Between two attempts to reach a worker. */
 const PAUSE_MS = 5_000
 /**
@@ -55,6 +60,12 @@ interface Worker {
   next_attempt_at: number
   /** It was said that it cannot be reached. */
   isTold: boolean
+}
+
+/** Where a project is: none while that is looked for, or if the worker is not to be reached; its shards as soon as they are known. */
+interface Place {
+  worker?: Worker
+  shards?: Shards
 }
 
 /**
@@ -100,14 +111,14 @@ type OpenWorker = (
   onConnect: (client: ClientBase) => Promise<void>,
 ) => DatabasePool
 
+const NOWHERE: Place = {}
+
 class WorkerPools implements DatabasePool {
   readonly distributed = true
   private readonly workers = new Map<string, Worker>()
-  /** The workers that have projects; none while one is looked for, or if there is none to be reached. */
-  private readonly places = new LRUCache<string, { worker: Worker | undefined }>({
-    max: PROJECTS_MAX,
-    ttl: BELIEVED_MS,
-  })
+  private readonly places = new LRUCache<string, Place>({ max: PROJECTS_MAX, ttl: BELIEVED_MS })
+  /** By the shard of session_heads. */
+  private readonly shards = new LRUCache<string, Shards>({ max: SHARDS_MAX, ttl: SHARDS_KNOWN_MS })
   /** The address of the worker that had a project when that was last known. */
   private readonly addresses = new LRUCache<string, string>({ max: PROJECTS_MAX })
 
@@ -128,7 +139,7 @@ class WorkerPools implements DatabasePool {
   ): Promise<Row[]> {
     const project_id = canGoStraight(statement) ? parseId(String(parameters[0])) : undefined
     if (project_id === undefined) return this.coordinator.query(statement, parameters, onSending)
-    const worker = this.workerOf(project_id)
+    const { worker, shards } = this.placeOf(project_id)
     if (!worker?.isReached) return this.coordinator.query(statement, parameters, onSending)
     let isSent = false
     const sending = () => {
@@ -136,7 +147,11 @@ class WorkerPools implements DatabasePool {
       isSent = true
     }
     try {
-      return await worker.pool.query(statement, parameters, sending)
+      return await worker.pool.query(
+        (shards && onShards(statement, shards)) ?? statement,
+        parameters,
+        sending,
+      )
     } catch (error) {
       this.places.delete(project_id)
       if (error instanceof DatabaseAway) {
@@ -144,7 +159,7 @@ class WorkerPools implements DatabasePool {
         worker.isReached = false
         if (isSent) throw error
         this.detour(worker, error)
-      } else if (!LEFT_CLUSTER.test(sqlStateOf(error) ?? '')) throw error
+      } else if (!(error instanceof NotFulfilled || LEFT_CLUSTER.test(sqlStateOf(error) ?? ''))) throw error
       return this.coordinator.query(statement, parameters, onSending)
     }
   }
@@ -188,22 +203,28 @@ class WorkerPools implements DatabasePool {
     return [this.coordinator, ...Array.from(this.workers.values(), ({ pool }) => pool)]
   }
 
-  /** The worker that has a project, as far as is known. Nobody waits for it to be found or reached. */
-  private workerOf(project_id: string): Worker | undefined {
+  /** Where a project is, as far as is known. Nobody waits for its worker to be found or reached. */
+  private placeOf(project_id: string): Place {
     const place = this.places.get(project_id)
     if (!place) void this.find(project_id)
     else if (place.worker && !place.worker.isReached) void this.reach(place.worker)
-    return place?.worker
+    return place ?? NOWHERE
   }
 
   private async find(project_id: string): Promise<void> {
-    const place: { worker: Worker | undefined } = { worker: undefined }
+    const place: Place = {}
     this.places.set(project_id, place)
     // Without an answer it goes through the coordinator until it is looked for again.
     const [row] = await this.coordinator.query(FIND_WORKER, [project_id]).catch(() => [])
     if (!row) return
     place.worker = this.workerAt(row.host!, row.port!)
     this.addresses.set(project_id, place.worker.address)
+    const id = row.shard!
+    const shards =
+      this.shards.get(id) ?? (await shardsOf(this.coordinator, project_id, id).catch(() => undefined))
+    if (!shards) return
+    this.shards.set(id, shards)
+    place.shards = shards
   }
 
   private workerAt(host: string, port: string): Worker {

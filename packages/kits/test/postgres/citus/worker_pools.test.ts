@@ -2,12 +2,17 @@ import type { ClientBase } from 'pg'
 import { describe, expect, it, vi } from 'vitest'
 import { straightToWorkers } from '../../../src/postgres/citus/worker_pools.ts'
 import { DatabaseAway, type DatabasePool, type Parameter, type Row } from '../../../src/postgres/database.ts'
-import { prepared, type Statement } from '../../../src/postgres/statement.ts'
+import { NotFulfilled } from '../../../src/postgres/grouped_reads.ts'
+import { ofProject, prepared, type Statement } from '../../../src/postgres/statement.ts'
 
 const FLUSH = { ...prepared('flush', 'SELECT append($1)'), writes: true }
 const PROJECT = '0190a1b2-0000-7000-8000-000000000001'
 const OTHER = '0190a1b2-0000-7000-8000-000000000002'
-const HERE = { host: 'worker-1', port: '5432' }
+const HERE = { host: 'worker-1', port: '5432', shard: '102008' }
+const SHARDS = ['sessions', 'users'].map((table, at) => ({
+  table_name: table,
+  shard: `${table}_${102_008 + at}`,
+}))
 
 /** A cluster of one worker, which may be switched off, and what was sent to it and to the coordinator. */
 function clusterOf(target: object = { distributed: true }) {
@@ -16,6 +21,8 @@ function clusterOf(target: object = { distributed: true }) {
     signature: 'a',
     seen: 'a' as string | null,
     sent: [] as string[],
+    /** Of what the worker was asked. */
+    texts: [] as string[],
     detours: [] as unknown[],
     urls: [] as string[],
     fails: undefined as Error | undefined,
@@ -33,6 +40,7 @@ function clusterOf(target: object = { distributed: true }) {
   })
   const coordinator = poolOf(async ({ name }) => {
     if (name === 'find_worker') return [HERE]
+    if (name === 'name_shards') return SHARDS
     if (name === 'signature_of_worker') return [{ signature: state.seen }]
     state.sent.push('coordinator')
     return []
@@ -52,12 +60,13 @@ function clusterOf(target: object = { distributed: true }) {
       }
       return {
         ...poolOf(async () => []),
-        query: async ({ name }, _parameters, onSending) => {
+        query: async ({ name, text }, _parameters, onSending) => {
           await connect().catch((error) => {
             throw new DatabaseAway(false, error)
           })
           onSending?.()
-          if (name !== 'flush') return []
+          if (!name.startsWith('flush')) return []
+          state.texts.push(text)
           if (state.fails) throw state.fails
           state.sent.push('worker')
           return []
@@ -100,6 +109,48 @@ describe('what may go straight to a worker of a cluster', () => {
     state.sent.length = 0
     await pool.query(statement, parameters)
     expect(state.sent).toEqual([machine])
+  })
+})
+
+describe('a read of a project whose tables are in braces', () => {
+  const read = (text: string) => ofProject('flush', `${text} WHERE project_id = $1`)
+  const BOTH = read('SELECT FROM {sessions} s JOIN {users} u USING (project_id)')
+
+  it.each([
+    ['has shards in their places', BOTH, 'sessions_102008 s JOIN users_102009 u'],
+    [
+      'is asked as it is if it also names a table itself',
+      read('SELECT FROM {sessions} s, users'),
+      'sessions s, users',
+    ],
+    [
+      'may have the name of a table in a string',
+      read("SELECT 'users' FROM {sessions}"),
+      "'users' FROM sessions_102008",
+    ],
+    [
+      'is asked as it is if a shard of it is not known',
+      read('SELECT FROM {session_tags}'),
+      'FROM session_tags WHERE',
+    ],
+  ])('%s', async (_what, statement, expected) => {
+    const { state, pool, flushUntilDirect } = clusterOf()
+    await flushUntilDirect()
+    await pool.query(statement, [PROJECT])
+    expect(state.texts.at(-1)).toContain(expected)
+    expect(state.sent.at(-1)).toBe('worker')
+  })
+
+  it('is asked of the coordinator if its shards have been moved away, and then where they are', async () => {
+    const { state, pool, flushUntilDirect } = clusterOf()
+    await flushUntilDirect()
+    state.fails = new NotFulfilled()
+    state.sent.length = 0
+    await pool.query(BOTH, [PROJECT])
+    await pool.query(BOTH, [PROJECT])
+    expect(state.sent).toEqual(['coordinator', 'coordinator'])
+    state.fails = undefined
+    await flushUntilDirect()
   })
 })
 

@@ -1,5 +1,5 @@
 import { aggregated } from '@annals/kits/postgres/column_aggregates.js'
-import { prepared } from '@annals/kits/postgres/statement.js'
+import { ofProject, prepared } from '@annals/kits/postgres/statement.js'
 import { byId, bySeq, LOG_VERSION, TRACKING, VIEW_COLUMNS } from './read_queries.js'
 
 /**
@@ -24,7 +24,7 @@ WHERE h.project_id = $1 AND h.session_id = $2`,
 const LIVE_KEY = 'e.project_id = $1 AND e.session_id = $2 AND e.key IS NOT NULL AND e.retracted_by IS NULL'
 
 const newestOf = (keys: string, order: string) => `
-    SELECT e.* FROM entries e
+    SELECT e.* FROM {entries} e
     WHERE ${LIVE_KEY} AND ${keys}
     ORDER BY ${order} LIMIT 1`
 
@@ -36,7 +36,7 @@ const newestOf = (keys: string, order: string) => `
 const latestText = (latest: string, limit: string, bytes: string) => `
 WITH RECURSIVE latest AS (${latest})
 SELECT (SELECT count(*) FROM (SELECT FROM latest LIMIT ${limit}) l) AS found, ${LOG_VERSION}, ${TRACKING}p.*
-FROM session_heads h
+FROM {session_heads} h
 CROSS JOIN LATERAL (
   SELECT ${aggregated(VIEW_COLUMNS.latest)}
   FROM (
@@ -52,7 +52,7 @@ WHERE h.project_id = $1 AND h.session_id = $2`
  * Parameters: $1 project, $2 session, $3 only keys after this one, $4 only keys with this prefix, $5 how many at most,
  * $6 bytes.
  */
-export const READ_LATEST = prepared(
+export const READ_LATEST = ofProject(
   'read_latest',
   latestText(
     `
@@ -76,7 +76,7 @@ export const READ_KEY = prepared(
 )
 
 /** The newest live entry of one key. Parameters: $1 project, $2 session, $3 key. */
-export const READ_LATEST_OF_KEY = prepared(
+export const READ_LATEST_OF_KEY = ofProject(
   'read_latest_of_key',
   latestText(newestOf('e.key = $3', 'e.seq DESC'), '1', '0'),
 )
@@ -86,7 +86,7 @@ export const READ_LATEST_OF_KEY = prepared(
  * exceeds a number of bytes, but never before the first. Row: the columns of the view `item`. Parameters: $1 project,
  * $2 session, $3 seqs, $4 bytes.
  */
-export const READ_SEQS = prepared(
+export const READ_SEQS = ofProject(
   'read_seqs',
   `
 SELECT ${TRACKING}p.*
@@ -96,7 +96,7 @@ FROM (
     SELECT e.*, sum(e.bytes) OVER (ORDER BY x.place ROWS UNBOUNDED PRECEDING) - e.bytes AS bytes_before
     FROM unnest($3::bigint[]) WITH ORDINALITY AS x (seq, place)
     JOIN LATERAL (
-      SELECT o.* FROM entries o WHERE o.project_id = $1 AND o.session_id = $2 AND ${bySeq('o', 'x.seq')}
+      SELECT o.* FROM {entries} o WHERE o.project_id = $1 AND o.session_id = $2 AND ${bySeq('o', 'x.seq')}
     ) e ON true
     ORDER BY x.place
   ) e

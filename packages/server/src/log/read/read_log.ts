@@ -3,7 +3,7 @@ import { MERGED_BYTES_MAX, PIECE_BYTES_MAX } from '@annals/kits/limits.js'
 import { divergedAt, type LogPosition, seqToCheck } from '@annals/kits/lists/log_position.js'
 import { aggregated } from '@annals/kits/postgres/column_aggregates.js'
 import type { Queryable, Row, Tenant } from '@annals/kits/postgres/database.js'
-import { plainArray, prepared } from '@annals/kits/postgres/statement.js'
+import { ofProject, plainArray } from '@annals/kits/postgres/statement.js'
 import { call } from '@annals/kits/postgres/stored_function.js'
 import { LRUCache } from 'lru-cache'
 import type { ShownLog } from '../append/append_request.js'
@@ -377,7 +377,7 @@ const INSTRUCTIONS = `(
   FROM (
     SELECT e.*, sum(e.bytes) OVER (ORDER BY e.seq DESC) AS bytes_up_to
     FROM (
-      SELECT e.* FROM entries e
+      SELECT e.* FROM {entries} e
       WHERE ${LIVE_MESSAGE}
         AND coalesce(e.data #>> '{meta,provider_role}', e.data ->> 'role') IN ('system', 'developer')
       ORDER BY e.seq DESC
@@ -390,7 +390,7 @@ const INSTRUCTIONS = `(
 /** The newest valid compaction of a session, if it is wanted: seq, id, to_seq (null: it is none), and data as text. */
 const compaction = (isWanted: string) => `LEFT JOIN LATERAL (
   SELECT e.seq AS compaction_seq, e.id AS compaction_id, ${seqText('to_seq')} AS to_seq, e.data::text AS compaction
-  FROM entries e WHERE ${validCompactionsText('$1', '$2')} ORDER BY e.seq DESC LIMIT 1
+  FROM {entries} e WHERE ${validCompactionsText('$1', '$2')} ORDER BY e.seq DESC LIMIT 1
 ) c ON ${isWanted}`
 const COMPACTION_COLUMNS = 'c.compaction_seq, c.compaction_id, c.compaction'
 
@@ -398,23 +398,23 @@ const COMPACTION_COLUMNS = 'c.compaction_seq, c.compaction_id, c.compaction'
  * Row: the version, null without such a session; `instructions`, a JSON array of `[seq, id, parent_id, format, tokens, blob as text]`, or null, and the newest
  * compaction. Parameters: $1 project, $2 session, $3 whether the compaction is wanted.
  */
-export const READ_INSTRUCTIONS = prepared(
+export const READ_INSTRUCTIONS = ofProject(
   'read_instructions',
-  `SELECT (SELECT ${LOG_VERSION} FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2), ${INSTRUCTIONS}, ${COMPACTION_COLUMNS}
+  `SELECT (SELECT ${LOG_VERSION} FROM {session_heads} h WHERE h.project_id = $1 AND h.session_id = $2), ${INSTRUCTIONS}, ${COMPACTION_COLUMNS}
 FROM (SELECT) x ${compaction('$3::boolean')}`,
 )
 
 /** Live messages by their seqs, as `instructions`. Parameters: $1 project, $2 session, $3 seqs. */
-export const READ_MESSAGES_AT = prepared(
+export const READ_MESSAGES_AT = ofProject(
   'read_messages_at',
   `
 SELECT json_agg(json_build_array(e.seq, e.id, e.parent_id, e.format, e.tokens, e.data::text) ORDER BY e.seq) AS instructions
 FROM unnest($3::bigint[]) AS x (seq)
-JOIN LATERAL (SELECT e.* FROM entries e WHERE ${LIVE_MESSAGE} AND ${bySeq('e', 'x.seq')}) e ON true`,
+JOIN LATERAL (SELECT e.* FROM {entries} e WHERE ${LIVE_MESSAGE} AND ${bySeq('e', 'x.seq')}) e ON true`,
 )
 
 const newest = (columns: string, limit: string) =>
-  `(SELECT ${columns} FROM entries e WHERE ${LIVE_MESSAGE} AND e.seq <= h.last_seq AND e.seq > coalesce(c.to_seq, 0) ORDER BY e.seq DESC LIMIT ${limit})`
+  `(SELECT ${columns} FROM {entries} e WHERE ${LIVE_MESSAGE} AND e.seq <= h.last_seq AND e.seq > coalesce(c.to_seq, 0) ORDER BY e.seq DESC LIMIT ${limit})`
 
 /**
  * The newest messages of a session, newest first, after what its newest compaction covers: about as many as have the tokens
@@ -424,11 +424,11 @@ const newest = (columns: string, limit: string) =>
  * `context_message`. Parameters: $1 project, $2 session, $3 messages at most, $4 bytes, $5 tokens that the session may have,
  * $6 tokens that are wanted, $7 messages at least, $8 whether the compaction is wanted.
  */
-export const READ_NEWEST_MESSAGES = prepared(
+export const READ_NEWEST_MESSAGES = ofProject(
   'read_newest_messages',
   `
 SELECT h.last_seq, ${LOG_VERSION}, h.total_tokens, w.count, coalesce(b.fit, true) AS fit, ${INSTRUCTIONS}, ${COMPACTION_COLUMNS}, p.*
-FROM session_heads h ${compaction('$8::boolean')}
+FROM {session_heads} h ${compaction('$8::boolean')}
 CROSS JOIN LATERAL (
   SELECT least($3::bigint, CASE WHEN h.total_tokens > $5::bigint THEN (
     SELECT greatest($7::bigint, ceil(${MARGIN} * CASE WHEN c.to_seq IS NULL THEN $6::bigint ELSE $5::bigint END * count(*) / greatest(sum(n.tokens), 1)))

@@ -3,7 +3,7 @@ import { type LogPosition, seqToCheck } from '@annals/kits/lists/log_position.js
 import { mergedJson, timestampText } from '@annals/kits/lists/resource_json.js'
 import { aggregated, type Column, inUtc } from '@annals/kits/postgres/column_aggregates.js'
 import type { Parameter } from '@annals/kits/postgres/database.js'
-import { composedOnce, prepared, type Statement } from '@annals/kits/postgres/statement.js'
+import { composedOnce, ofProject, prepared, type Statement } from '@annals/kits/postgres/statement.js'
 import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 
 export interface EntryPage {
@@ -111,7 +111,7 @@ export function byId(entry: string, session: string, id: string): string {
 
 /** Only timelines show it, and only of messages: otherwise it is not looked up. */
 export const TRACKING = `CASE WHEN p.message LIKE '% %' THEN
-    (SELECT s.disable_task_tracking FROM sessions s WHERE s.project_id = $1 AND s.id = $2) END AS disable_task_tracking, `
+    (SELECT s.disable_task_tracking FROM {sessions} s WHERE s.project_id = $1 AND s.id = $2) END AS disable_task_tracking, `
 
 /**
  * When the last but one of as many entries as were asked for was stored: the last one only tells that another page
@@ -129,7 +129,7 @@ export const LOG_VERSION = `concat_ws('.', h.xmin, h.last_seq, h.updated_at) AS 
 
 /** When the entry was stored whose seq is a parameter; null if that is null. */
 const seenAt = (seq: string) =>
-  `(SELECT ${timestampText('x.created_at')} FROM entries x WHERE x.project_id = $1 AND x.session_id = $2 AND x.seq = ${seq}::bigint) AS seen_at`
+  `(SELECT ${timestampText('x.created_at')} FROM {entries} x WHERE x.project_id = $1 AND x.session_id = $2 AND x.seq = ${seq}::bigint) AS seen_at`
 
 /** Whether a page's filter may leave out any number of entries. Messages alone have an index. */
 function isScan({ kind, type }: Pick<EntryPage, 'kind' | 'type'>): boolean {
@@ -172,7 +172,7 @@ function readEntriesText(page: EntryPage, view: EntryView, as_of: string | undef
   if (page.type !== undefined) conditions.push('e.type = $8')
   const found = (from: string, limit: string) =>
     `(SELECT e.* FROM ${from} ORDER BY e.seq ${order} LIMIT ${limit})`
-  let entries = `entries e WHERE ${conditions.join(' AND ')}`
+  let entries = `{entries} e WHERE ${conditions.join(' AND ')}`
   if (page.kind === 'message') {
     // Live and retracted messages have an index each, of which either is walked no further than the page goes.
     const live = `${entries} AND e.retracted_by IS NULL`
@@ -194,7 +194,7 @@ function readEntriesText(page: EntryPage, view: EntryView, as_of: string | undef
   const seen_at = seqToCheck(page.seen) === null ? '$7::text AS seen_at' : seenAt('$7')
   return `
 SELECT h.last_seq, ${LOG_VERSION}, ${seen_at}, ${fits} AS fits, ${view === 'item' || view === 'whole_message' ? TRACKING : ''}p.*
-FROM session_heads h
+FROM {session_heads} h
 CROSS JOIN LATERAL (
   SELECT ${aggregated(VIEW_COLUMNS[view])}${view === 'message' ? LAST_BUT_ONE_AT : view === 'context_message' ? NEWEST_AT : ''}
   FROM ${shown}
@@ -216,13 +216,13 @@ function rangeOf(page: EntryPage): string[] {
  * The n-th newest message of a session, of those not retracted, between two seqs. Row: none where there is no session; `last_seq` of its log,
  * and the message's seq, null if there are not so many. Parameters: $1 project, $2 session, $3 and $4 the seqs, $5 n - 1.
  */
-export const NTH_NEWEST_MESSAGE = prepared(
+export const NTH_NEWEST_MESSAGE = ofProject(
   'nth_newest_message',
   `
 SELECT h.last_seq, ${LOG_VERSION}, n.seq
-FROM session_heads h
+FROM {session_heads} h
 LEFT JOIN LATERAL (
-  SELECT e.seq FROM entries e
+  SELECT e.seq FROM {entries} e
   WHERE e.project_id = $1 AND e.session_id = $2 AND e.kind = 'message'
     AND e.retracted_by IS NULL AND e.seq > $3::bigint AND e.seq < least($4::bigint, h.last_seq + 1)
   ORDER BY e.seq DESC OFFSET $5 LIMIT 1
@@ -237,16 +237,16 @@ export const READ_HEADS = prepared(
 )
 
 /** The last seq of a session, and when an entry of it was stored. Parameters: $1 project, $2 session, $3 the entry's seq or null. */
-export const READ_HEAD = prepared(
+export const READ_HEAD = ofProject(
   'read_head',
-  `SELECT h.last_seq, ${seenAt('$3')} FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2`,
+  `SELECT h.last_seq, ${seenAt('$3')} FROM {session_heads} h WHERE h.project_id = $1 AND h.session_id = $2`,
   'one row',
 )
 
 /** Parameters: $1 project, $2 session. */
-export const READ_LOG_VERSION = prepared(
+export const READ_LOG_VERSION = ofProject(
   'read_log_version',
-  `SELECT ${LOG_VERSION} FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2`,
+  `SELECT ${LOG_VERSION} FROM {session_heads} h WHERE h.project_id = $1 AND h.session_id = $2`,
   'one row',
 )
 
