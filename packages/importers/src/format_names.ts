@@ -2,6 +2,7 @@
 export const FORMAT_NAMES = [
   'claude-code',
   'codex',
+  'kimi-code',
   'cline',
   'vscode-chat',
   'aider',

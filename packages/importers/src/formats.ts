@@ -11,6 +11,7 @@ import { CLINE } from './formats/cline.js'
 import { CODEX } from './formats/codex.js'
 import { GEMINI } from './formats/gemini.js'
 import { INSPECT } from './formats/inspect.js'
+import { KIMI_CODE } from './formats/kimi_code.js'
 import { LANGFUSE } from './formats/langfuse.js'
 import { LANGSMITH } from './formats/langsmith.js'
 import { BEDROCK, BRAINTRUST, HELICONE, VERTEX, WEAVE } from './formats/logged_calls.js'
@@ -31,6 +32,7 @@ export const FORMATS: readonly Format[] = [
   ATIF,
   CLAUDE_CODE,
   CODEX,
+  KIMI_CODE,
   CLINE,
   VSCODE_CHAT,
   AIDER,
