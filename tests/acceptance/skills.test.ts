@@ -186,6 +186,24 @@ describe('a skill that somebody wrote', () => {
     expectError(await fileOf(skill.id, '../SKILL.md'), 404, 'skill_file_not_found')
   })
 
+  it('whose bytes go away while it is downloaded ends that download, and nothing else', async () => {
+    const own = await service.newProject()
+    const zip = skillZip('fading', { 'z.bin': randomBytes(50_000) })
+    const { id, file_index } = await dataOf(await upload(zip, undefined, own.token))
+    const { sha256 } = file_index.find(({ path }) => path === 'z.bin')!
+    await queryRows(
+      service.databaseUrl,
+      `DELETE FROM blob_chunks c USING blobs b WHERE b.project_id = $1 AND b.sha256 = $2
+         AND c.project_id = $1 AND c.blob_id = b.id`,
+      [own.id, sha256],
+    )
+    const headers = { Authorization: `Bearer ${own.token}` }
+    const url = `${service.node.url}/api/v1/agent_skills/${id}`
+    const download = await fetch(`${url}/download_zip`, { headers })
+    await expect(download.arrayBuffer()).rejects.toThrow('terminated')
+    expect(await fetch(url, { headers })).toMatchObject({ status: 200 })
+  })
+
   it('survives an export and an import, and a verification finds it whole', async () => {
     const from = await service.newProject()
     const skill = await dataOf(

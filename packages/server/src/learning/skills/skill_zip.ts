@@ -137,7 +137,11 @@ export async function* writeZip(files: readonly ZippedFile[], mtime: Date): Asyn
   zip.on('error', (error) => output.destroy(error as Error))
   for (const { path, bytes, read } of files)
     zip.addReadStreamLazy(path, { mtime, mode: 0o100644, size: bytes }, (done) =>
-      done(null, Readable.from(read())),
+      // The library does not listen for its errors, and one that nobody hears ends the process.
+      done(
+        null,
+        Readable.from(read()).on('error', (error) => output.destroy(error)),
+      ),
     )
   zip.end()
   yield* output as AsyncIterable<Buffer>
