@@ -84,6 +84,27 @@ describe('a path that no page links to', () => {
   })
 })
 
+describe('a query that is not UTF-8', () => {
+  it.each(['%ff', '%c0%80', '%ed%a0%80', '%zz', '%', '%e2%82'])(
+    'is 400, and names nobody: %s',
+    async (text) => {
+      const key = `Authorization: Bearer ${token}`
+      const list = (user: string) => send([`GET /api/v1/session?user=${user} HTTP/1.1`, key])
+      expect((await list(encodeURIComponent(text))).status).toBe(200)
+      const answer = await list(text)
+      expect([answer.status, JSON.parse(answer.body).error]).toEqual([400, 'invalid_request'])
+      expect(JSON.parse(answer.body).msg).toContain('Percent-encode it as UTF-8')
+    },
+  )
+})
+
+describe('a version of HTTP that is not spoken here', () => {
+  it.each(['GET /health HTTP/2.0', 'GET /health HTTP/0.9', 'GET /health'])('is 400: %s', async (line) => {
+    const answer = await send([line])
+    expect([answer.status, JSON.parse(answer.body).error]).toEqual([400, 'invalid_request'])
+  })
+})
+
 describe('a header that is sent twice', () => {
   const twice: [name: string, ...values: string[]][] = [
     ['Host', 'annals', 'elsewhere'],

@@ -26,7 +26,7 @@ export function logRequests(
   app.decorateRequest('project_id', '')
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).headers(SECURITY_HEADERS)
-    const refusal = refuseHeaders(request.raw)
+    const refusal = refuseHead(request.raw)
     // Nobody knows where such a request ends (RFC 9112, 6.1).
     if (refusal && request.raw.httpVersion === '1.0') reply.header('connection', 'close')
     // Before the body, which need not be read.
@@ -76,8 +76,12 @@ const SENT_ONCE = new Map(
 /** Names and values of headers: the platform drops those beyond 1,000, which then could be there twice. */
 const RAW_HEADERS_MAX = 2 * 1_000
 
-/** The error for headers that no operation accepts: HTTP/1.1 needs a Host, and some headers may be sent only once. */
-function refuseHeaders({ headers, httpVersion, rawHeaders }: IncomingMessage): AnnalsError | undefined {
+/** The error for a head that no operation accepts: HTTP/1.1 needs a Host, and some headers may be sent only once. */
+function refuseHead({ headers, httpVersion, rawHeaders, url }: IncomingMessage): AnnalsError | undefined {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0')
+    return invalidRequest('The request line must end with HTTP/1.1.')
+  if (!isDecodable(url!))
+    return invalidRequest('The query is not a valid URL query. Percent-encode it as UTF-8.')
   if (headers.host === undefined && httpVersion === '1.1')
     return invalidRequest('Header host is required in HTTP/1.1.')
   if (rawHeaders.length >= RAW_HEADERS_MAX)
@@ -101,6 +105,18 @@ function refuseHeaders({ headers, httpVersion, rawHeaders }: IncomingMessage): A
     seen |= bit
   }
   return undefined
+}
+
+/** Whether the query is UTF-8: its parser leaves what is not as it was sent, which may be the text of something else. */
+function isDecodable(url: string): boolean {
+  const at = url.indexOf('?')
+  if (at === -1 || !url.includes('%', at)) return true
+  try {
+    decodeURIComponent(url.slice(at))
+    return true
+  } catch {
+    return false
+  }
 }
 
 const REQUEST_ID = /^[\w.:/+=@-]{1,128}$/
