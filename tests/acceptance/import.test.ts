@@ -1,5 +1,6 @@
-import { appendFile, mkdir, readFile, utimes, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { startAnnals } from '../harness/annals_process.ts'
@@ -164,6 +165,38 @@ describe('annals import', () => {
     const { entries, code } = await report(join(commands.directory, 'copies'))
     expect(entries).toMatchObject({ known: entries.stored, changed: 0, refused: 0 })
     expect(code).toBe(0)
+  })
+
+  it('goes on after what cannot be read, and reads files to which links lead', async () => {
+    const { run, report } = await importer()
+    const folder = join(commands.directory, 'unreadable')
+    await mkdir(folder)
+    const transcript = await readFile(`${FIXTURES}claude_code.jsonl`)
+    await writeFile(join(folder, 'elsewhere.txt'), transcript)
+    await symlink('elsewhere.txt', join(folder, 'linked.jsonl'))
+    await symlink('gone.jsonl', join(folder, 'dangling.jsonl'))
+    // Reading it fails, whoever does it.
+    await symlink('/proc/self/mem', join(folder, 'broken.jsonl'))
+    const { code, refused, sessions } = await report(folder)
+    expect(refused).toEqual([
+      { file: 'broken.jsonl', line: 0, reason: expect.stringContaining('cannot be read') },
+    ])
+    expect({ code, sessions }).toEqual({ code: 1, sessions: { stored: 2, known: 0 } })
+    const alone = await run(join(folder, 'broken.jsonl'))
+    expect(alone.code).toBe(1)
+    expect(alone.stderr).toMatch(/broken.jsonl cannot be read \(EIO/)
+  })
+
+  it('counts a line that stands in a file twice as known, and refuses another one with its id', async () => {
+    const { report } = await importer()
+    const path = join(commands.directory, 'twice.jsonl')
+    const line = (uuid: string, content: string) =>
+      JSON.stringify({ type: 'user', uuid, sessionId: 'twice', message: { role: 'user', content } })
+    const once = [line('a', '1'), line('b', '2')]
+    await writeFile(path, [...once, once[0]].join('\n'))
+    expect(await report(path)).toMatchObject({ code: 0, entries: { stored: 2, known: 1, refused: 0 } })
+    await writeFile(path, [...once, line('b', '3')].join('\n'))
+    expect(await report(path)).toMatchObject({ code: 1, entries: { stored: 0, known: 2, refused: 1 } })
   })
 
   it('exports a session to ATIF, from which another project gets the same entries, and names what is not said', async () => {
@@ -352,6 +385,30 @@ describe('annals import', () => {
     await utimes(join(folder, 'one.jsonl'), long_ago, long_ago)
     expect((await report(folder, '--since', '1d')).entries).toMatchObject({ stored: 0, known: 2 })
     expect((await report(folder)).entries).toMatchObject({ stored: 0, known: 4 })
+  }, 240_000)
+
+  it('goes on with --watch once a file that was gone is there again', async () => {
+    const { token, list } = await importer()
+    const path = join(commands.directory, 'rotated.jsonl')
+    const line = (n: number) =>
+      `${JSON.stringify({ type: 'user', uuid: `r${n}`, sessionId: 'rotated', message: { role: 'user', content: `${n}` } })}\n`
+    await writeFile(path, line(1))
+    const { child, exited } = startAnnals(['import', path, '--watch'], {
+      ...commands.env,
+      ANNALS_TOKEN: token,
+    })
+    const entries = async () => (await list('sessions', 'list'))[0]?.entries
+    try {
+      await expect.poll(entries, { timeout: 60_000 }).toBe(1)
+      await rm(path)
+      // It looks every two seconds.
+      await pause(5_000)
+      await writeFile(path, line(2))
+      await expect.poll(entries, { timeout: 60_000 }).toBe(2)
+    } finally {
+      child.kill('SIGINT')
+    }
+    expect(await exited).toMatchObject({ code: 0 })
   }, 240_000)
 
   it('goes on with --watch once the service is there again; without it, says to run the command again', async () => {

@@ -32,6 +32,7 @@ const WAYS: Record<string, string | Uint8Array> = {
   'packed in two pieces': Buffer.concat(
     [TEXTS.slice(0, 2), TEXTS.slice(2)].map((some) => gzipSync(`${some.join('\n')}\n`)),
   ),
+  'around zeros': `${TEXTS.slice(0, 2).join('\n')}\n${'\0'.repeat(500)}${TEXTS.slice(2).join('\n')}`,
   'before zeros': `${TEXTS.join('\n')}\n${'\0'.repeat(500)}`,
 }
 

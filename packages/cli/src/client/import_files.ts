@@ -1,6 +1,3 @@
-import { createReadStream } from 'node:fs'
-import { readdir, stat } from 'node:fs/promises'
-import nodePath, { basename, join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { AnnalsError } from '@annals/client'
 import {
@@ -20,13 +17,11 @@ import { type Progress, withProgress } from '../terminal/progress.js'
 import { visible } from '../terminal/visible.js'
 import { type ConnectionOptions, connect } from './connection.js'
 import { filesAround } from './files_around.js'
+import { isFolder, type Source, sourcesIn, stdinSource, whyUnreadable } from './import_sources.js'
 
-const READ_BYTES = 64 * 1024
 const RETRIES = 5
 /** Most sentences about single lines; the report has the number of all. */
 const TOLD_MAX = 20
-const READ =
-  /\.(?:jsonl?|ndjson|traj|eval|zip|gz)$|(?:^|[/\\])(?:\.aider\.chat\.history|cursor_[^/\\]+|[a-z_]{2,40}_task_[^/\\]+|\d{4}-\d\d-\d\d_\d\d-\d\d(?:-\d\d)?Z[^/\\]*)\.md$/i
 const WATCH_EVERY_MS = 2_000
 
 export interface ImportFilesOptions extends ConnectionOptions {
@@ -37,16 +32,6 @@ export interface ImportFilesOptions extends ConnectionOptions {
   dryRun?: boolean
   strict?: boolean
   watch?: boolean
-}
-
-/** A file to read: its path, as it is told, and how to read it. */
-interface Source {
-  name: string
-  size: number
-  changed_ms: number
-  open(): AsyncIterable<Uint8Array>
-  /** Where it is; undefined for stdin. */
-  path?: string
 }
 
 /** Counts of what was read and stored. */
@@ -136,13 +121,15 @@ class ImportRun {
     for (const { name, size, open, path } of sources)
       try {
         const around = path === undefined ? {} : filesAround(path, size)
-        yield* this.noted(
-          readImport({ name, bytes: counting(open(), counted), ...around }, { format, since, is_growing }),
-        )
+        const bytes = counting(open(), counted)
+        yield* this.noted(readImport({ name, bytes, ...around }, { format, since, is_growing }))
       } catch (error) {
-        if (!(error instanceof UnknownFormat)) throw error
-        if (is_single) throw new StartError(error.message)
-        this.report.left_out += 1
+        const reason = whyUnreadable(error)
+        if (!(error instanceof UnknownFormat) && reason === undefined) throw error
+        if (is_single || (reason && this.options.strict))
+          throw new StartError(reason ? `${name} ${reason}.` : (error as Error).message)
+        if (reason) yield { kind: 'refused', place: { file: name, line: 0 }, reason }
+        else this.report.left_out += 1
       }
   }
 
@@ -216,7 +203,9 @@ class ImportRun {
     let is_away = false
     while (!this.signal.aborted) {
       await pause(WATCH_EVERY_MS, this.signal)
-      const changed = (await find()).filter((one) => this.seen.get(placeIn(one)) !== stateOf(one))
+      const changed = (await find().catch(ifGone)).filter(
+        (one) => this.seen.get(placeIn(one)) !== stateOf(one),
+      )
       if (this.signal.aborted || changed.length === 0) continue
       for (const source of changed) this.seen.set(placeIn(source), stateOf(source))
       this.report = newReport()
@@ -241,49 +230,6 @@ class ImportRun {
   }
 }
 
-function stdinSource(input: AsyncIterable<Uint8Array>): Source {
-  return { name: 'stdin', size: 0, changed_ms: 0, open: () => input }
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  return (await describe(path)).isDirectory()
-}
-
-/** @throws StartError if it is not there */
-async function describe(path: string) {
-  try {
-    return await stat(path)
-  } catch (error) {
-    throw new StartError(`${path} cannot be read (${(error as Error).message}).`, { cause: error })
-  }
-}
-
-/** A file's path below a folder, the same on every platform, because sessions keep it. */
-export function nameBelow(folder: string, file: string, { relative, sep } = nodePath): string {
-  return relative(folder, file).replaceAll(sep, '/')
-}
-
-/** The files of a folder that may be transcripts and have changed since, or one file. */
-async function sourcesIn(path: string, since: string | undefined): Promise<Source[]> {
-  const found = await describe(path)
-  const paths = found.isDirectory()
-    ? (await readdir(path, { recursive: true, withFileTypes: true }))
-        .filter((entry) => entry.isFile() && READ.test(entry.name))
-        .map((entry) => join(entry.parentPath, entry.name))
-        .sort()
-    : [path]
-  const since_ms = since === undefined ? 0 : Date.parse(since)
-  const sources: Source[] = []
-  for (const one of paths) {
-    const { size, mtimeMs } = await describe(one)
-    const name = found.isDirectory() ? nameBelow(path, one) : basename(one)
-    const open = () => createReadStream(one, { highWaterMark: READ_BYTES })
-    if (found.isFile() || mtimeMs >= since_ms)
-      sources.push({ name, size, changed_ms: mtimeMs, open, path: one })
-  }
-  return sources
-}
-
 async function* counting(
   bytes: AsyncIterable<Uint8Array>,
   count: (bytes: number) => void,
@@ -292,6 +238,12 @@ async function* counting(
     yield chunk
     count(chunk.length)
   }
+}
+
+/** What is watched may be gone for a while, such as a file that is about to be replaced. */
+function ifGone(error: unknown): Source[] {
+  if (error instanceof StartError) return []
+  throw error
 }
 
 /** Files of several folders may have the same name. */
@@ -304,7 +256,7 @@ function stateOf({ size, changed_ms }: Source): string {
 }
 
 function placeOf({ file, line }: Place): string {
-  return `${file}:${line}`
+  return line === 0 ? file : `${file}:${line}`
 }
 
 function newReport(): Report {

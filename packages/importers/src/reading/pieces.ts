@@ -30,8 +30,9 @@ export function pieceOf(
   } catch {
     return { ...piece, reason: 'it is not UTF-8' }
   }
-  // A file that was not closed may end in zeros.
-  if (text.trim() === '' || (text.startsWith('\0') && /^\0+$/.test(text.trim()))) return undefined
+  // A file that was not closed may end in zeros, and whoever goes on with it writes behind them.
+  if (text.startsWith('\0')) text = text.replace(/^\0+/, '')
+  if (text.trim() === '') return undefined
   try {
     return { ...piece, value: readJson(text) }
   } catch (error) {

@@ -97,7 +97,7 @@ class Sender {
   /** What waits to be sent, by session, with the place of each entry. */
   private waiting = new Map<string, Waiting>()
   /** Their ids: of two entries with one id in one request, the service refuses the second, even if they are the same. */
-  private waiting_ids = new Set<string>()
+  private waiting_ids = new Map<string, ImportedEntry>()
   private waiting_entries = 0
   private waiting_length = 0
   /** Appends on their way. Those to one session follow each other: the last one of each is known. */
@@ -248,8 +248,14 @@ class Sender {
     const { sent } = this.options
     if (sent?.has(entry.id)) return
     sent?.add(entry.id)
-    if (!repeats && this.waiting_ids.has(entry.id)) await this.send()
-    this.waiting_ids.add(entry.id)
+    const earlier = this.waiting_ids.get(entry.id)
+    // A line that stands there twice says nothing new.
+    if (repeats && earlier && writeJson(earlier) === writeJson(entry)) {
+      this.totals.entries.known += 1
+      return
+    }
+    if (!repeats && earlier) await this.send()
+    this.waiting_ids.set(entry.id, entry)
     for (const { part, length } of storableParts(entry)) {
       const is_full =
         this.waiting_entries >= ENTRIES_AT_ONCE_MAX || this.waiting_length + length > LENGTH_AT_ONCE_MAX
@@ -289,7 +295,7 @@ class Sender {
     const { waiting } = this
     const length = this.waiting_length + waiting.size * CONFIGS_LENGTH
     this.waiting = new Map()
-    this.waiting_ids = new Set()
+    this.waiting_ids = new Map()
     this.waiting_entries = 0
     this.waiting_length = 0
     while (this.ahead.size > 0 && this.length_ahead + length > LENGTH_AHEAD_MAX)
