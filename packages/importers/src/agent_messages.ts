@@ -4,10 +4,35 @@ import type { JsonObject } from './records.js'
 
 /**
  * The message that a line of a coding agent says, as its content and calls: of OpenHands, before and since its version 1,
- * of GitHub Copilot's command line, and of Claude's managed agents. Undefined for what says none.
+ * of GitHub Copilot's command line, of Claude's managed agents, and of those that write calls and results as lines of their
+ * own, such as Droid and Grok Build. Undefined for what says none.
  */
 export function agentMessageOf(line: JsonObject): JsonObject | undefined {
-  return ofManagedAgent(line) ?? ofCopilot(line) ?? ofOpenHandsEvent(line) ?? ofOpenHands(line)
+  return (
+    ofManagedAgent(line) ?? ofCopilot(line) ?? ofOpenHandsEvent(line) ?? ofOpenHands(line) ?? ofToolLine(line)
+  )
+}
+
+function ofToolLine(line: JsonObject): JsonObject | undefined {
+  const { type, role, summary } = line
+  const id = textIn(line.toolCallId) ?? textIn(line.tool_call_id)
+  const own_id = id ?? textIn(line.id)
+  const name = textIn(line.toolName) ?? textIn(line.name) ?? textIn(line.toolId)
+  if (type === 'tool_call' && name !== undefined && own_id !== undefined) {
+    const given = line.arguments ?? line.parameters ?? line.params ?? line.args ?? line.input
+    return { role: 'assistant', content: '', tool_calls: [{ id: own_id, name, arguments: given ?? {} }] }
+  }
+  if (type === 'tool_result' && (id ?? (name && own_id)) !== undefined) {
+    const told = line.content ?? line.value ?? line.output ?? line.result ?? ''
+    const is_error = (line.isError ?? line.is_error) === true
+    const content = typeof told === 'string' || Array.isArray(told) ? told : JSON.stringify(told)
+    return { role: 'tool', tool_call_id: own_id, content, is_error }
+  }
+  if (type !== 'reasoning' || role !== undefined || typeof line.id !== 'string') return undefined
+  const thoughts = [line, ...objectsIn(summary)].flatMap(({ text }) => textIn(text) ?? [])
+  return thoughts.length > 0
+    ? { role: 'assistant', content: '', reasoning_content: thoughts.join('\n\n') }
+    : undefined
 }
 
 /** An event of a session of Claude's managed agents, also in the `raw` of a line that somebody wrote of it. */

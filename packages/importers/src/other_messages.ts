@@ -166,11 +166,12 @@ export function modelIn(given: JsonObject): string | undefined {
   const { model_response } = objectIn(given.tool_call_metadata)
   const holders = [given.message, given.info, given.options, model_response]
   const about = [given, ...holders.map(objectIn)]
-  const names = about.flatMap(({ model, modelID, model_name, modelId }) => [
+  const names = about.flatMap(({ model, modelID, model_name, modelId, model_id }) => [
     model,
     modelID,
     model_name,
     modelId,
+    model_id,
   ])
   return textIn(names.find((name) => textIn(name) !== undefined)) ?? textIn(listIn(given.models)[0])
 }

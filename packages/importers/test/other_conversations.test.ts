@@ -390,4 +390,44 @@ describe('conversations of other programs', () => {
       { role: 'assistant', content: 'Cold.', reasoning_content: 'Oslo' },
     ])
   })
+
+  it('Droid and Grok Build, which write calls and results as lines of their own, have both', async () => {
+    const of = { session_id: 'd' }
+    const droid = lines(
+      { type: 'system', subtype: 'init', cwd: '/w', model: 'm', ...of },
+      { type: 'message', role: 'user', id: 'u', text: 'Weather?', timestamp: ms(1), ...of },
+      { type: 'reasoning', id: 'r', text: 'Oslo', timestamp: ms(2), ...of },
+      { type: 'tool_call', id: 'c1', toolName: 'weather', parameters: { city: 'Oslo' }, ...of },
+      { type: 'tool_result', id: 'c1', toolId: 'weather', isError: false, value: '4 degrees', ...of },
+      { type: 'message', role: 'assistant', id: 'a', text: 'Cold.', timestamp: ms(5), ...of },
+      {
+        type: 'completion',
+        finalText: 'Cold.',
+        usage: { input_tokens: 9, output_tokens: 2, cache_read_input_tokens: 1 },
+        timestamp: ms(5),
+        ...of,
+      },
+    )
+    const THOUGHT = { role: 'assistant', content: '', reasoning_content: 'Oslo' }
+    const COLD = { role: 'assistant', content: 'Cold.' }
+    const records = await recordsOf('droid.jsonl', droid)
+    expect(blobsIn(records)).toEqual([ASKED, THOUGHT, CALLED('c1'), RESULT('c1'), COLD])
+    expect(JSON.stringify(records)).toContain('"model":"m","usage":{"input_tokens":9,"output_tokens":2')
+
+    const grok = lines(
+      { type: 'user', content: [{ type: 'text', text: 'Weather?' }] },
+      { type: 'reasoning', id: 'r', summary: [{ type: 'summary_text', text: 'Oslo' }], status: 'completed' },
+      {
+        type: 'assistant',
+        content: '',
+        tool_calls: [{ id: 'c1', name: 'weather', arguments: '{"city":"Oslo"}' }],
+        model_id: 'm',
+      },
+      { type: 'tool_result', tool_call_id: 'c1', content: '4 degrees' },
+      { type: 'assistant', content: 'Cold.', model_id: 'm' },
+    )
+    const [asked, ...others] = blobsIn(await recordsOf('chat_history.jsonl', grok))
+    expect(asked).toEqual(ASKED)
+    expect(others).toEqual([THOUGHT, CALLED('c1'), RESULT('c1'), COLD])
+  })
 })

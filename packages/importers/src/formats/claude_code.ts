@@ -45,7 +45,7 @@ export const CLAUDE_CODE: Format = {
   knows: (sample, head) =>
     typeof sample.type === 'string' &&
     // Qwen Code writes such lines, with messages of Gemini.
-    !head.samples.some(isOfQwenCode) &&
+    !head.samples.some((one) => isOfQwenCode(one) || isOfDroid(one)) &&
     ((typeof sample.sessionId === 'string' &&
       ('parentUuid' in sample || 'uuid' in sample || OWN_TYPES.has(sample.type) || NOISE.has(sample.type))) ||
       // Copies that people share may lack the session.
@@ -54,6 +54,13 @@ export const CLAUDE_CODE: Format = {
       (sample.type === 'summary' && typeof sample.leafUuid === 'string') ||
       (sample.type === 'file-history-snapshot' && typeof sample.messageId === 'string')),
   open: (output, file) => new ClaudeCodeParser(output, file),
+}
+
+/** Droid begins what it writes to its output as Claude Code does. */
+function isOfDroid({ type, role, text, finalText }: JsonObject): boolean {
+  return (
+    (type === 'message' && role !== undefined && typeof text === 'string') || typeof finalText === 'string'
+  )
 }
 
 /** A line that the command writes to its output with `--output-format stream-json`, as its SDK reads it. */

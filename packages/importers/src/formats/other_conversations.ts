@@ -97,6 +97,8 @@ interface Conversation {
 export class OtherConversations implements Parser {
   private count = 0
   private model: string | undefined
+  /** What an assistant said last. */
+  private last_text: unknown
   /** Calls that may wait for a result without an id. */
   private called: string[] = []
   /** The answer of a model whose use was told last: several messages may be of one. */
@@ -162,17 +164,32 @@ export class OtherConversations implements Parser {
   private line(value: JsonObject): void {
     const { data, type } = value
     const about = { ...value, ...objectIn(data), ...objectIn(objectIn(data).context) }
-    const { cwd, working_dir, title, description, modelId, newModel, branch: git_branch } = about
+    const { cwd, working_dir, title, description, model, modelId, newModel, branch: git_branch } = about
     const configs = {
       cwd: cwd ?? working_dir,
       title: textIn(title) ?? textIn(description),
-      model: modelId ?? newModel,
+      model: modelId ?? newModel ?? model,
       git_branch,
     }
     const known = Object.fromEntries(Object.entries(configs).filter(([, text]) => typeof text === 'string'))
     if (!isEmpty(known)) this.out.session(this.file_key, { configs: known })
+    this.model = textIn(known.model) ?? this.model
+    if (typeof value.finalText === 'string') this.completion(value, value.finalText)
     const kind = textIn(type) ?? textIn(value.role) ?? textIn(value.kind) ?? textIn(value.action) ?? 'line'
     this.out.raw(this.file_key, kind, value, { at: timeIn(value), noise: true })
+  }
+
+  /** The end of a run of Droid: its answer, which may have been said before, and what it used. */
+  private completion(line: JsonObject, content: string): void {
+    const index = this.count++
+    if (content !== '' && content !== this.last_text) {
+      const message = { role: 'assistant', content, timestamp: line.timestamp, usage: line.usage }
+      this.message(this.file_key, message, index)
+      return
+    }
+    const used = usedFor(line)
+    const facts = { native: `usage of ${index}`, at: timeIn(line), output: 0, last_id: undefined }
+    if (used) storeModelCall(this.out, this.file_key, { ...used, model: this.model }, facts)
   }
 
   private store({ messages, about }: Conversation): void {
@@ -219,6 +236,7 @@ export class OtherConversations implements Parser {
         at: at ?? otherwise,
         ...(nth === 0 && meta && { meta: { original: meta } }),
       })
+      if (blob.role === 'assistant') this.last_text = blob.content ?? this.last_text
       if (id !== undefined && blob.role === 'assistant') ids.push(id)
     }
     if (ids.length > 0) this.used(key, objectIn(message), index, said[0]?.at ?? otherwise, ids)
