@@ -452,3 +452,42 @@ describe('what Gemini CLI writes to its output', () => {
     expect(tallyOf(records)).toMatchObject({ mapped: 11, refused: 0 })
   })
 })
+
+describe('what Cursor writes to its output', () => {
+  it('has its calls with their results, of which one failed, and names the agent', async () => {
+    const of = { session_id: 'c6b62c6f' }
+    const called = (id: string, subtype: string, second: number, tool_call: object) => ({
+      type: 'tool_call',
+      subtype,
+      call_id: id,
+      tool_call,
+      timestamp_ms: 1_785_578_400_000 + second * 1_000,
+      ...of,
+    })
+    const read = { args: { path: 'a.md' } }
+    const shell = { args: { command: 'make' } }
+    const log = lines(
+      { type: 'system', subtype: 'init', apiKeySource: 'login', cwd: '/w', model: 'auto', ...of },
+      { type: 'user', message: { role: 'user', content: [{ type: 'text', text: 'Look' }] }, ...of },
+      called('t1', 'started', 1, { readToolCall: read }),
+      called('t1', 'completed', 2, { readToolCall: { ...read, result: { success: { content: '# A' } } } }),
+      called('t2', 'started', 3, { shellToolCall: shell }),
+      called('t2', 'completed', 4, { shellToolCall: { ...shell, result: { failure: { exitCode: 2 } } } }),
+      { type: 'result', subtype: 'success', is_error: false, result: 'Done', ...of },
+    )
+    const records = await recordsOf('run.jsonl', log)
+    expect(blobsIn(records).slice(1)).toEqual([
+      { role: 'assistant', content: [{ type: 'tool_use', id: 't1', name: 'read', input: read.args }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't1', content: '# A' }] },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 't2', name: 'shell', input: shell.args }] },
+      {
+        role: 'user',
+        content: [
+          { type: 'tool_result', tool_use_id: 't2', content: '{"failure":{"exitCode":2}}', is_error: true },
+        ],
+      },
+    ])
+    expect(outline(records)[0]).toBe('s1 {"agent":"cursor","cwd":"/w"}')
+    expect(outline(records)).toContain('s1 anthropic assistant at 10:00:03')
+  })
+})

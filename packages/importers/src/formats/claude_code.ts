@@ -5,6 +5,7 @@ import type { Output } from '../output.js'
 import type { Head } from '../reading/head.js'
 import type { JsonObject } from '../records.js'
 import { type Left, TREE_MAX, Tree } from './claude_tree.js'
+import { cursorMessageOf } from './cursor_stream.js'
 import { isOfQwenCode } from './gemini_cli.js'
 
 /** Kinds of lines that only Claude Code writes, for files that begin with one that names no session. */
@@ -123,6 +124,7 @@ class ClaudeCodeParser implements Parser {
     const is_of_tree = native !== undefined && line.parentUuid !== undefined
     if (is_of_tree) this.rewind(key, line)
     const { message, ...rest } = line
+    const called = cursorMessageOf(line)
     let message_id: string | undefined
     if ((type === 'user' || type === 'assistant') && isJsonObject(message) && !isOfCommand(line)) {
       this.noteModel(key, message)
@@ -130,6 +132,9 @@ class ClaudeCodeParser implements Parser {
       if (message_id !== undefined) this.out.retract(key, this.repeated(key, message, message_id))
       if (message_id !== undefined && line.isCompactSummary === true)
         this.out.compact(key, message_id, [{ format: 'anthropic', blob: message }])
+    } else if (called) {
+      const { blob, at, native } = called
+      this.out.message(key, 'anthropic', blob, { native, at, meta: { cursor: rest } })
     } else {
       const kind = isOfCommand(line) ? 'api_error' : kindOf(type, line)
       this.out.raw(key, kind, line, { ...facts, noise: NOISE.has(type) || NOISE.has(kind) })
@@ -176,7 +181,10 @@ class ClaudeCodeParser implements Parser {
     // A subagent may have a file of its own, which may be read before that of its session.
     if (parent !== undefined) this.out.mention(parent, { agent: 'claude-code', cwd })
     const names = parent === undefined ? {} : { agent_id, subagent: true }
-    this.out.session(key, { parent, configs: { agent: 'claude-code', cwd, git_branch, version, ...names } })
+    // Claude Code begins with its tools and its version, and Cursor with neither.
+    const is_cursor = line.subtype === 'init' && line.tools === undefined && version === undefined
+    const agent = is_cursor ? 'cursor' : 'claude-code'
+    this.out.session(key, { parent, configs: { agent, cwd, git_branch, version, ...names } })
   }
 
   /** The session of a line. A subagent's is below that of the session that started it. */
