@@ -430,4 +430,17 @@ describe('conversations of other programs', () => {
     expect(asked).toEqual(ASKED)
     expect(others).toEqual([THOUGHT, CALLED('c1'), RESULT('c1'), COLD])
   })
+
+  it('are sessions of their own where only their folders tell them apart', async () => {
+    const begun = { type: 'system', content: 'You are Grok.' }
+    const idsOf = async (name: string, said: string) => {
+      const log = lines(begun, { type: 'user', content: [{ type: 'text', text: said }] })
+      const records = await recordsOf(name, log)
+      return records.flatMap((record) => (record.kind === 'session' ? [record.id] : []))
+    }
+    const [one] = await idsOf('.grok/sessions/w/7c0c/chat_history.jsonl', 'Weather?')
+    const [other] = await idsOf('.grok/sessions/w/8d1d/chat_history.jsonl', 'Time?')
+    expect(one).not.toBe(other)
+    expect(await idsOf('.grok/sessions/w/7c0c/chat_history.jsonl', 'Weather?')).toEqual([one])
+  })
 })

@@ -89,6 +89,9 @@ function sessionIn(value: JsonObject): Conversation | undefined {
 /** A file of OpenHands, whose folder is a session. */
 const EVENT_FILE = /^event-(\d{5,9})-/
 
+/** What agents call the file of every session, whose folder has its name. */
+const COMMON_NAME = /^(?:chat_history|context|events|transcript|wire)$/
+
 interface Conversation {
   messages: unknown[]
   about: JsonObject
@@ -112,7 +115,10 @@ export class OtherConversations implements Parser {
   ) {
     const event = EVENT_FILE.exec(stemOf(file.name))
     const folder = file.folders.at(file.folders.at(-1) === 'events' ? -2 : -1)
-    this.file_key = event && folder !== undefined ? folder : keyOfFile(file)
+    const own = keyOfFile(file)
+    // Their first lines may be the same in every session.
+    const is_common = COMMON_NAME.test(stemOf(file.name)) && folder !== undefined
+    this.file_key = event && folder !== undefined ? folder : is_common ? `${folder} ${own}` : own
     // The files of a folder are one session, and name their entries by their numbers.
     if (event) this.count = Number(event[1])
   }
