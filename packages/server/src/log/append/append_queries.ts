@@ -3,7 +3,7 @@ import { PIECE_BYTES_MAX } from '@annals/kits/limits.js'
 import { MOVE_TERMS_VARIABLES, moveTerms, type TermedList } from '@annals/kits/lists/listed.js'
 import { mergedJson } from '@annals/kits/lists/resource_json.js'
 import { joinedText } from '@annals/kits/postgres/column_aggregates.js'
-import { prepared } from '@annals/kits/postgres/statement.js'
+import { ofProject, prepared } from '@annals/kits/postgres/statement.js'
 import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 import { CHAIN_ENTRIES, CHAIN_STORED } from '../../proof/chain_queries.js'
 import { seqText } from '../read/compaction_queries.js'
@@ -37,29 +37,29 @@ export const APPEND_ENTRIES = storedFunctionIn(
 /** Runs, as appends need them: see migrations/0035_runs.sql. Parameters of each: $1 project. */
 
 /** $2 sessions. Rows: session_id, fence, requires_fence. */
-export const FIND_FENCES = prepared(
+export const FIND_FENCES = ofProject(
   'find_fences',
   `SELECT h.session_id, coalesce(h.fence, 0) AS fence, coalesce(h.requires_fence, false) AS requires_fence
-FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])`,
+FROM {session_heads} h WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])`,
 )
 
 /** $2 session, $3 inputs. Rows: id, state: pending, or in words what became of it, bytes. */
-export const FIND_INPUT_STATES = prepared(
+export const FIND_INPUT_STATES = ofProject(
   'find_input_states',
   `
 SELECT i.id, i.bytes, CASE WHEN i.withdrawn_at IS NOT NULL THEN 'was withdrawn' WHEN i.expires_at <= now() THEN 'has expired' ELSE 'pending' END AS state
-FROM session_inbox i WHERE i.project_id = $1 AND i.session_id = $2 AND i.id = ANY ($3::uuid[])
+FROM {session_inbox} i WHERE i.project_id = $1 AND i.session_id = $2 AND i.id = ANY ($3::uuid[])
 UNION ALL
 SELECT e.id, 0, 'was applied: it is entry ' || e.seq
 FROM unnest($3::uuid[]) AS x (id) CROSS JOIN LATERAL (
-  SELECT e.id, e.seq FROM entries e WHERE e.project_id = $1 AND ${byId('e', '$2', 'x.id')}
+  SELECT e.id, e.seq FROM {entries} e WHERE e.project_id = $1 AND ${byId('e', '$2', 'x.id')}
 ) e`,
 )
 
 /** A key's first answer; none yet while a long copy is being made. Parameters: $1 project, $2 key. */
-export const FIND_IDEMPOTENCY_KEY = prepared(
+export const FIND_IDEMPOTENCY_KEY = ofProject(
   'find_idempotency_key',
-  'SELECT k.request_hash, k.answer, k.owner_id FROM idempotency_keys k WHERE k.project_id = $1 AND k.key = $2',
+  'SELECT k.request_hash, k.answer, k.owner_id FROM {idempotency_keys} k WHERE k.project_id = $1 AND k.key = $2',
 )
 
 /**

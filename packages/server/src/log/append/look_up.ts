@@ -1,7 +1,7 @@
 import { AnnalsError, AppendInDoubt, notFound } from '@annals/kits/errors.js'
 import { timestampText } from '@annals/kits/lists/resource_json.js'
 import type { Database, Row } from '@annals/kits/postgres/database.js'
-import { plainArray, prepared, textArray } from '@annals/kits/postgres/statement.js'
+import { ofProject, plainArray, textArray } from '@annals/kits/postgres/statement.js'
 import { byId } from '../read/read_queries.js'
 import {
   type AppendAnswer,
@@ -175,13 +175,13 @@ function storedAnswer(request: AppendRequest, session_id: string, row: Row): App
 }
 
 /** The seqs that requests with idempotency keys were answered with. Parameters: $1 project, $2 keys. */
-export const FIND_APPEND_KEYS = prepared(
+export const FIND_APPEND_KEYS = ofProject(
   'find_append_keys',
   `
 SELECT k.key, k.request_hash, coalesce(array_to_string(k.seqs, ','), k.answer) AS seqs
 FROM unnest($2::text[]) AS x(key)
 JOIN LATERAL (
-  SELECT p.key, p.request_hash, p.seqs, p.answer FROM idempotency_keys p WHERE p.project_id = $1 AND p.key = x.key LIMIT 1
+  SELECT p.key, p.request_hash, p.seqs, p.answer FROM {idempotency_keys} p WHERE p.project_id = $1 AND p.key = x.key LIMIT 1
 ) k ON true`,
 )
 
@@ -200,12 +200,12 @@ export async function findEntryIds(
 }
 
 /** Which entries are there. Parameters: $1 project; one element each: $2 session, $3 id. Rows: place, from 1. */
-export const FIND_ENTRY_IDS = prepared(
+export const FIND_ENTRY_IDS = ofProject(
   'find_entry_ids',
   `
 SELECT x.place FROM unnest($2::uuid[], $3::uuid[]) WITH ORDINALITY AS x (session_id, id, place)
 CROSS JOIN LATERAL (
-  SELECT o.id FROM entries o WHERE o.project_id = $1 AND ${byId('o', 'x.session_id', 'x.id')}
+  SELECT o.id FROM {entries} o WHERE o.project_id = $1 AND ${byId('o', 'x.session_id', 'x.id')}
 ) e`,
 )
 
@@ -214,7 +214,7 @@ CROSS JOIN LATERAL (
  * ids; the data of a retraction is not the caller's. `place` (from 1) is the index of the given entry. Parameters: $1 project; one element per entry: $2 session,
  * $3 id, $4 kind, $5 type, $6 format, $7 key, $8 data and $9 meta as JSON arrays, $10 when it happened.
  */
-export const FIND_KNOWN_APPENDS = prepared(
+export const FIND_KNOWN_APPENDS = ofProject(
   'find_known_appends',
   `
 SELECT x.place, e.seq, e.kind <> x.kind OR e.type IS DISTINCT FROM x.type OR e.format IS DISTINCT FROM x.format
@@ -226,7 +226,7 @@ FROM ROWS FROM (
 ) WITH ORDINALITY AS x(session_id, id, kind, type, format, key, occurred_at, data, meta, place)
 JOIN LATERAL (
   SELECT o.seq, o.kind, o.type, o.format, o.key, o.data, o.meta, o.occurred_at
-  FROM entries o WHERE o.project_id = $1 AND o.session_id = x.session_id AND o.id = x.id LIMIT 1
+  FROM {entries} o WHERE o.project_id = $1 AND o.session_id = x.session_id AND o.id = x.id LIMIT 1
 ) e ON true`,
 )
 
@@ -234,19 +234,19 @@ JOIN LATERAL (
  * Entries by their seqs, in the given order, for the answers to retries: what was stored, as it was first answered.
  * Parameters: $1 project, $2 session, $3 seqs.
  */
-export const READ_APPENDED_ENTRIES = prepared(
+export const READ_APPENDED_ENTRIES = ofProject(
   'read_appended_entries',
   `
 SELECT e.seq, e.id, e.kind, e.type, e.format, e.role, e.key, e.data::text AS data, e.meta::text AS meta, e.parent_id,
   ${timestampText('e.created_at')} AS time, ${timestampText('e.occurred_at')} AS occurred_at, s.disable_task_tracking
 FROM unnest($3::bigint[]) WITH ORDINALITY AS w(seq, ord)
-JOIN entries e ON e.project_id = $1 AND e.session_id = $2 AND e.seq = w.seq
-JOIN sessions s ON s.project_id = $1 AND s.id = $2
+JOIN {entries} e ON e.project_id = $1 AND e.session_id = $2 AND e.seq = w.seq
+JOIN {sessions} s ON s.project_id = $1 AND s.id = $2
 ORDER BY w.ord`,
 )
 
 /** Rows: sha256, of the blobs that there are. Parameters: $1 project, $2 hashes. */
-export const FIND_REFERRED_BLOBS = prepared(
+export const FIND_REFERRED_BLOBS = ofProject(
   'find_referred_blobs',
-  'SELECT b.sha256 FROM blobs b WHERE b.project_id = $1 AND b.sha256 = ANY ($2::text[])',
+  'SELECT b.sha256 FROM {blobs} b WHERE b.project_id = $1 AND b.sha256 = ANY ($2::text[])',
 )

@@ -1,4 +1,4 @@
-import { prepared } from '@annals/kits/postgres/statement.js'
+import { ofProject } from '@annals/kits/postgres/statement.js'
 import { COMPACTION_TYPE } from '@annals/messages/context'
 import { RETRACTION_TYPE } from '../append/append_request.js'
 
@@ -26,11 +26,11 @@ export function seqText(field: 'from_seq' | 'to_seq'): string {
  * The range of the valid compactions of a session: they nest, so the newest covers all. Row: seq, from_seq and
  * to_seq of the newest, and `count` of all; none without any. Parameters: $1 project, $2 session.
  */
-export const READ_COMPACTED = prepared(
+export const READ_COMPACTED = ofProject(
   'read_compacted',
   `
 SELECT e.seq, ${seqText('from_seq')} AS from_seq, ${seqText('to_seq')} AS to_seq, count(*) OVER () AS count
-FROM entries e WHERE ${validCompactionsText('$1', '$2')} ORDER BY e.seq DESC LIMIT 1`,
+FROM {entries} e WHERE ${validCompactionsText('$1', '$2')} ORDER BY e.seq DESC LIMIT 1`,
 )
 
 /** Entries `i` that a compaction of their range covers: all that are live, but for retractions. */
@@ -47,11 +47,11 @@ const LINES = `coalesce(string_agg(${LINE}, '' ORDER BY i.seq), '')`
 /**
  * Covered entries between two seqs, both included. Row: `lines`; entries and messages. Parameters: $1 project, $2 session, $3 first seq, $4 last seq.
  */
-export const READ_COVERED = prepared(
+export const READ_COVERED = ofProject(
   'read_covered',
   `
 SELECT ${LINES} AS lines, count(*) AS entries, count(*) FILTER (WHERE i.kind = 'message') AS messages
-FROM entries i
+FROM {entries} i
 WHERE i.project_id = $1 AND i.session_id = $2 AND i.seq BETWEEN $3::bigint AND $4::bigint AND ${COVERED}`,
 )
 

@@ -1,21 +1,21 @@
 import { aggregated } from '@annals/kits/postgres/column_aggregates.js'
-import { ofProject, prepared } from '@annals/kits/postgres/statement.js'
+import { ofProject } from '@annals/kits/postgres/statement.js'
 import { byId, bySeq, LOG_VERSION, TRACKING, VIEW_COLUMNS } from './read_queries.js'
 
 /**
  * Which entries of a session have the given ids. Row: none where there is no session; `found`, a JSON array of
  * `[index from 1, seq, type]` in the order of the ids, or null. Parameters: $1 project, $2 session, $3 ids.
  */
-export const FIND_IDS = prepared(
+export const FIND_IDS = ofProject(
   'find_ids',
   `
 SELECT h.last_seq, p.found
-FROM session_heads h
+FROM {session_heads} h
 CROSS JOIN LATERAL (
   SELECT json_agg(json_build_array(x.place, e.seq, e.type) ORDER BY x.place) AS found
   FROM unnest($3::uuid[]) WITH ORDINALITY AS x (id, place)
   JOIN LATERAL (
-    SELECT o.seq, o.type FROM entries o WHERE o.project_id = $1 AND ${byId('o', '$2', 'x.id')}
+    SELECT o.seq, o.type FROM {entries} o WHERE o.project_id = $1 AND ${byId('o', '$2', 'x.id')}
   ) e ON true
 ) p
 WHERE h.project_id = $1 AND h.session_id = $2`,
@@ -70,9 +70,9 @@ export const READ_LATEST = ofProject(
 )
 
 /** Parameters: $1 project, $2 session, $3 seq. Row: key. */
-export const READ_KEY = prepared(
+export const READ_KEY = ofProject(
   'read_key_of_entry',
-  'SELECT e.key FROM entries e WHERE e.project_id = $1 AND e.session_id = $2 AND e.seq = $3',
+  'SELECT e.key FROM {entries} e WHERE e.project_id = $1 AND e.session_id = $2 AND e.seq = $3',
 )
 
 /** The newest live entry of one key. Parameters: $1 project, $2 session, $3 key. */

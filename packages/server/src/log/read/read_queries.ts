@@ -3,7 +3,7 @@ import { type LogPosition, seqToCheck } from '@annals/kits/lists/log_position.js
 import { mergedJson, timestampText } from '@annals/kits/lists/resource_json.js'
 import { aggregated, type Column, inUtc } from '@annals/kits/postgres/column_aggregates.js'
 import type { Parameter } from '@annals/kits/postgres/database.js'
-import { composedOnce, ofProject, prepared, type Statement } from '@annals/kits/postgres/statement.js'
+import { composedOnce, ofProject, type Statement } from '@annals/kits/postgres/statement.js'
 import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 
 export interface EntryPage {
@@ -231,9 +231,9 @@ WHERE h.project_id = $1 AND h.session_id = $2`,
 )
 
 /** Where the logs of sessions stand, for those that exist. Parameters: $1 project, $2 sessions. */
-export const READ_HEADS = prepared(
+export const READ_HEADS = ofProject(
   'read_heads',
-  'SELECT h.session_id, h.last_seq, coalesce(h.run_place, 0) AS run_place FROM session_heads h WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])',
+  'SELECT h.session_id, h.last_seq, coalesce(h.run_place, 0) AS run_place FROM {session_heads} h WHERE h.project_id = $1 AND h.session_id = ANY ($2::uuid[])',
 )
 
 /** The last seq of a session, and when an entry of it was stored. Parameters: $1 project, $2 session, $3 the entry's seq or null. */
@@ -260,11 +260,11 @@ export const MERGE_MESSAGE_META = storedFunctionIn('log/read/merge_message_meta.
  * Row: total_tokens, is_counted_by_text, if it is still to be recounted, auto_compaction, if the model is to write a summary
  * or could not. Parameters: $1 project, $2 session.
  */
-export const COUNT_TOKENS = prepared(
+export const COUNT_TOKENS = ofProject(
   'count_tokens',
   `SELECT h.total_tokens, EXISTS (
-  SELECT FROM token_recounts r WHERE r.project_id = $1 AND r.session_id <= $2) AS is_counted_by_text,
+  SELECT FROM {token_recounts} r WHERE r.project_id = $1 AND r.session_id <= $2) AS is_counted_by_text,
   (SELECT CASE WHEN a.held_until > now() THEN 'running' WHEN a.due_at IS NOT NULL THEN 'waits' WHEN a.attempts > 0 THEN 'failed' END
-    FROM auto_compactions a WHERE a.project_id = $1 AND a.session_id = $2) AS auto_compaction
-FROM session_heads h WHERE h.project_id = $1 AND h.session_id = $2`,
+    FROM {auto_compactions} a WHERE a.project_id = $1 AND a.session_id = $2) AS auto_compaction
+FROM {session_heads} h WHERE h.project_id = $1 AND h.session_id = $2`,
 )
