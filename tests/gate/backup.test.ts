@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { Annals } from '@annals/client'
@@ -244,6 +244,28 @@ describe.skipIf(inject('testServer').mode === 'shared')('a backup', () => {
         expect(await queryRows(url, 'SELECT id FROM projects')).toEqual([])
       })
     }
+  })
+
+  it('with a row of a project that nests without end is refused in a sentence', async () => {
+    const { project } = await filledProject()
+    const path = await backUp('--project', project.name)
+    const bytes = await readFile(path)
+    const last_at = bytes.lastIndexOf('\n', -2) + 1
+    // Without its checksum, as older backups.
+    const { sha256: _, ...end } = JSON.parse(bytes.subarray(last_at).toString())
+    const { offset } = end.catalogue
+    const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
+    const row = `{"table":"projects","row":{"id":"${project.id}","name":${deep}}}\n`
+    const rows = Buffer.concat([Buffer.from(row), bytes.subarray(offset, last_at)])
+    end.catalogue = { offset, bytes: rows.length, sha256: createHash('sha256').update(rows).digest('hex') }
+    await writeFile(path, Buffer.concat([bytes.subarray(0, offset), rows, Buffer.from(JSON.stringify(end))]))
+    await restored(path, async (_url, restore) => {
+      const { code, stderr } = await restore()
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(/a line of the projects and keys.* is not one/),
+      ])
+    })
   })
 
   it('with a project that is damaged in it is restored without that project, which is named, and exits with 1', async () => {

@@ -6,7 +6,7 @@ import type { TableRegistry } from '@annals/kits/lifecycle/registry.js'
 import type { Counts, Table } from '@annals/kits/lifecycle/table.js'
 import type { Database, Queryable } from '@annals/kits/postgres/database.js'
 import { isRefusedData } from '@annals/kits/postgres/database_errors.js'
-import { isJsonObject } from '@annals/messages/json'
+import { isJsonObject, isRefusal, readStorable } from '@annals/messages/json'
 import {
   checkExport,
   type ImportOptions,
@@ -218,10 +218,8 @@ async function lastLine(file: FileHandle): Promise<{ last: string; last_at: numb
 }
 
 function parseRow(line: Buffer): CatalogueRow | undefined {
-  try {
-    const read = JSON.parse(line.toString()) as Partial<CatalogueRow> | null
-    return typeof read?.table === 'string' && isJsonObject(read.row) ? (read as CatalogueRow) : undefined
-  } catch {
-    return undefined
-  }
+  const json = readStorable(line)
+  if (isRefusal(json) || !isJsonObject(json.value)) return undefined
+  const { table, row } = json.value as Partial<CatalogueRow>
+  return typeof table === 'string' && isJsonObject(row) ? { table, row } : undefined
 }
