@@ -204,6 +204,19 @@ describe('a skill that somebody wrote', () => {
     expect(await fetch(url, { headers })).toMatchObject({ status: 200 })
   })
 
+  it('comes back as a zip, whatever the clock said when it was stored', async () => {
+    const { id } = await dataOf(await upload(skillZip('timeless')))
+    const before = downloadOf(id)
+    expect((await before).zip.length).toBeGreaterThan(100)
+    for (const year of ['0001', '1969', '9999']) {
+      await queryRows(service.databaseUrl, 'UPDATE skills SET created_at = $1 WHERE id = $2', [
+        `${year}-06-01T00:00:00Z`,
+        id,
+      ])
+      expect((await downloadOf(id)).zip.length, year).toBe((await before).zip.length)
+    }
+  })
+
   it('survives an export and an import, and a verification finds it whole', async () => {
     const from = await service.newProject()
     const skill = await dataOf(

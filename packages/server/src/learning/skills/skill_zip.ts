@@ -131,7 +131,9 @@ export interface ZippedFile {
 }
 
 /** A zip of files, as it is made; of the same files it is always the same. */
-export async function* writeZip(files: readonly ZippedFile[], mtime: Date): AsyncGenerator<Buffer> {
+export async function* writeZip(files: readonly ZippedFile[], made_at: Date): AsyncGenerator<Buffer> {
+  // The library ends the process at a time before 1970.
+  const mtime = new Date(Math.max(made_at.getTime(), 0))
   const zip = new yazl.ZipFile()
   const output = zip.outputStream as Readable
   zip.on('error', (error) => output.destroy(error as Error))
