@@ -12,13 +12,14 @@ import {
   restoreReferences,
 } from './blobs/transfer_blobs.js'
 import { verifyBytes } from './blobs/verify_bytes.js'
-import type { LineColumn } from './columns.js'
+import type { LineCheck, LineColumn } from './columns.js'
 import { exportErased, exportSessions } from './sessions/export_pieces.js'
 import { SESSION_LINE_SQL } from './sessions/export_session_queries.js'
 import { restoreSessionLines } from './sessions/restore_sessions.js'
 import { SESSION_CHECKS } from './sessions/session_check_queries.js'
 import { FURTHER_LINES, LogFollower, SESSION_LINE } from './sessions/session_lines.js'
 import { verifySessions } from './sessions/verify_sessions.js'
+import { SKILL_FILE_FORMS, SKILL_FORMS } from './skills/skill_forms.js'
 import type { ExportLine, ExportPiece, LineFollower } from './transfer/export_line.js'
 import type { RestoreContext, Tallies } from './transfer/restore_context.js'
 import { RESTORE_ORIGINS } from './transfer/restore_origin_queries.js'
@@ -32,6 +33,8 @@ export interface OwnFunctions {
   line?: Readonly<Record<string, LineColumn>>
   /** Columns whose members older exports do not have. */
   absent_before?: readonly string[]
+  /** What values of columns must be, beyond their types. */
+  forms?: Readonly<Record<string, LineCheck>>
   /** SQL of a page of an export: the line, further columns, and what is joined to the row `t`; $1 is the project. */
   exported?: { line: string; columns: string; join: string }
   /** The lines of such a page, and of what belongs to its rows. */
@@ -105,6 +108,8 @@ const OWN: Readonly<Record<string, OwnFunctions>> = {
   list_terms: { further_checks: STRAY_TERMS },
   // The sessions that an import has given to spaces are read.
   space_sessions: { restored: (tenant) => switchConsumer(tenant, LEARNING_CONSUMER, true) },
+  skills: { forms: SKILL_FORMS },
+  skill_files: { forms: SKILL_FILE_FORMS },
   statements: { absent_before: ['origins'] },
   learning_calls: {
     restored: async ({ database, project_id }) => void (await database.query(RESTORE_ORIGINS, [project_id])),

@@ -5,9 +5,9 @@ import { expect, it } from 'vitest'
 import { importsOf } from '../../server/test/source_imports.ts'
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
-/** Beside Node and its own files: the kits, and the server’s tables and SQL, not what serves requests or composes the service. */
+/** Beside Node and its own files: the kits, what learning knows of skills, and the server’s tables and SQL, not what serves requests or composes the service. */
 const MAY_IMPORT =
-  /^(node:|\.|@annals\/(messages|embedded-postgres)(\/|$)|@annals\/kits\/(?!http\/)|annals\/dist\/(?!service\/|cluster\/|console_api\/|.*(_routes|\/module)\.js$))/
+  /^(node:|\.|@annals\/(messages|embedded-postgres|learning)(\/|$)|@annals\/kits\/(?!http\/)|annals\/dist\/(?!service\/|cluster\/|console_api\/|.*(_routes|\/module)\.js$))/
 
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts'))

@@ -50,10 +50,11 @@ const END: LineKind = {
 export function lineKinds(tables: readonly Table[]): Map<string, LineKind> {
   const kinds = new Map<string, LineKind>()
   for (const table of tables.filter(({ exported }) => exported)) {
-    const { line = table.columns, further_lines, absent_before = [] } = ownOf(table)
+    const { line = table.columns, further_lines, absent_before = [], forms } = ownOf(table)
     const own = { [table.kind]: { columns: line, key: table.key } }
     for (const [kind, { columns, key }] of Object.entries({ ...own, ...further_lines }))
       kinds.set(kind, { table, key, checks: lineChecks(columns) })
+    Object.assign(kinds.get(table.kind)!.checks, forms)
     for (const name of absent_before) kinds.get(table.kind)!.checks[name] = absentBefore(line[name]!)
   }
   return kinds.set('end', END)

@@ -36,6 +36,43 @@ WHOLE[1]!.meta = { topic: 'refunds' }
 
 const KINDS = ['user', 'learning_space', 'session', 'session', 'message', 'event', 'message']
 
+const TIME = '2026-11-21T09:30:00.123456Z'
+const skill = (name: string): Line => ({
+  ...{ kind: 'skill', id: idOf(8), user_id: null, user: null, learning_space_id: null, name },
+  ...{ description: 'd', source: 'written', meta: {}, created_at: TIME, updated_at: TIME },
+})
+const skillFile = (more: Line): Line => ({
+  ...{ kind: 'skill_file', skill_id: idOf(8), path: 'SKILL.md', mime: 'text/markdown', is_text: true },
+  ...{ bytes: 5, sha256: 'a'.repeat(64), ...more },
+})
+
+describe('a skill', () => {
+  it('is read with files whose paths and types are harmless', async () => {
+    const files = [skillFile({}), skillFile({ path: 'a/b.svg', mime: 'image/svg+xml' })]
+    expect(await read(exportOf(skill('refund-2'), ...files))).toHaveLength(3)
+  })
+
+  it.each(['', 'Refund', 'a b', '-a', 'a\r\nSet-Cookie: a=b', 'x"; filename=y', '../x', 'a'.repeat(65)])(
+    'is refused with a name that no upload may have: %j',
+    async (name) => {
+      await expect(read(exportOf(skill(name)))).rejects.toThrow('name of a line of kind skill must be')
+    },
+  )
+
+  it.each([
+    ['path', '../../x'],
+    ['path', '/etc/passwd'],
+    ['path', 'a\\b'],
+    ['path', 'a\u202Eb'],
+    ['mime', 'text/html\r\nSet-Cookie: a=b'],
+    ['mime', 'text'],
+    ['sha256', 'x'],
+  ])('is refused with a file of which no upload may have %s %j', async (name, value) => {
+    const lines = [skill('refund'), skillFile({ [name]: value })]
+    await expect(read(exportOf(...lines))).rejects.toThrow(`${name} of a line of kind skill_file must be`)
+  })
+})
+
 describe('a whole export', () => {
   it('is read line by line, however it is cut', async () => {
     for (const size of [1, 7, 100, undefined]) expect(await read(exportOf(...WHOLE), size)).toEqual(KINDS)
