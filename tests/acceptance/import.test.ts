@@ -167,6 +167,21 @@ describe('annals import', () => {
     expect(code).toBe(0)
   })
 
+  it('puts agents that only their folders name below their session', async () => {
+    const { report, list } = await importer()
+    const agents = join(commands.directory, 'session_7c0c', 'agents')
+    const begun = { type: 'metadata', protocol_version: '1.5', created_at: 1_785_578_400_000 }
+    for (const agent of ['main', 'agent-0']) {
+      await mkdir(join(agents, agent), { recursive: true })
+      await writeFile(join(agents, agent, 'wire.jsonl'), `${JSON.stringify(begun)}\n`)
+    }
+    await report(agents)
+    const sessions = await list('sessions', 'list', '--all')
+    const main = sessions.find(({ configs }) => configs.subagent === undefined)
+    const below = await list('sessions', 'list', '--parent', String(main?.id))
+    expect(below).toMatchObject([{ configs: { agent: 'kimi-code', subagent: 'agent-0' } }])
+  })
+
   it('goes on after what cannot be read, and reads files to which links lead', async () => {
     const { run, report } = await importer()
     const folder = join(commands.directory, 'unreadable')

@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve, sep } from 'node:path'
 import { type ImportFile, PICTURE_BYTES_MAX } from '@annals/importers'
 
 /** Parts of a folder's path that may name a session. */
-const FOLDERS_MAX = 2
+const FOLDERS_MAX = 4
 
 /** How to read a file in any order, and the files of its folder: an export's pictures. Nothing is read until it is asked for. */
 export function filesAround(path: string, size: number): Pick<ImportFile, 'parts' | 'beside' | 'folder'> {
