@@ -3,6 +3,7 @@ export const FORMAT_NAMES = [
   'claude-code',
   'codex',
   'kimi-code',
+  'antigravity',
   'cline',
   'vscode-chat',
   'aider',

@@ -2,6 +2,7 @@ import type { Format } from './format.js'
 import { AIDER } from './formats/aider.js'
 import { ANNALS } from './formats/annals.js'
 import { ANTHROPIC } from './formats/anthropic.js'
+import { ANTIGRAVITY } from './formats/antigravity.js'
 import { ATIF } from './formats/atif.js'
 import { CHAT_MARKDOWN } from './formats/chat_markdown.js'
 import { CHATGPT } from './formats/chatgpt.js'
@@ -33,6 +34,7 @@ export const FORMATS: readonly Format[] = [
   CLAUDE_CODE,
   CODEX,
   KIMI_CODE,
+  ANTIGRAVITY,
   CLINE,
   VSCODE_CHAT,
   AIDER,
