@@ -32,7 +32,7 @@ export class Conversations {
       configs: { ...Object.fromEntries(CONFIGS.map((name) => [name, rest[name]])), ...objectIn(configs) },
       changed_at: rest.updated_at ?? rest.created,
     })
-    const at = rest.created_at ?? rest.created ?? rest.timestamp
+    const at = rest.created_at ?? rest.created ?? rest.timestamp ?? rest.session_start
     for (const [index, message] of messages.entries()) {
       const said_at = isJsonObject(message) ? timeIn(message) : undefined
       this.out.message(key, this.format, message, { native: index, at: said_at ?? at })

@@ -10,7 +10,7 @@ function step(step_index: number, source: string, type: string, more: object = {
 }
 
 const REQUEST =
-  '<USER_REQUEST>\nList  them.\n</USER_REQUEST>\n<USER_SETTINGS_CHANGE>\nThe user changed setting `Model Selection` from None to Gemini 3.5 Pro. No need to comment.\n</USER_SETTINGS_CHANGE>'
+  '<USER_REQUEST>\nList  them.\n</USER_REQUEST>\n<USER_SETTINGS_CHANGE>\nThe user changed setting `Model Selection` from None to Gemini 3.5 Pro.\n</USER_SETTINGS_CHANGE>'
 const CALLS = [
   { name: 'list_dir', args: { DirectoryPath: '"/w"', Depth: '2' } },
   { name: 'run_command', args: { CommandLine: '"make"' } },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { blobsIn, entriesIn, formatOf, lines, recordsOf, tallyOf } from './reading.ts'
+import { blobsIn, entriesIn, formatOf, lines, outline, recordsOf, tallyOf } from './reading.ts'
 
 const json = JSON.stringify
 
@@ -442,5 +442,21 @@ describe('conversations of other programs', () => {
     const [other] = await idsOf('.grok/sessions/w/8d1d/chat_history.jsonl', 'Time?')
     expect(one).not.toBe(other)
     expect(await idsOf('.grok/sessions/w/7c0c/chat_history.jsonl', 'Weather?')).toEqual([one])
+  })
+
+  it('Hermes, which notes something among its messages, has them with the time of its session', async () => {
+    const session = {
+      session_id: '20260429_hermes',
+      model: 'm',
+      session_start: '2026-04-29T20:05:00.000Z',
+      messages: [ASKED, { role: 'assistant', content: 'Cold.' }, { role: 'session_meta' }],
+    }
+    expect(outline(await recordsOf('session.json', json(session)))).toEqual([
+      's1 {"model":"m"}',
+      's1 openai user at 20:05:00',
+      's1 openai assistant at 20:05:00',
+      's1 source.openai-chat.session_meta at 20:05:00',
+      's1 source.openai-chat.run (noise) at 20:05:00',
+    ])
   })
 })

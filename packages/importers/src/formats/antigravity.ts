@@ -8,7 +8,7 @@ import type { JsonObject } from '../records.js'
 const NOISE = new Set(['CONVERSATION_HISTORY', 'EPHEMERAL_MESSAGE'])
 /** What surrounds what the user typed. */
 const REQUEST = /<USER_REQUEST>([\s\S]*?)<\/USER_REQUEST>/
-const MODEL = /setting `Model Selection` from .{1,80}? to (.{1,80}?)\. /
+const MODEL = /setting `Model Selection` from .{1,80}? to (.{1,80}?)\.(?:\s|$)/
 const TITLE_LENGTH_MAX = 120
 
 /** What Antigravity writes of a conversation: `brain/<id>/.system_generated/logs/transcript.jsonl`. */

@@ -107,7 +107,15 @@ export function isMessage(value: JsonObject): boolean {
 }
 
 function isConversation({ messages, contents }: JsonObject): boolean {
-  return contents === undefined && Array.isArray(messages) && messages.every(isOwn)
+  if (contents !== undefined || !Array.isArray(messages)) return false
+  const said = messages.filter((one) => !isMark(one))
+  return said.every(isOwn) && (said.length > 0 || messages.length === 0)
+}
+
+/** What an agent notes among its messages, and nobody said. */
+function isMark(value: unknown): boolean {
+  const { role, content, parts } = objectIn(value)
+  return typeof role === 'string' && !ROLES.has(role) && content === undefined && parts === undefined
 }
 
 /** Whether a message, with all its parts, is one of this API: frameworks have the same roles. */
