@@ -89,6 +89,23 @@ describe('annals tools', () => {
     expect(fine.stderr).toContain('find did not fail in 1 call.')
   })
 
+  it('names a tool in a hint as in its table: a terminal interprets nothing of it', {
+    timeout: 90_000,
+  }, async () => {
+    const log = sessionLog(commands.api, await newSession({ user: 'mallory' }))
+    const name = 'get\u001B]0;title\u0007\u001B[2J\u202Ednetxe'
+    expectOk(await log.addEvent('tool_call', { name, arguments: {}, result: 'Error: no such order' }))
+    const of = ['--user', 'mallory']
+    await vi.waitFor(async () => expect(await values('tools', ...of)).toHaveLength(1), { timeout: 60_000 })
+    const list = await annals(['tools', ...of, '--no-json'])
+    expect(list.stderr).toContain(String.raw`To see its failures: annals tools 'get\u001b`)
+    const none = await annals(['tools', `${name}x`, ...of, '--no-json'])
+    for (const shown of [list.stdout, list.stderr, none.stderr]) {
+      expect(shown).toContain(String.raw`\u001b[2J\u202ednetxe`)
+      for (const character of ['\u001B', '\u0007', '\u202E']) expect(shown).not.toContain(character)
+    }
+  })
+
   it('says of which tools no call has a result', { timeout: 90_000 }, async () => {
     const id = await newSession({ user: 'nobody answers' })
     const log = sessionLog(commands.api, id)

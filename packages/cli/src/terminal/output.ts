@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { UsageError } from '../run_command.js'
 import { PagedLines, pagerOf } from './pager.js'
 import { type Paint, painter } from './paint.js'
-import { visibleJson } from './visible.js'
+import { visible, visibleJson } from './visible.js'
 
 /** Options of every command that prints something. */
 export interface OutputOptions {
@@ -134,7 +134,7 @@ function widthOfTerminal(): number {
   return asked > 0 ? asked : 200
 }
 
-/** Prints a note for people, apart from the output. */
+/** Prints a note for people, apart from the output. It may quote what is stored. */
 export function tell(sentence: string): void {
-  process.stderr.write(`${painter(process.stderr)('dim', sentence)}\n`)
+  process.stderr.write(`${painter(process.stderr)('dim', visible(sentence))}\n`)
 }
