@@ -93,7 +93,7 @@ describe('annals tools', () => {
     timeout: 90_000,
   }, async () => {
     const log = sessionLog(commands.api, await newSession({ user: 'mallory' }))
-    const name = 'get\u001B]0;title\u0007\u001B[2J\u202Ednetxe'
+    const name = 'get\u001B]0;title\u0007\u001B[2J\u202Eevil'
     expectOk(await log.addEvent('tool_call', { name, arguments: {}, result: 'Error: no such order' }))
     const of = ['--user', 'mallory']
     await vi.waitFor(async () => expect(await values('tools', ...of)).toHaveLength(1), { timeout: 60_000 })
@@ -101,7 +101,7 @@ describe('annals tools', () => {
     expect(list.stderr).toContain(String.raw`To see its failures: annals tools 'get\u001b`)
     const none = await annals(['tools', `${name}x`, ...of, '--no-json'])
     for (const shown of [list.stdout, list.stderr, none.stderr]) {
-      expect(shown).toContain(String.raw`\u001b[2J\u202ednetxe`)
+      expect(shown).toContain(String.raw`\u001b[2J\u202eevil`)
       for (const character of ['\u001B', '\u0007', '\u202E']) expect(shown).not.toContain(character)
     }
   })

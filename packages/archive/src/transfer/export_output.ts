@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
+import { StringDecoder } from 'node:string_decoder'
 import { StartError } from '@annals/kits/errors.js'
+import { visibleJson } from '@annals/messages/json'
 
 export interface ExportOutput {
   /** Resolves when more may be written. */
@@ -15,14 +17,19 @@ export class OutputClosed extends Error {
   override readonly name = 'OutputClosed'
 }
 
-/** Writes to a stream such as stdout, never faster than it is read. @throws OutputClosed */
-export function streamOutput(stream: NodeJS.WritableStream): ExportOutput {
+/**
+ * Writes to a stream such as stdout, never faster than it is read. A terminal would interpret characters that somebody
+ * stored, so it gets them as JSON's escapes. @throws OutputClosed
+ */
+export function streamOutput(stream: NodeJS.WritableStream & { isTTY?: boolean }): ExportOutput {
+  const decoder = new StringDecoder('utf8')
+  const shown = (bytes: Buffer) => (stream.isTTY ? visibleJson(decoder.write(bytes)) : bytes)
   // Without a listener a closed pipe would be an uncaught exception; write's own callback reports it.
   stream.on('error', () => {})
   return {
     write: (bytes) =>
       new Promise((resolve, reject) => {
-        stream.write(bytes, (error) => {
+        stream.write(shown(bytes), (error) => {
           if (!error) resolve()
           else reject((error as NodeJS.ErrnoException).code === 'EPIPE' ? new OutputClosed() : error)
         })

@@ -100,3 +100,29 @@ describe('an export to a pipe', () => {
     await expect(output.write(Buffer.from('x'))).rejects.toBeInstanceOf(OutputClosed)
   })
 })
+
+describe('an export to a terminal', () => {
+  it('is the same JSON, in which nothing moves the cursor or turns the writing around', async () => {
+    const lines = `${JSON.stringify({ name: 'é\u202Eevil\u009B2J\u007F' })}\n${JSON.stringify({ n: 1 })}\n`
+    const bytes = Buffer.from(lines)
+    const written = async (isTTY: boolean) => {
+      let text = ''
+      const stream = new Writable({
+        write: (chunk, _encoding, done) => {
+          text += chunk
+          done()
+        },
+      })
+      const output = streamOutput(Object.assign(stream, { isTTY }))
+      // Cut within a character.
+      for (const piece of [bytes.subarray(0, 10), bytes.subarray(10)]) await output.write(piece)
+      return text
+    }
+    const shown = await written(true)
+    expect(shown).toContain('é\\u202eevil\\u009b2J\\u007f')
+    expect(shown.split('\n').map((line) => line && JSON.parse(line))).toEqual(
+      lines.split('\n').map((line) => line && JSON.parse(line)),
+    )
+    expect(shown.split('\n')).toHaveLength(3)
+  })
+})
