@@ -26,7 +26,11 @@ export interface LineFollower {
   finish(number: number): void
 }
 
-/** An error in a line of a file, in words that follow "Line 7: ". */
+const REASON_LENGTH_MAX = 1_000
+
+/** An error in a line of a file, in words that follow "Line 7: ". It may quote the line, which may have megabytes. */
 export function wrongLine(number: number, reason: string): StartError {
-  return new StartError(`Line ${number}: ${reason}`)
+  const shown =
+    reason.length > REASON_LENGTH_MAX ? `${reason.slice(0, REASON_LENGTH_MAX).toWellFormed()}…` : reason
+  return new StartError(`Line ${number}: ${shown}`)
 }

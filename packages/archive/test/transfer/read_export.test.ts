@@ -46,6 +46,18 @@ const skillFile = (more: Line): Line => ({
   ...{ bytes: 5, sha256: 'a'.repeat(64), ...more },
 })
 
+describe('what is wrong with a line', () => {
+  const long = 'a'.repeat(100_000)
+  it.each<[string, Buffer]>([
+    ['its kind', exportOf({ ...user(1), kind: long })],
+    ['a member', exportOf({ ...user(1), [long]: 1 })],
+  ])('is a sentence, however long %s is', async (_name, bytes) => {
+    const error = await read(bytes).catch((thrown: Error) => thrown)
+    expect((error as Error).message).toMatch(/^Line 2: .*aaa…$/)
+    expect((error as Error).message.length).toBeLessThan(1_100)
+  })
+})
+
 describe('a skill', () => {
   it('is read with files whose paths and types are harmless', async () => {
     const files = [skillFile({}), skillFile({ path: 'a/b.svg', mime: 'image/svg+xml' })]
