@@ -7,7 +7,7 @@ import type { JsonObject } from '../records.js'
 
 const NOISE = new Set(['CONVERSATION_HISTORY', 'EPHEMERAL_MESSAGE'])
 /** What surrounds what the user typed. */
-const REQUEST = /<USER_REQUEST>([\s\S]*?)<\/USER_REQUEST>/
+const REQUEST = ['<USER_REQUEST>', '</USER_REQUEST>'] as const
 const MODEL = /setting `Model Selection` from .{1,80}? to (.{1,80}?)\.(?:\s|$)/
 const TITLE_LENGTH_MAX = 120
 
@@ -99,7 +99,8 @@ class AntigravityParser implements Parser {
     if (model !== undefined) this.out.session(this.key, { configs: { model } })
     if (this.is_titled) return
     this.is_titled = true
-    const typed = REQUEST.exec(content)?.[1] ?? content
+    const [, inside = content] = content.split(REQUEST[0], 2)
+    const [typed = ''] = inside.split(REQUEST[1], 1)
     const title = typed
       .slice(0, 4 * TITLE_LENGTH_MAX)
       .replaceAll(/\s+/g, ' ')
