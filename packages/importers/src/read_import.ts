@@ -159,11 +159,14 @@ async function* readRecords(
   let last: Piece = { line: 1, end_offset: 0, value: undefined }
   let damage: Damaged | undefined
   try {
-    for await (const chunk of rest)
+    for await (const chunk of rest) {
+      const before = last
       for (const piece of reader.push(chunk)) {
         last = piece
         yield* readPiece(parser, output, piece)
       }
+      if (last !== before) yield progressOf(last, output)
+    }
   } catch (error) {
     if (!(error instanceof Damaged)) throw error
     damage = error
@@ -173,6 +176,7 @@ async function* readRecords(
   else if (unfinished !== 'waits')
     for (const piece of reader.end()) {
       if (unfinished !== 'counts' && piece.reason !== undefined) continue
+      last = piece
       is_cut ||= piece.reason !== undefined
       yield* readPiece(parser, output, piece)
     }
@@ -180,6 +184,7 @@ async function* readRecords(
   // Nobody knows what else there was of the sessions that a cut file had begun.
   if (!is_cut) output.endAll()
   yield* output.take()
+  yield progressOf(last, output)
 }
 
 function* readPiece(parser: Parser, output: Output, piece: Piece): Generator<ImportRecord> {
@@ -188,7 +193,10 @@ function* readPiece(parser: Parser, output: Output, piece: Piece): Generator<Imp
   else output.refuse(piece.reason)
   output.finish(piece.value)
   yield* output.take()
-  yield { kind: 'progress', bytes: piece.end_offset, format: output.format, tally: output.tally }
+}
+
+function progressOf({ end_offset }: Piece, { format, tally }: Output): ImportRecord {
+  return { kind: 'progress', bytes: end_offset, format, tally }
 }
 
 function formatOf(name: string, head: FileFacts['head'], asked: string | undefined): Format {

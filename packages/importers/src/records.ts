@@ -58,5 +58,5 @@ export type ImportRecord =
   | { kind: 'format'; file: string; format: string }
   | { kind: 'refused'; place: Place; reason: string }
   | { kind: 'warning'; place: Place; reason: string }
-  /** After each piece: how far it was read, and what became of all that was read of the file. */
+  /** Now and then, and at the end: how far it was read, and what became of all that was read of the file. */
   | { kind: 'progress'; bytes: number; format: string; tally: Readonly<Tally> }

@@ -160,6 +160,8 @@ function configsIn(records: ImportRecord[]): object {
   )
 }
 
+const isContent = ({ kind }: ImportRecord) => kind !== 'progress'
+
 describe('a session of an agent with a form of its own', () => {
   it.each(Object.keys(SESSIONS))(
     'has calls joined with their results, and says which failed: %s',
@@ -168,7 +170,8 @@ describe('a session of an agent with a form of its own', () => {
       expect(formatOf(records)).toBe('agent-sessions')
       expect(blobsIn(records)).toEqual(SAID)
       expect(configsIn(records)).toEqual({ title: 'A look', model: 'm' })
-      expect(await recordsOf('session.json', JSON.stringify(SESSIONS[agent]))).toHaveLength(records.length)
+      const inOneLine = await recordsOf('session.json', JSON.stringify(SESSIONS[agent]))
+      expect(inOneLine.filter(isContent)).toHaveLength(records.filter(isContent).length)
     },
   )
 

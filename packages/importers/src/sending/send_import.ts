@@ -1,12 +1,10 @@
-import { escapeJson, mayNeedEscapes, splitLargeEvent, splitLargeMessage } from '@annals/adapter-kit/large'
 import { type Annals, AnnalsError, type NewEntry, type SessionAppend } from '@annals/client'
 import { writeJson } from '@annals/messages/json'
 import type { ImportedEntry, ImportedSession, ImportRecord, JsonObject, Place } from '../records.js'
+import { type StorablePart, storableParts } from './storable_parts.js'
 
 const ENTRIES_AT_ONCE_MAX = 500
 const LENGTH_AT_ONCE_MAX = 256 * 1024
-/** An entry whose JSON is no longer is never split: even at three bytes a character, its content and its meta are small enough. */
-const WHOLE_LENGTH_MAX = 16 * 1024
 const SESSIONS_AT_ONCE_MAX = 20
 const CREATED_AT_ONCE_MAX = 8
 /**
@@ -56,6 +54,8 @@ interface Sent {
   begun: number
 }
 
+type EntryRecord = Extract<ImportRecord, { kind: 'entry' }>
+
 interface Waiting {
   sent: Sent
   entries: NewEntry[]
@@ -79,7 +79,9 @@ export async function sendImport(
   const sender = new Sender(annals, options)
   for await (const record of records) {
     options.signal?.throwIfAborted()
-    await sender.take(record)
+    // Most records need not be waited for, and even a wait for nothing costs as much as reading a line.
+    const taken = sender.take(record)
+    if (taken) await taken
   }
   await sender.finish()
   return sender.totals
@@ -112,36 +114,36 @@ class Sender {
     private readonly options: SendOptions,
   ) {}
 
-  async take(record: ImportRecord): Promise<void> {
+  /** Undefined: there is nothing to wait for. */
+  take(record: ImportRecord): Promise<void> | undefined {
     if (this.failure !== undefined) throw this.failure
     switch (record.kind) {
       case 'format':
         this.found = { format: record.format, file: record.file }
-        return this.options.onNote(record)
+        this.options.onNote(record)
+        return undefined
       case 'session':
         return this.open(record, (sent) => this.create(record, sent))
       case 'fork':
-        await this.flush()
-        return this.open(record, (sent) => this.fork(record, sent))
+        return this.flush().then(() => this.open(record, (sent) => this.fork(record, sent)))
       case 'configs': {
         const sent = this.sessions.get(record.session_id)!
         Object.assign(sent.configs, record.configs)
-        return
+        return undefined
       }
       case 'entry':
         return this.add(record)
       case 'retraction':
-        await this.flush()
-        return this.retract(record.session_id, record.ids)
+        return this.flush().then(() => this.retract(record.session_id, record.ids))
       case 'compaction':
-        await this.flush()
-        return this.compact(record)
+        return this.flush().then(() => this.compact(record))
       case 'end':
         return this.end(record.session_id)
       case 'pictures':
-        return
+        return undefined
       default:
-        return this.options.onNote(record)
+        this.options.onNote(record)
+        return undefined
     }
   }
 
@@ -239,35 +241,55 @@ class Sender {
     return { format, file, complete }
   }
 
-  private async add({
-    session_id,
-    entry,
-    place,
-    repeats,
-  }: Extract<ImportRecord, { kind: 'entry' }>): Promise<void> {
+  private add(record: EntryRecord): Promise<void> | undefined {
+    const { session_id, entry, repeats } = record
     const { sent } = this.options
-    if (sent?.has(entry.id)) return
+    if (sent?.has(entry.id)) return undefined
     sent?.add(entry.id)
     const earlier = this.waiting_ids.get(entry.id)
     // A line that stands there twice says nothing new.
     if (repeats && earlier && writeJson(earlier) === writeJson(entry)) {
       this.totals.entries.known += 1
-      return
+      return undefined
     }
-    if (!repeats && earlier) await this.send()
+    const parts = storableParts(entry)
+    const [first] = parts
+    const isAlone = !repeats && earlier !== undefined
+    if (isAlone || parts.length > 1 || this.isFull(session_id, first!))
+      return this.addAfterOthers(record, parts, isAlone)
+    this.keep(record, first!)
+    return undefined
+  }
+
+  private async addAfterOthers(
+    record: EntryRecord,
+    parts: readonly StorablePart[],
+    isAlone: boolean,
+  ): Promise<void> {
+    if (isAlone) await this.send()
+    for (const part of parts) {
+      if (this.isFull(record.session_id, part)) await this.send()
+      this.keep(record, part)
+    }
+  }
+
+  /** Whether what waits must be sent before another part. */
+  private isFull(session_id: string, { length }: StorablePart): boolean {
+    return (
+      this.waiting_entries >= ENTRIES_AT_ONCE_MAX ||
+      this.waiting_length + length > LENGTH_AT_ONCE_MAX ||
+      (this.waiting.size >= SESSIONS_AT_ONCE_MAX && !this.waiting.has(session_id))
+    )
+  }
+
+  private keep({ session_id, entry, place, repeats }: EntryRecord, { part, length }: StorablePart): void {
     this.waiting_ids.set(entry.id, entry)
-    for (const { part, length } of storableParts(entry)) {
-      const is_full =
-        this.waiting_entries >= ENTRIES_AT_ONCE_MAX || this.waiting_length + length > LENGTH_AT_ONCE_MAX
-      if (is_full || (this.waiting.size >= SESSIONS_AT_ONCE_MAX && !this.waiting.has(session_id)))
-        await this.send()
-      const waiting = this.waitingFor(session_id)
-      waiting.entries.push(part)
-      if (repeats) this.repeating.add(part)
-      waiting.places.push(place)
-      this.waiting_entries += 1
-      this.waiting_length += length
-    }
+    const waiting = this.waitingFor(session_id)
+    waiting.entries.push(part)
+    if (repeats) this.repeating.add(part)
+    waiting.places.push(place)
+    this.waiting_entries += 1
+    this.waiting_length += length
   }
 
   private waitingFor(session_id: string): Waiting {
@@ -468,28 +490,4 @@ function halves(group: Waiting): Waiting[] {
     places: group.places.slice(from, to),
   })
   return [part(0, middle), part(middle)]
-}
-
-/** An entry as the service takes it, with the length of its JSON. */
-function storableParts(entry: ImportedEntry): { part: NewEntry; length: number }[] {
-  const json = writeJson(entry)
-  if (json.length <= WHOLE_LENGTH_MAX && !mayNeedEscapes(json)) return [{ part: entry, length: json.length }]
-  return splitEntry(entry).map((part) => ({ part, length: writeJson(part).length }))
-}
-
-/** An entry without what PostgreSQL cannot hold, and in parts if it is too large. */
-function splitEntry(entry: ImportedEntry): NewEntry[] {
-  const escaped = escapeJson(entry)
-  if (escaped.kind === 'event') return splitLargeEvent(escaped)
-  const parts = splitLargeMessage(escaped)
-  if (parts) return parts
-  const { id, format, blob, meta, occurred_at, key } = escaped
-  const at = { ...(occurred_at !== undefined && { occurred_at }), ...(key !== undefined && { key }) }
-  return splitLargeEvent({
-    kind: 'event',
-    id,
-    type: `source.message.${format}`,
-    data: { raw: blob, meta },
-    ...at,
-  })
 }
