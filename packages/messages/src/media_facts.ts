@@ -56,7 +56,7 @@ const BEGINNINGS: ReadonlyArray<readonly [at: number, text: string, type: string
   // Of what a server answered in place of a picture, and what Git has in place of a large file.
   [0, '<', 'text/html'],
   [0, '{"', 'application/json'],
-  [0, 'version https://git-lfs', 'text/plain'],
+  [0, 'version https:', 'text/plain'],
 ]
 
 /** The type of an image or a PDF by what it begins with, whatever it is called; undefined for what is not known. */
