@@ -5,13 +5,16 @@ import { type StorablePart, storableParts } from './storable_parts.js'
 
 const ENTRIES_AT_ONCE_MAX = 500
 const LENGTH_AT_ONCE_MAX = 256 * 1024
+/** From here on, the end of a session is sent without the beginning of the next, so that neither waits for the other. */
+const LENGTH_ALONE_MIN = LENGTH_AT_ONCE_MAX / 4
 const SESSIONS_AT_ONCE_MAX = 20
 const CREATED_AT_ONCE_MAX = 8
 /**
  * The JSON of appends that are on their way or wait for an earlier one to their session. Reading goes no further ahead,
- * because an append takes several times its length until it is answered.
+ * because an append takes several times its length until it is answered. It is enough for several sessions: one takes its
+ * appends in turn.
  */
-const LENGTH_AHEAD_MAX = 1024 * 1024
+const LENGTH_AHEAD_MAX = 4 * 1024 * 1024
 /** What a session adds to an append beside its entries, about. */
 const CONFIGS_LENGTH = 1024
 const IDS_MAX = 200
@@ -310,6 +313,7 @@ class Sender {
     const waiting = this.waitingFor(session_id)
     waiting.is_last = true
     waiting.begun = waiting.sent.begun
+    if (this.waiting_length >= LENGTH_ALONE_MIN) await this.send()
   }
 
   /** Sends what waits, once what was sent before to the same sessions is stored, and goes on meanwhile. */
