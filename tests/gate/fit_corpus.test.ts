@@ -2,15 +2,15 @@ import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type FitOptions, FitToSend } from '../../src/fit/index.js'
-import { MESSAGE_FORMATS, type MessageFormat } from '../../src/index.js'
-import { isValidFor } from '../message_schemas.js'
-import { messageId } from '../stored_run.js'
-import { conversation, toldIn } from './conversations.js'
-import { brokenRules } from './provider_rules.js'
+import { type FitOptions, FitToSend } from '../../packages/messages/src/fit/index.ts'
+import { MESSAGE_FORMATS, type MessageFormat } from '../../packages/messages/src/index.ts'
+import { conversation, toldIn } from '../../packages/messages/test/fit/conversations.ts'
+import { brokenRules } from '../../packages/messages/test/fit/provider_rules.ts'
+import { isValidFor } from '../../packages/messages/test/message_schemas.ts'
+import { messageId } from '../../packages/messages/test/stored_run.ts'
 
 /** Runs of a real agent, in OpenAI's format. They are not in this repository. */
-const ROOT = new URL('../../../../', import.meta.url)
+const ROOT = new URL('../../', import.meta.url)
 const RUNS = fileURLToPath(new URL(process.env.ANNALS_RUNS ?? '../shared/data/airline-runs.jsonl', ROOT))
 
 function sentIn(from: MessageFormat, to: MessageFormat, blobs: readonly object[], options?: FitOptions) {
