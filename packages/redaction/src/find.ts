@@ -1,4 +1,16 @@
-import { AT, DIGIT, KINDS, kindAt, LETTER, PERCENT, PLUS, wordEnd } from './characters.js'
+import {
+  AT,
+  codesOf,
+  DIGIT,
+  kindAt,
+  LETTER,
+  OTHER,
+  PERCENT,
+  PLUS,
+  type Reading,
+  wordEnd,
+  ZEROS_BEFORE,
+} from './characters.js'
 import { DETECTOR_NUMBERS, DETECTORS, type Detector, type Finding, type Group } from './detectors.js'
 import { fold } from './fold.js'
 import { cardsFrom, emailAround, GROUP_LENGTH, ibanAt, phoneAt } from './personal.js'
@@ -43,34 +55,39 @@ export function wantedOf(detectors: Iterable<Detector>): Wanted {
  * those of detectors.
  */
 export function find(text: string, wanted: Wanted, found: Spans): void {
-  const folded = fold(text)
   found.clear()
-  // Reading beyond the ends of a text, or in a part of a longer one, takes longer.
-  new Search(`\0${folded?.text ?? text}\0\0\0\0`, wanted, found).run()
+  const codes = codesOf(text)
+  const folded = codes ? undefined : fold(text)
+  new Search(folded?.text ?? text, codes ?? codesOf(folded!.text)!, wanted, found).run()
   found.putInOrder()
   const [from, to] = [found.from.at, found.to.at]
   for (let at = 0; at < found.length; at++) {
-    from[at] = folded ? folded.places[from[at]! - 1]! : from[at]! - 1
-    to[at] = folded ? folded.places[to[at]! - 2]! + 1 : to[at]! - 1
+    const [first, last] = [from[at]! - ZEROS_BEFORE, to[at]! - ZEROS_BEFORE - 1]
+    from[at] = folded ? folded.places[first]! : first
+    to[at] = (folded ? folded.places[last]! : last) + 1
   }
 }
 
-class Search {
+class Search implements Reading {
+  readonly text: string
   private end_of_key: ((from: number) => number) | undefined
+  private readonly end: number
 
   constructor(
-    private readonly text: string,
+    text: string,
+    readonly codes: Uint8Array,
     private readonly wanted: Wanted,
     private readonly found: Spans,
-  ) {}
+  ) {
+    this.text = `\0${text}`
+    this.end = this.text.length
+  }
 
   run(): void {
-    const { text } = this
-    const { length } = text
-    for (let at = 0; at < length; ) {
-      const code = text.charCodeAt(at)
-      const kind = code < 128 ? KINDS[code]! : 0
-      if (kind === 0) at = code === 0x5c || code === 0x26 ? this.spelled(at) : at + 1
+    const { codes, end } = this
+    for (let at = ZEROS_BEFORE; at < end; ) {
+      const kind = kindAt(codes, at)
+      if (kind === OTHER) at = codes[at] === 0x5c || codes[at] === 0x26 ? this.spelled(at) : at + 1
       else if (kind === LETTER || kind === DIGIT) at = this.word(at)
       else if (kind === AT) at = this.address(at, at + 1)
       else if (kind === PLUS) at = this.phone(at, at + 1)
@@ -86,43 +103,44 @@ class Search {
   }
 
   private address(at: number, after: number): number {
-    return (this.wanted.personal && this.take(emailAround(this.text, at, after))) || after
+    return (this.wanted.personal && this.take(emailAround(this.codes, at, after))) || after
   }
 
   private phone(at: number, after: number): number {
-    return (this.wanted.personal && this.take(phoneAt(this.text, at, after))) || after
+    return (this.wanted.personal && this.take(phoneAt(this.codes, at, after))) || after
   }
 
   private dash(at: number): number {
     // One that is found, and not wanted, would be read to its end again and again.
     if (!this.wanted.detectors.has('private_key') || !this.text.startsWith('-----B', at)) return at + 1
     this.end_of_key ??= endsOfKeys(this.text)
-    return this.take(privateKeyAt(this.text, at, this.end_of_key)) || at + 1
+    return this.take(privateKeyAt(this, at, this.end_of_key)) || at + 1
   }
 
   /** An `@` or a plus as it is written in URLs. */
   private escaped(at: number): number {
-    const { text } = this
+    const { codes } = this
     // In a URL in a URL, it is written twice.
-    const code = text.startsWith('25', at + 1) ? at + 3 : at + 1
-    if (text.startsWith('40', code)) return this.address(at, code + 2)
-    if (text.startsWith('2B', code) || text.startsWith('2b', code)) return this.phone(at, code + 2)
+    const from = codes[at + 1] === 0x32 && codes[at + 2] === 0x35 ? at + 3 : at + 1
+    const [first, second] = [codes[from], codes[from + 1]]
+    if (first === 0x34 && second === 0x30) return this.address(at, from + 2)
+    if (first === 0x32 && (second === 0x42 || second === 0x62)) return this.phone(at, from + 2)
     return at + 1
   }
 
   /** The same as it is written in JSON and in HTML. */
   private spelled(at: number): number {
-    const { text } = this
+    const { codes, text } = this
     let from = at
     let next = at + 1
-    if (text.charCodeAt(at) === 0x5c) {
-      while (text.charCodeAt(next) === 0x5c) next++
-      const letter = text.charCodeAt(next) | 0x20
+    if (codes[at]! === 0x5c) {
+      while (codes[next]! === 0x5c) next++
+      const letter = codes[next]! | 0x20
       if (letter !== 0x75 && letter !== 0x78) return next
       // Four at most belong to it.
       from = Math.max(at, next - 4)
     } else {
-      const letter = text.charCodeAt(next) & 0x1f
+      const letter = codes[next]! & 0x1f
       // Those of #, c and p.
       if (letter !== 0x03 && letter !== 0x10) return next
     }
@@ -135,13 +153,13 @@ class Search {
 
   /** What begins with a letter or a digit; returns where to go on. */
   private word(first: number): number {
-    const { text, wanted } = this
-    const from = afterEscape(text, first)
-    const begins = kindAt(text, from)
+    const { codes, wanted } = this
+    const from = afterEscape(codes, first)
+    const begins = kindAt(codes, from)
     if (begins !== LETTER && begins !== DIGIT) return Math.max(from, first + 1)
-    const to = wordEnd(text, from + 1)
+    const to = wordEnd(codes, from + 1)
     // Shorter words are neither a key nor the name of one, unless these marks stand after them: : ~ . / +
-    const next = text.charCodeAt(to)
+    const next = codes[to]!
     const isNear = next === 0x3a || next === 0x7e || (next >= 0x2e && next <= 0x2f) || next === 0x2b
     if (wanted.secrets && (isNear || to - from >= NAME_LENGTH_MIN)) {
       const end = this.secret(from, to)
@@ -150,57 +168,56 @@ class Search {
     // Digits in front of letters are the beginning of a word.
     if (begins === DIGIT) {
       const isLong = to - from >= GROUP_LENGTH
-      return wanted.personal && isLong ? Math.max(cardsFrom(text, from, this.found, wanted), to) : to
+      return wanted.personal && isLong ? Math.max(cardsFrom(codes, from, this.found, wanted), to) : to
     }
     const isLong = to - from >= IBAN_LENGTH_MIN || to - from === 4
-    return (wanted.personal && isLong && this.take(ibanAt(text, from))) || to
+    return (wanted.personal && isLong && this.take(ibanAt(codes, from))) || to
   }
 
   private secret(from: number, to: number): number | undefined {
-    const found = this.formed(from, to) ?? this.take(awsSecretAfter(this.text, from, to))
+    const found = this.formed(from, to) ?? this.take(awsSecretAfter(this, from, to))
     if (found) return found
-    const value = assignedAfter(this.text, from, to)
+    const value = assignedAfter(this, from, to)
     // What has a form of its own is called by it.
-    return value && (this.formed(value.from, wordEnd(this.text, value.from)) ?? this.take(value))
+    return value && (this.formed(value.from, wordEnd(this.codes, value.from)) ?? this.take(value))
   }
 
   /** What has a form of its own; the word is its beginning. */
   private formed(from: number, to: number): number | undefined {
-    const { text } = this
-    const next = text.charCodeAt(to)
+    const next = this.codes[to]!
     if (next === 0x3a) return this.beforeColon(from, to)
-    if (next === 0x7e) return this.take(azureAt(text, from, to))
+    if (next === 0x7e) return this.take(azureAt(this, from, to))
     const isLong = to - from >= KEY_LENGTH_MIN
     if (isLong || next === 0x2e || next === 0x2f || next === 0x2b) {
-      const end = this.take(keyAt(text, from, isLong))
+      const end = this.take(keyAt(this, from, isLong))
       if (end) return end
     }
     if (isLong) {
-      const end = this.take(mailchimpAt(text, from, to))
+      const end = this.take(mailchimpAt(this, from, to))
       if (end) return end
     }
     if (next !== 0x2e) return undefined
-    const token = this.take(jwtAt(text, from, to)) ?? this.take(dottedAt(text, from, to))
+    const token = this.take(jwtAt(this, from, to)) ?? this.take(dottedAt(this, from, to))
     if (token) return token
-    return to - from === 5 ? this.take(slackHookAt(text, from)) : undefined
+    return to - from === 5 ? this.take(slackHookAt(this, from)) : undefined
   }
 
   private beforeColon(from: number, colon: number): number | undefined {
-    const { text } = this
-    const next = text.charCodeAt(colon + 1)
-    if (next === 0x41) return this.take(telegramAt(text, from, colon))
-    const end = next === 0x2f ? this.take(passwordAt(text, colon)) : undefined
+    const next = this.codes[colon + 1]!
+    if (next === 0x41) return this.take(telegramAt(this, from, colon))
+    const end = next === 0x2f ? this.take(passwordAt(this, colon)) : undefined
     // What stands around the @ is no address of a person.
     return end && end + 1
   }
 }
 
 /** Where a word begins that follows an escape of JSON or of a URL, whose last characters look like its own. */
-function afterEscape(text: string, from: number): number {
-  const before = text.charCodeAt(from - 1)
-  if (before === 0x25 && kindAt(text, from + 1) !== 0) return from + 2
+function afterEscape(codes: Uint8Array, from: number): number {
+  const before = codes[from - 1]!
+  if (before === 0x25 && kindAt(codes, from + 1) !== OTHER) return from + 2
   if (before !== 0x5c) return from
-  const code = text[from]!
-  if (code === 'u') return from + 5
-  return 'nrtbf'.includes(code) ? from + 1 : from
+  const code = codes[from]!
+  if (code === 0x75) return from + 5
+  const isShort = code === 0x6e || code === 0x72 || code === 0x74 || code === 0x62 || code === 0x66
+  return isShort ? from + 1 : from
 }

@@ -11,16 +11,14 @@ export interface Folded {
 }
 
 /** Characters that are seen as others, or not at all. */
-const UNUSUAL =
+export const UNUSUAL =
   /[\u00a0\u00ad\u0660-\u0669\u06f0-\u06f9\u0966-\u096f\u09e6-\u09ef\u0e50-\u0e59\u180e\u2000-\u2015\u202a-\u202f\u205f-\u2064\u2066-\u2069\u2212\u3000\ufeff\uff01-\uff5e]/
 /** Zeros of scripts with digits of their own; the others follow. */
 const ZEROS = [0x660, 0x6f0, 0x966, 0x9e6, 0xe50]
 
 let plain: Uint16Array | undefined
 
-/** Undefined: all characters stand for themselves. */
-export function fold(text: string): Folded | undefined {
-  if (!UNUSUAL.test(text)) return undefined
+export function fold(text: string): Folded {
   plain ??= Uint16Array.from({ length: 0x10000 }, (_, code) => plainOf(code))
   const codes = new Uint16Array(text.length)
   const places = new Uint32Array(text.length)

@@ -1,4 +1,13 @@
-import { isAlphanumeric, isDigit, isEscape, isSpace } from './characters.js'
+import {
+  codesOf,
+  FOREIGN_LETTER,
+  isAlphanumeric,
+  isDigit,
+  isEscape,
+  isSpace,
+  LATIN_LETTER,
+  ZEROS_BEFORE,
+} from './characters.js'
 import { COUNTRY_CODES, IBAN_LENGTHS } from './countries.js'
 import { DETECTOR_NUMBERS, type Detector, type Finding } from './detectors.js'
 import type { Spans } from './spans.js'
@@ -10,34 +19,20 @@ const LABEL_LENGTH_MAX = 63
 const FILES: ReadonlySet<number> = new Set(
   'png jpg jpeg gif svg webp ico css js mjs cjs ts tsx jsx json html xml yaml yml toml lock map txt'
     .split(' ')
-    .map((name) => fewLetters(name, 0, name.length)),
+    .map((name) => fewLetters(codesOf(name)!, ZEROS_BEFORE, ZEROS_BEFORE + name.length)),
 )
 
 const FILES_LENGTH_MAX = 4
 
 /** At most four letters, whatever their case, as a number; 0 for another alphabet. */
-function fewLetters(text: string, from: number, to: number): number {
+function fewLetters(codes: Uint8Array, from: number, to: number): number {
   let letters = 0
   for (let at = from; at < to; at++) {
-    const code = text.charCodeAt(at)
+    const code = codes[at]!
     if (code > 0x7f) return 0
     letters = (letters << 7) | code | 0x20
   }
   return letters
-}
-
-/** A letter beyond ASCII, as in the addresses of Europe, or a mark on one. */
-function isLatin(code: number): boolean {
-  return (
-    (code >= 0xc0 && code <= 0x36f && code !== 0xd7 && code !== 0xf7) || (code >= 0x1e00 && code <= 0x1eff)
-  )
-}
-
-/** The same, or one of another script. Many of these are written without spaces between words. */
-function isLetter(code: number): boolean {
-  if (code < 0x370) return isLatin(code)
-  // Between the scripts stand signs and punctuation.
-  return code < 0x2000 || (code >= 0x2c00 && code < 0xd800 && !(code >= 0x2e00 && code < 0x3040))
 }
 
 /** What characters are in addresses, a bit each. */
@@ -46,34 +41,35 @@ const LATIN = 2
 const FOREIGN = 4
 /** . _ + - ' = & # are allowed before the `@`; the last three, and others, nobody has. */
 const MARK = 8
-const CLASSES = Uint8Array.from({ length: 0x10000 }, (_, code) => {
+const CLASSES = Uint8Array.from({ length: 256 }, (_, code) => {
   const character = String.fromCharCode(code)
-  if (code < 128) return isAlphanumeric(character, 0) ? PLAIN : "._+-'".includes(character) ? MARK : 0
-  return (isLatin(code) ? LATIN : 0) | (isLetter(code) ? FOREIGN : 0)
+  if (/[A-Za-z\d]/.test(character)) return PLAIN
+  return code < 128 && "._+-'".includes(character) ? MARK : 0
 })
+CLASSES[LATIN_LETTER] = LATIN | FOREIGN
+CLASSES[FOREIGN_LETTER] = FOREIGN
 
-function classAt(text: string, at: number): number {
-  // Beyond the ends, it is that of U+0000.
-  return CLASSES[text.charCodeAt(at) | 0]!
+function classAt(codes: Uint8Array, at: number): number {
+  return CLASSES[codes[at]!]!
 }
 
 /** Where the part before `@` begins, of plain characters and these. */
-function localFrom(text: string, at: number, beyond: number): number {
+function localFrom(codes: Uint8Array, at: number, beyond: number): number {
   let from = at
-  while (at - from < LOCAL_LENGTH_MAX && classAt(text, from - 1) & (PLAIN | MARK | beyond)) from--
-  while (from < at && !(classAt(text, from) & (PLAIN | beyond)) && text.charCodeAt(from) !== 0x5f) from++
+  while (at - from < LOCAL_LENGTH_MAX && classAt(codes, from - 1) & (PLAIN | MARK | beyond)) from--
+  while (from < at && !(classAt(codes, from) & (PLAIN | beyond)) && codes[from]! !== 0x5f) from++
   // What stands after a backslash belongs to an escape.
-  return at - from > 1 && isEscape(text, from) ? from + 1 : from
+  return at - from > 1 && isEscape(codes, from) ? from + 1 : from
 }
 
 /** Where a domain ends that begins here; where none is, the place that was reached, below zero. */
-function domainTo(text: string, begin: number, beyond: number): number {
+function domainTo(codes: Uint8Array, begin: number, beyond: number): number {
   let to = 0
   let label = begin
   let isLetters = true
   let at = begin
   for (; at - begin <= DOMAIN_LENGTH_MAX; at++) {
-    const code = text.charCodeAt(at) | 0
+    const code = codes[at]!
     if (CLASSES[code]! & (PLAIN | beyond)) {
       if (code <= 0x39) isLetters = false
       continue
@@ -83,8 +79,8 @@ function domainTo(text: string, begin: number, beyond: number): number {
       continue
     }
     const length = at - label
-    if (length === 0 || length > LABEL_LENGTH_MAX || text.charCodeAt(label) === 0x2d) break
-    if (label > begin && isTopLevel(text, label, at, isLetters)) to = at
+    if (length === 0 || length > LABEL_LENGTH_MAX || codes[label]! === 0x2d) break
+    if (label > begin && isTopLevel(codes, label, at, isLetters)) to = at
     if (code !== 0x2e) break
     label = at + 1
     isLetters = true
@@ -92,26 +88,36 @@ function domainTo(text: string, begin: number, beyond: number): number {
   return to || -at
 }
 
-function isTopLevel(text: string, from: number, to: number, isLetters: boolean): boolean {
+function isTopLevel(codes: Uint8Array, from: number, to: number, isLetters: boolean): boolean {
   const length = to - from
-  if (!isLetters) return text.charCodeAt(from + 2) === 0x2d && /^xn--/i.test(text.slice(from, to))
+  if (!isLetters) return length >= 4 && isEncoded(codes, from)
   if (length > FILES_LENGTH_MAX) return length <= 24
-  return length >= 2 && !FILES.has(fewLetters(text, from, to))
+  return length >= 2 && !FILES.has(fewLetters(codes, from, to))
+}
+
+/** What is written in other letters begins with `xn--`. */
+function isEncoded(codes: Uint8Array, from: number): boolean {
+  const isXN = (codes[from]! | 0x20) === 0x78 && (codes[from + 1]! | 0x20) === 0x6e
+  return isXN && codes[from + 2] === 0x2d && codes[from + 3] === 0x2d
 }
 
 /** The address around an `@`, which is written from `at` to `after`. */
-export function emailAround(text: string, at: number, after: number): Finding | undefined {
+export function emailAround(codes: Uint8Array, at: number, after: number): Finding | undefined {
   // Most of what is no address is told by this one character.
-  if (!(classAt(text, after) & (PLAIN | FOREIGN))) return undefined
-  let from = localFrom(text, at, LATIN)
-  if (from === at) from = localFrom(text, at, FOREIGN)
+  if (!(classAt(codes, after) & (PLAIN | FOREIGN))) return undefined
+  let from = localFrom(codes, at, LATIN)
+  if (from === at) from = localFrom(codes, at, FOREIGN)
   if (from === at) return undefined
-  let to = domainTo(text, after, LATIN)
-  if (to < 0 && classAt(text, -to) & FOREIGN) to = domainTo(text, after, FOREIGN)
+  let to = domainTo(codes, after, LATIN)
+  if (to < 0 && classAt(codes, -to) & FOREIGN) to = domainTo(codes, after, FOREIGN)
   if (to < 0) return undefined
   // git@host:path names no person.
-  if (at - from === 3 && text.startsWith('git', from)) return undefined
+  if (at - from === 3 && isGit(codes, from)) return undefined
   return { from, to, detector: 'email' }
+}
+
+function isGit(codes: Uint8Array, from: number): boolean {
+  return codes[from] === 0x67 && codes[from + 1] === 0x69 && codes[from + 2] === 0x74
 }
 
 /** Digits of a number with its country's code, and after the code. */
@@ -125,9 +131,9 @@ for (const code of COUNTRY_CODES)
     CODE_LENGTHS[Number(code) * 10 ** (3 - code.length) + rest] = code.length
 
 /** A number as E.164 has it, with or without marks between its digits. `from` is at the plus, `begin` after it. */
-export function phoneAt(text: string, from: number, begin: number): Finding | undefined {
-  const before = text.charCodeAt(from - 1)
-  const isWord = isAlphanumeric(text, from - 1) && !isEscape(text, from - 1)
+export function phoneAt(codes: Uint8Array, from: number, begin: number): Finding | undefined {
+  const before = codes[from - 1]!
+  const isWord = isAlphanumeric(codes, from - 1) && !isEscape(codes, from - 1)
   if (isWord || before === 0x2b || before === 0x5f) return undefined
   let count = 0
   let head = 0
@@ -135,16 +141,16 @@ export function phoneAt(text: string, from: number, begin: number): Finding | un
   let marks = 0
   let to = 0
   for (let at = begin; count <= E164_DIGITS_MAX; ) {
-    if (isDigit(text, at)) {
-      if (count++ < HEAD_LENGTH) head = 10 * head + text.charCodeAt(at) - 0x30
+    if (isDigit(codes, at)) {
+      if (count++ < HEAD_LENGTH) head = 10 * head + codes[at]! - 0x30
       at++
-      if (!isDigit(text, at) && isPhone(head, count, dots === 1 && marks === 1) && isPhoneEnd(text, at))
+      if (!isDigit(codes, at) && isPhone(head, count, dots === 1 && marks === 1) && isPhoneEnd(codes, at))
         to = at
       continue
     }
-    const next = afterMark(text, at)
-    if (next === at || !isDigit(text, next)) break
-    if (text.charCodeAt(at) === 0x2e) dots++
+    const next = afterMark(codes, at)
+    if (next === at || !isDigit(codes, next)) break
+    if (codes[at]! === 0x2e) dots++
     marks++
     at = next
   }
@@ -161,22 +167,24 @@ function isPhone(head: number, count: number, isDecimal: boolean): boolean {
 }
 
 /** After one mark between digits: a space, a dash, a dot, a slash, or a bracket with a space. */
-function afterMark(text: string, at: number): number {
-  const mark = text.charCodeAt(at)
+function afterMark(codes: Uint8Array, at: number): number {
+  const mark = codes[at]!
   if (mark >= 0x2d && mark <= 0x2f) return at + 1
   let to = mark === 0x20 ? at + 1 : at
-  const bracket = text.charCodeAt(to)
+  const bracket = codes[to]!
   if (bracket !== 0x28 && bracket !== 0x29) return to
   to++
-  if (bracket === 0x29 && text.charCodeAt(to) === 0x28) to++
-  return isSpace(text, to) || text.charCodeAt(to) === 0x2d ? to + 1 : to
+  if (bracket === 0x29 && codes[to]! === 0x28) to++
+  return isSpace(codes, to) || codes[to]! === 0x2d ? to + 1 : to
 }
 
-function isPhoneEnd(text: string, at: number): boolean {
-  return !isAlphanumeric(text, at) || text.charCodeAt(at) === 0x78
+function isPhoneEnd(codes: Uint8Array, at: number): boolean {
+  return !isAlphanumeric(codes, at) || codes[at]! === 0x78
 }
 
 /** How the numbers of cards begin, by their lengths. */
+const CARD_DIGITS_MIN = 14
+const CARD_DIGITS_MAX = 19
 const CARDS: Readonly<Record<number, RegExp>> = {
   14: /^3(?:0[0-5]|[689])/,
   15: /^3[47]/,
@@ -193,13 +201,29 @@ const GROUPINGS = [
   { form: 0x44443, bits: 0xfffff, length: 23, digits: 19 },
 ]
 
+/** By the first four digits: a bit for each length in which such cards are. Made as they are met. */
+const LENGTHS_OF_CARDS = new Uint8Array(10_000)
+const IS_KNOWN = 0x80
+
+function isCardHead(head: number, digits: number): boolean {
+  if (LENGTHS_OF_CARDS[head] === 0) {
+    const begin = String(head).padStart(4, '0')
+    let bits = IS_KNOWN
+    for (const [length, begins] of Object.entries(CARDS))
+      if (begins.test(begin)) bits |= 1 << (Number(length) - CARD_DIGITS_MIN)
+    LENGTHS_OF_CARDS[head] = bits
+  }
+  return (LENGTHS_OF_CARDS[head]! & (1 << (digits - CARD_DIGITS_MIN))) !== 0
+}
+
 export function isCard(digits: string): boolean {
-  return cardBetween(digits, 0, digits.length, digits.length) === 0
+  const end = ZEROS_BEFORE + digits.length
+  return cardBetween(codesOf(digits)!, ZEROS_BEFORE, end, digits.length) === ZEROS_BEFORE
 }
 
 /** The digits of a whole number, however it is written; undefined: it is none. */
 export function digitsOf(number: string): string | undefined {
-  if (isDigits(number)) return number
+  if (/^\d+$/.test(number)) return number
   const parts = /^-?(\d+)(?:\.(\d+))?(?:[eE]\+?(\d{1,2}))?$/.exec(number)
   if (!parts) return undefined
   const [, whole = '', fraction = '', exponent = '0'] = parts
@@ -208,17 +232,12 @@ export function digitsOf(number: string): string | undefined {
   return /^0*$/.test(digits.slice(end)) ? digits.slice(0, end) : undefined
 }
 
-function isDigits(text: string): boolean {
-  for (let at = 0; at < text.length; at++) if (!isDigit(text, at)) return false
-  return true
-}
-
 /** Of the digits in a part of a text. */
-function luhn(text: string, from: number, to: number): boolean {
+function luhn(codes: Uint8Array, from: number, to: number): boolean {
   let sum = 0
   let isDoubled = false
   for (let at = to - 1; at >= from; at--) {
-    const digit = text.charCodeAt(at) - 0x30
+    const digit = codes[at]! - 0x30
     if (digit < 0 || digit > 9) continue
     const value = isDoubled ? 2 * digit : digit
     sum += value > 9 ? value - 9 : value
@@ -232,7 +251,7 @@ export const GROUP_LENGTH = 4
 
 /** The cards among groups of digits that begin here; returns where the digits end. */
 export function cardsFrom(
-  text: string,
+  codes: Uint8Array,
   begin: number,
   found: Spans,
   wanted: { detectors: ReadonlySet<Detector> },
@@ -244,20 +263,20 @@ export function cardsFrom(
   let end = 0
   for (let last_mark = 0; ; ) {
     const from = at
-    while (isDigit(text, at)) at++
+    while (isDigit(codes, at)) at++
     lengths = ((lengths << 4) | Math.min(at - from, 15)) & 0xfffff
-    const card = at - from >= 14 ? cardBetween(text, from, at, at - from) : groupsBefore(text, at, lengths)
+    const card = at - from >= 14 ? cardBetween(codes, from, at, at - from) : groupsBefore(codes, at, lengths)
     if (card >= cleared && isWanted) {
       // A letter before the first digit is that of an escape.
-      const before = text.charCodeAt(card - 1)
-      if (before !== 0x2e && before !== 0x5f && (card === begin || !isAlphanumeric(text, card - 1))) {
+      const before = codes[card - 1]!
+      if (before !== 0x2e && before !== 0x5f && (card === begin || !isAlphanumeric(codes, card - 1))) {
         found.add(card, at, DETECTOR_NUMBERS.card)
         cleared = at
       }
     }
-    const mark = text.charCodeAt(at)
+    const mark = codes[at]!
     // Groups with colons are times and addresses of networks.
-    if (!isDigit(text, at + 1) || mark === 0x3a || isAlphanumeric(text, at)) return end || at
+    if (!isDigit(codes, at + 1) || mark === 0x3a || isAlphanumeric(codes, at)) return end || at
     // All groups of a card have the same mark between them.
     if (mark !== last_mark) {
       if (end > 0) return end
@@ -274,56 +293,65 @@ export function cardsFrom(
 }
 
 /** Where the card begins whose last group ends here, by the lengths of the groups; -1: there is none. */
-function groupsBefore(text: string, to: number, lengths: number): number {
+function groupsBefore(codes: Uint8Array, to: number, lengths: number): number {
   if (lengths < 0x464) return -1
   for (const { form, bits, length, digits } of GROUPINGS)
-    if ((lengths & bits) === form && text.charCodeAt(to - length) >= 0x32)
-      return cardBetween(text, to - length, to, digits)
+    if ((lengths & bits) === form && codes[to - length]! >= 0x32)
+      return cardBetween(codes, to - length, to, digits)
   return -1
 }
 
 /** Where the card of so many digits begins that stands here; -1: it is none. */
-function cardBetween(text: string, from: number, to: number, digits: number): number {
-  const begins = CARDS[digits]
-  if (!begins || !luhn(text, from, to) || isCut(text, to)) return -1
-  return begins.test(text.slice(from, from + 4)) && !isOneDigit(text, from, to) ? from : -1
+function cardBetween(codes: Uint8Array, from: number, to: number, digits: number): number {
+  if (digits < CARD_DIGITS_MIN || digits > CARD_DIGITS_MAX) return -1
+  // The first group has at least four.
+  const head =
+    1_000 * codes[from]! + 100 * codes[from + 1]! + 10 * codes[from + 2]! + codes[from + 3]! - 1_111 * 0x30
+  if (!isCardHead(head, digits) || !luhn(codes, from, to) || isCut(codes, to)) return -1
+  return isOneDigit(codes, from, to) ? -1 : from
 }
 
 /** Whether all digits of a part of a text are the same. */
-function isOneDigit(text: string, from: number, to: number): boolean {
-  const first = text.charCodeAt(from)
-  for (let at = from + 1; at < to; at++) if (isDigit(text, at) && text.charCodeAt(at) !== first) return false
+function isOneDigit(codes: Uint8Array, from: number, to: number): boolean {
+  const first = codes[from]!
+  for (let at = from + 1; at < to; at++) if (isDigit(codes, at) && codes[at]! !== first) return false
   return true
 }
 
-function isCut(text: string, to: number): boolean {
-  const code = text.charCodeAt(to)
-  return isAlphanumeric(text, to) || code === 0x5f || (code === 0x2e && isDigit(text, to + 1))
+function isCut(codes: Uint8Array, to: number): boolean {
+  const code = codes[to]!
+  return isAlphanumeric(codes, to) || code === 0x5f || (code === 0x2e && isDigit(codes, to + 1))
 }
 
 /** A number of an account that begins here, at the beginning of a word, whole or in groups of four with the same mark between them. */
-export function ibanAt(text: string, from: number): Finding | undefined {
-  if (!isDigit(text, from + 2) || !isDigit(text, from + 3)) return undefined
-  const length = ibanLength(text.charCodeAt(from), text.charCodeAt(from + 1))
+export function ibanAt(codes: Uint8Array, from: number): Finding | undefined {
+  if (!isDigit(codes, from + 2) || !isDigit(codes, from + 3)) return undefined
+  const length = ibanLength(codes[from]!, codes[from + 1]!)
   if (length === 0) return undefined
-  const mark = text.charCodeAt(from + 4)
+  const mark = codes[from + 4]!
   const isGrouped = mark === 0x20 || mark === 0x2d || mark === 0x2e
   const to = from + length + (isGrouped ? Math.ceil(length / 4) - 1 : 0)
-  const after = text.charCodeAt(to)
-  if (isAlphanumeric(text, to) || after === 0x5f || !isAlphanumeric(text, to - 1)) return undefined
+  const after = codes[to]!
+  if (isAlphanumeric(codes, to) || after === 0x5f || !isAlphanumeric(codes, to - 1)) return undefined
   let rest = 0
+  let cases = caseOf(codes[from]!) | caseOf(codes[from + 1]!)
   for (let at = from + 4; at < to; at++) {
-    if (isGrouped && (at - from) % 5 === 4) {
-      if (text.charCodeAt(at++) !== mark) return undefined
-    }
-    if (!isAlphanumeric(text, at)) return undefined
-    const code = text.charCodeAt(at)
+    if (isGrouped && (at - from) % 5 === 4 && codes[at++] !== mark) return undefined
+    if (!isAlphanumeric(codes, at)) return undefined
+    const code = codes[at]!
+    cases |= caseOf(code)
     rest = rest97(rest, code)
   }
   // Its first four characters count last.
-  for (let at = from; at < from + 4; at++) rest = rest97(rest, text.charCodeAt(at))
-  if (rest !== 1) return undefined
-  return /^(?:[^a-z]+|[^A-Z]+)$/.test(text.slice(from, to)) ? { from, to, detector: 'iban' } : undefined
+  for (let at = from; at < from + 4; at++) rest = rest97(rest, codes[at]!)
+  return rest === 1 && cases !== BOTH_CASES ? { from, to, detector: 'iban' } : undefined
+}
+
+const BOTH_CASES = 3
+
+/** A bit for small letters, and one for capital ones. */
+function caseOf(code: number): number {
+  return code < 0x41 ? 0 : code > 0x60 ? 1 : 2
 }
 
 /** By the letters of a country, 5 bits each. */

@@ -1,4 +1,4 @@
-import { isDigit, wordEnd } from './characters.js'
+import { isAlphanumeric, isDigit, type Reading, wordEnd } from './characters.js'
 import type { Detector, Finding } from './detectors.js'
 import { KEY_FORMS } from './key_forms.js'
 
@@ -13,7 +13,7 @@ const FORMS = new Array<Form[] | undefined>(1 << 14).fill(undefined)
 const DIVIDED_FORMS = [...FORMS]
 for (const [detector, prefixes, rest] of KEY_FORMS)
   for (const prefix of prefixes) {
-    const begin = beginOf(prefix, 0)
+    const begin = beginOf(prefix.charCodeAt(0), prefix.charCodeAt(1))
     const form = { detector, prefix, rest }
     FORMS[begin] = [...(FORMS[begin] ?? []), form]
     if (/[./]|\\\.|\+\//.test(prefix + rest.source))
@@ -21,8 +21,8 @@ for (const [detector, prefixes, rest] of KEY_FORMS)
   }
 
 /** Both are below 128. */
-function beginOf(text: string, from: number): number {
-  return (text.charCodeAt(from) << 7) | (text.charCodeAt(from + 1) & 0x7f)
+function beginOf(first: number, second: number): number {
+  return (first << 7) | (second & 0x7f)
 }
 
 /** Characters of the shortest key. */
@@ -35,8 +35,9 @@ const PLACEHOLDER = /EXAMPLE|example|xxxx|XXXX|YOUR|your_|your-|placeholder|0000
 const WORDS = /^[a-z]{2,15}(?:[-_][a-z\d]{1,15}){3,}$/
 
 /** A key that begins here, at the beginning of a word, which is shorter than a key unless it `isWhole`. */
-export function keyAt(text: string, from: number, isWhole: boolean): Finding | undefined {
-  const forms = (isWhole ? FORMS : DIVIDED_FORMS)[beginOf(text, from)]
+export function keyAt(reading: Reading, from: number, isWhole: boolean): Finding | undefined {
+  const { text, codes } = reading
+  const forms = (isWhole ? FORMS : DIVIDED_FORMS)[beginOf(codes[from]!, codes[from + 1]!)]
   if (!forms) return undefined
   for (const { detector, prefix, rest } of forms) {
     if (!text.startsWith(prefix, from)) continue
@@ -44,27 +45,23 @@ export function keyAt(text: string, from: number, isWhole: boolean): Finding | u
     rest.lastIndex = body
     if (!rest.test(text)) continue
     const to = rest.lastIndex
-    if (isWordEnd(text, to) && isRandom(text.slice(body, to))) return { from, to, detector }
+    if (!isAlphanumeric(codes, to) && isRandom(reading, body, to)) return { from, to, detector }
   }
   return undefined
 }
 
-function isWordEnd(text: string, at: number): boolean {
-  const code = text.charCodeAt(at)
-  const isLetter = (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a)
-  return !isLetter && !(code >= 0x30 && code <= 0x39)
-}
-
-function isRandom(body: string): boolean {
-  return hasDistinct(body, DISTINCT_MIN) && !PLACEHOLDER.test(body) && !WORDS.test(body)
+function isRandom({ text, codes }: Reading, from: number, to: number): boolean {
+  if (!hasDistinct(codes, from, to, DISTINCT_MIN)) return false
+  const body = text.slice(from, to)
+  return !PLACEHOLDER.test(body) && !WORDS.test(body)
 }
 
 /** Whether there are so many different characters, all of them ASCII. */
-function hasDistinct(body: string, least: number): boolean {
+function hasDistinct(codes: Uint8Array, from: number, to: number, least: number): boolean {
   const seen = [0, 0, 0, 0]
   let distinct = 0
-  for (let at = 0; at < body.length; at++) {
-    const code = body.charCodeAt(at)
+  for (let at = from; at < to; at++) {
+    const code = codes[at]!
     const bit = 1 << (code & 31)
     if (seen[code >> 5]! & bit) continue
     seen[code >> 5]! |= bit
@@ -74,23 +71,23 @@ function hasDistinct(body: string, least: number): boolean {
 }
 
 const NAME_OF_AWS = /^(?:aws_?)?secret_?access_?key$/i
-const SECRET_OF_AWS = /[\s=:>"'\\]{1,6}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])/y
+const SECRET_OF_AWS = /[\s=:>"'\\]{1,6}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])/y
 
 /** The secret key of AWS has no form of its own, so it is known by the name that stands before it. */
-export function awsSecretAfter(text: string, from: number, to: number): Finding | undefined {
+export function awsSecretAfter(reading: Reading, from: number, to: number): Finding | undefined {
+  const { text } = reading
   if (to - from < 15 || to - from > 21 || !NAME_OF_AWS.test(text.slice(from, to))) return undefined
   SECRET_OF_AWS.lastIndex = to
-  const found = SECRET_OF_AWS.exec(text)
-  if (!found || !isRandom(found[1]!)) return undefined
-  const end = to + found[0].length
-  return { from: end - 40, to: end, detector: 'aws' }
+  if (!SECRET_OF_AWS.test(text)) return undefined
+  const end = SECRET_OF_AWS.lastIndex
+  return isRandom(reading, end - 40, end) ? { from: end - 40, to: end, detector: 'aws' } : undefined
 }
 
 const HOOK =
   /hooks\.slack\.com\/(?:services|workflows)\/T[A-Z0-9]{8,12}\/[AB][A-Z0-9]{8,12}\/(?:\d{17,20}\/)?[A-Za-z0-9]{24}/y
 
 /** The address to which anybody may post. */
-export function slackHookAt(text: string, from: number): Finding | undefined {
+export function slackHookAt({ text }: Reading, from: number): Finding | undefined {
   if (!text.startsWith('hooks.slack.com/', from)) return undefined
   HOOK.lastIndex = from
   return HOOK.test(text) ? { from, to: HOOK.lastIndex, detector: 'slack' } : undefined
@@ -100,58 +97,68 @@ export function slackHookAt(text: string, from: number): Finding | undefined {
 const TELEGRAM = /:AA[\w-]{33}/y
 const TELEGRAM_DIGITS = { min: 8, max: 10 }
 
-export function telegramAt(text: string, from: number, colon: number): Finding | undefined {
+export function telegramAt(reading: Reading, from: number, colon: number): Finding | undefined {
+  const { text, codes } = reading
   // In its addresses, `bot` stands before it.
   const begin = text.startsWith('bot', from) ? from + 3 : from
   const digits = colon - begin
   if (digits < TELEGRAM_DIGITS.min || digits > TELEGRAM_DIGITS.max) return undefined
-  for (let at = begin; at < colon; at++) if (!isDigit(text, at)) return undefined
+  for (let at = begin; at < colon; at++) if (!isDigit(codes, at)) return undefined
   TELEGRAM.lastIndex = colon
   if (!TELEGRAM.test(text)) return undefined
   const to = TELEGRAM.lastIndex
-  const isOne = isWordEnd(text, to) && isRandom(text.slice(colon + 3, to))
+  const isOne = !isAlphanumeric(codes, to) && isRandom(reading, colon + 3, to)
   return isOne ? { from: begin, to, detector: 'telegram' } : undefined
 }
 
 const MAILCHIMP = /[0-9a-f]{32}-us\d{1,2}/y
 const MAILCHIMP_LENGTH = { min: 36, max: 37 }
 
-export function mailchimpAt(text: string, from: number, to: number): Finding | undefined {
+export function mailchimpAt(reading: Reading, from: number, to: number): Finding | undefined {
   if (to - from < MAILCHIMP_LENGTH.min || to - from > MAILCHIMP_LENGTH.max) return undefined
   MAILCHIMP.lastIndex = from
-  if (!MAILCHIMP.test(text) || MAILCHIMP.lastIndex !== to) return undefined
-  return isRandom(text.slice(from, from + 32)) ? { from, to, detector: 'mailchimp' } : undefined
+  if (!MAILCHIMP.test(reading.text) || MAILCHIMP.lastIndex !== to) return undefined
+  return isRandom(reading, from, from + 32) ? { from, to, detector: 'mailchimp' } : undefined
 }
 
 const DISCORD = /[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,40}/y
 const TERRAFORM = /[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,70}/y
 
 /** Keys in parts, whose first ends at `dot`. */
-export function dottedAt(text: string, from: number, dot: number): Finding | undefined {
+export function dottedAt(reading: Reading, from: number, dot: number): Finding | undefined {
+  const { text, codes } = reading
   const length = dot - from
-  if (length === 14 && text.startsWith('.atlasv1.', dot)) return formAt(text, from, TERRAFORM, 'terraform')
-  if (length < 24 || length > 28 || text.charCodeAt(dot + 7) !== 0x2e) return undefined
-  const token = formAt(text, from, DISCORD, 'discord')
+  if (length === 14 && text.startsWith('.atlasv1.', dot)) return formAt(reading, from, TERRAFORM, 'terraform')
+  if (length < 24 || length > 28 || codes[dot + 7] !== 0x2e) return undefined
+  const token = formAt(reading, from, DISCORD, 'discord')
   // The first part is the bot's number.
   return token && /^\d{17,20}$/.test(decoded(text.slice(from, dot)) ?? '') ? token : undefined
 }
 
-function formAt(text: string, from: number, form: RegExp, detector: Detector): Finding | undefined {
+function formAt(
+  { text, codes }: Reading,
+  from: number,
+  form: RegExp,
+  detector: Detector,
+): Finding | undefined {
   form.lastIndex = from
-  if (!form.test(text) || !isWordEnd(text, form.lastIndex)) return undefined
+  if (!form.test(text) || isAlphanumeric(codes, form.lastIndex)) return undefined
   return { from, to: form.lastIndex, detector }
 }
 
 const AZURE = /\dQ~[\w~.-]{31,34}/y
 
 /** A secret of an app of Azure: its tilde stands after five characters. */
-export function azureAt(text: string, from: number, tilde: number): Finding | undefined {
+export function azureAt(reading: Reading, from: number, tilde: number): Finding | undefined {
+  const { text, codes } = reading
   const digit = tilde - 2
   if (digit < from || digit - from > 3) return undefined
   AZURE.lastIndex = digit
   if (!AZURE.test(text)) return undefined
   const to = AZURE.lastIndex
-  return isWordEnd(text, to) && isRandom(text.slice(tilde, to)) ? { from, to, detector: 'azure' } : undefined
+  return !isAlphanumeric(codes, to) && isRandom(reading, tilde, to)
+    ? { from, to, detector: 'azure' }
+    : undefined
 }
 
 /** Ends of names that hold a secret, and what stands before them in programs and files; in the environment, all may. */
@@ -176,9 +183,10 @@ const IN_BASE64 = /^[A-Za-z0-9+/]{32,}={0,2}$/
 const WORDS_AND_NUMBERS = /^(?:[A-Za-z]+|\d+)(?:[-._/~+](?:[A-Za-z]+|\d+))*$/
 
 /** The value that is assigned to a name which says that it is a secret. */
-export function assignedAfter(text: string, from: number, to: number): Finding | undefined {
+export function assignedAfter(reading: Reading, from: number, to: number): Finding | undefined {
+  const { text, codes } = reading
   if (to - from < NAME_LENGTH_MIN || to - from > NAME_LENGTH_MAX) return undefined
-  const last = text.charCodeAt(to - 1) | 0x20
+  const last = codes[to - 1]! | 0x20
   // Of key, token, secret and password.
   if (last !== 0x79 && last !== 0x6e && last !== 0x74 && last !== 0x64) return undefined
   ASSIGNED.lastIndex = to
@@ -188,7 +196,7 @@ export function assignedAfter(text: string, from: number, to: number): Finding |
   VALUE.lastIndex = begin
   if (!VALUE.test(text)) return undefined
   const end = VALUE.lastIndex
-  return isAssigned(text.slice(begin, end)) ? { from: begin, to: end, detector: 'assigned' } : undefined
+  return isAssigned(reading, begin, end) ? { from: begin, to: end, detector: 'assigned' } : undefined
 }
 
 function isNameOfSecret(name: string): boolean {
@@ -201,13 +209,14 @@ function isNameOfSecret(name: string): boolean {
   return SECRET_BEGINS.some((word) => lower.endsWith(word, length))
 }
 
-function isAssigned(value: string): boolean {
+function isAssigned(reading: Reading, from: number, to: number): boolean {
   let digits = 0
-  for (let at = 0; at < value.length; at++) if (isDigit(value, at)) digits++
-  if (digits === 0 || digits === value.length) return false
+  for (let at = from; at < to; at++) if (isDigit(reading.codes, at)) digits++
+  if (digits === 0 || digits === to - from) return false
+  const value = reading.text.slice(from, to)
   if (digits < VALUE_DIGITS_MIN && !IN_BASE64.test(value)) return false
   const isPath = /^[+/]/.test(value) && !value.endsWith('=')
-  return !isPath && isRandom(value) && !WORDS_AND_NUMBERS.test(value)
+  return !isPath && isRandom(reading, from, to) && !WORDS_AND_NUMBERS.test(value)
 }
 
 const USER_INFO = /:\/\/([^\s:/?#@"'`<>\\]{0,80}):([^\s/?#@"'`<>\\]{4,200})@(?=[\w[])/y
@@ -216,7 +225,7 @@ const NO_PASSWORD =
   /^(?:[*.x]+|[$%{[].*|pass(?:word|wd)?|pwd|secret|changeme|guest|root|admin|test|example|my.*password|your.*|db_?password)$/i
 
 /** The password in an address, whose scheme ends at \`colon\`. */
-export function passwordAt(text: string, colon: number): Finding | undefined {
+export function passwordAt({ text }: Reading, colon: number): Finding | undefined {
   if (!text.startsWith('://', colon)) return undefined
   USER_INFO.lastIndex = colon
   const [, user, password] = USER_INFO.exec(text) ?? []
@@ -229,12 +238,12 @@ export function passwordAt(text: string, colon: number): Finding | undefined {
 const JWT_HEADER_MIN = 8
 
 /** Three parts in base64url, of which the first is JSON that names an algorithm. */
-export function jwtAt(text: string, from: number, header_end: number): Finding | undefined {
+export function jwtAt({ text, codes }: Reading, from: number, header_end: number): Finding | undefined {
   if (header_end - from < JWT_HEADER_MIN || header_end - from > 2_000) return undefined
   if (!text.startsWith('eyJ', from)) return undefined
-  const payload_end = wordEnd(text, header_end + 1)
-  if (text.charCodeAt(payload_end) !== 0x2e || payload_end - header_end < 3) return undefined
-  const to = wordEnd(text, payload_end + 1)
+  const payload_end = wordEnd(codes, header_end + 1)
+  if (codes[payload_end] !== 0x2e || payload_end - header_end < 3) return undefined
+  const to = wordEnd(codes, payload_end + 1)
   if (to - payload_end < 20 && !text.startsWith('eyJhbGciOiJub25lI', from)) return undefined
   const header = decoded(text.slice(from, header_end))
   return header?.includes('"alg"') ? { from, to, detector: 'jwt' } : undefined
@@ -259,7 +268,7 @@ const REST = /[A-Za-z0-9+/=\s\\:,-]*/y
 
 /** A private key in PEM, whole or cut off. */
 export function privateKeyAt(
-  text: string,
+  { text }: Reading,
   from: number,
   endAfter: (from: number) => number,
 ): Finding | undefined {

@@ -1,5 +1,5 @@
-import { createHmac } from 'node:crypto'
 import { AnnalsError } from '@annals/kits/errors.js'
+import { hmacWith } from '@annals/kits/hmac.js'
 import { type AttachmentLimits, readBodyFirst } from '@annals/kits/http/request/read_body.js'
 import type { FormParts } from '@annals/kits/http/request/take_on_thread.js'
 import { takeOutBytes } from '@annals/kits/http/request/take_out_bytes.js'
@@ -139,8 +139,9 @@ function rewriteEntriesText(entries: readonly AppendedEntry[], rules: RulesText)
 
 function found(outcome: Outcome, { secret }: RulesText): Found {
   if (!outcome || 'refused' in outcome) return outcome
+  const digestOf = digestsWith(secret)
   const marks = outcome.kinds.map(({ name, session_id, numbered }) => {
-    return { name, session_id, digests: numbered.map((mark) => digestOf(mark, secret)) }
+    return { name, session_id, digests: numbered.map(digestOf) }
   })
   return { marks }
 }
@@ -148,14 +149,15 @@ function found(outcome: Outcome, { secret }: RulesText): Found {
 function masked(text: string, outcome: Outcome, { numbers, secret }: Rewriting): string {
   if (!outcome || 'refused' in outcome) return text
   const byKind = new Map(outcome.kinds.map((kind, index) => [kind, numbers[index]]))
+  const digestOf = digestsWith(secret)
   return outcome.text((mark) => {
     const { kind, place } = mark
-    if (kind.action === 'hash' && mark.value !== '') return maskOf(kind, digestOf(mark, secret))
+    if (kind.action === 'hash' && mark.value !== '') return maskOf(kind, digestOf(mark))
     return maskOf(kind, '', place === undefined ? 0 : byKind.get(kind)?.[place])
   })
 }
 
-function digestOf({ kind, value }: Mark, secret: string): string {
-  const hmac = createHmac('sha256', secret).update(`${kind.name}\n${value}`)
-  return hmac.digest('base64url').slice(0, DIGEST_LENGTH)
+function digestsWith(secret: string): (mark: Mark) => string {
+  const digest = hmacWith(secret)
+  return ({ kind, value }) => digest(`${kind.name}\n${value}`).slice(0, DIGEST_LENGTH)
 }

@@ -5,6 +5,8 @@ import { type Base64Lines, JSON_BREAKS, LINE_WIDTH_MIN } from '@annals/messages'
 const BASE64_LENGTH_MAX = 32 * 1024
 const DECODED_AT_ONCE = 1024 * 1024
 const PREFIX_LENGTH_MAX = 256
+/** Characters by which text is told from base64. */
+const BEGINNING = 100
 /** The text before base64 in a `data:` URL: no quotes or backslashes, but for those that escape a slash. */
 const DATA_URL = /^data:((?:[ !#-+\--[\]-~]|\\\/){0,240});base64,/i
 const QUOTE = 0x22
@@ -203,6 +205,7 @@ function readRun(
   first: number,
   bytes_max: number,
 ): Base64Run | undefined {
+  if (!beginsLikeBase64(body, from)) return undefined
   const text = withoutEscapes(body.subarray(from, to), lines)
   const decoded = decode(text)
   if (!decoded || decoded.bytes.length > bytes_max) return undefined
@@ -215,6 +218,13 @@ function readRun(
     ? { prefix: said, media_type: type.replaceAll('\\/', '/') }
     : { prefix: '', media_type: '' }
   return { sha256, ...decoded, ...url, from: from - url.prefix.length, to, lines, is_varied: isVaried(text) }
+}
+
+/** Most long strings are text, which shows it soon. */
+function beginsLikeBase64(body: Buffer, from: number): boolean {
+  for (let at = from; at < from + BEGINNING; at++)
+    if (KINDS[body[at]!] === OTHER && body[at] !== BACKSLASH) return false
+  return true
 }
 
 /** Hexadecimal digits in both cases are 22. */
