@@ -73,7 +73,8 @@ describe('a live tail', () => {
   })
 
   it('misses and repeats nothing of what many write at two nodes while it catches up', async () => {
-    expectOk(await tails.log.batch(mixedEntries(1_000)), 201)
+    // Each is small enough to be read at once: a busy machine may refuse what has to wait for a thread.
+    for (const _ of range(1, 10)) expectOk(await tails.log.batch(mixedEntries(100)), 201)
     const other = sessionLog(
       await service.newClient({ token: tails.project.token, node: service.secondNode }),
       tails.log.id,

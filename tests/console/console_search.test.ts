@@ -132,6 +132,11 @@ describe.skipIf(!CHROMIUM)(`search in the console (${CHROMIUM ? 'in Chromium' : 
     entries.push({ kind: 'event', type: 'tool_call', data: data as never })
     expectOk(await sessionLog(api, expectOk(await api.createSession(), 201).id).batch(entries), 201)
     await untilIndexed(api)
+    // As it is before the call has been read, which happens in the background.
+    const unread = { data: { items: [], is_whole: false }, error: null, msg: 'ok' }
+    await page.route('**/console/data/result_tools?**', (route) => route.fulfill({ json: unread }), {
+      times: 1,
+    })
     await page.goto(`${service.node.url}/console/search?q="lost umbrella"`)
     const found = page.locator('.found > li')
     await expect.poll(() => found.getByRole('link', { name: /^Entry/ }).count()).toBe(2)

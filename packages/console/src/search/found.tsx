@@ -6,7 +6,7 @@ import { ask } from '../access/service.ts'
 import { withQuery } from '../address/address.ts'
 import { Link } from '../address/link.tsx'
 import { countText, Timestamp } from '../parts/timestamp.tsx'
-import { useFacts } from '../sessions/facts_query.ts'
+import { UNREAD_EVERY_MS, useFacts } from '../sessions/facts_query.ts'
 import { useKeys } from '../shell/shortcuts.ts'
 
 /** Entries that have all of the words, below their sessions: first the session whose entry comes first. */
@@ -91,25 +91,24 @@ function useToolsOfResults(items: FoundEntry[]): Map<string, string> {
     queries: pages.map((places) => ({
       queryKey: [project_id, 'result_tools', places],
       queryFn: ({ signal }: { signal: AbortSignal }) =>
-        ask<{ items: ResultTool[] }>(`/console/data/result_tools?of=${places}`, {
-          opens: project_id,
-          signal,
-        }),
+        ask<ResultTools>(`/console/data/result_tools?of=${places}`, { opens: project_id, signal }),
       staleTime: Number.POSITIVE_INFINITY,
+      refetchInterval: ({ state }: { state: { data: ResultTools | undefined } }) =>
+        state.data?.is_whole ? false : UNREAD_EVERY_MS,
     })),
     combine: toolsOf,
   })
 }
 
-interface ResultTool {
-  session_id: string
-  seq: number
-  tool: string
+interface ResultTools {
+  items: Array<{ session_id: string; seq: number; tool: string }>
+  /** All of these entries were looked at for calls. */
+  is_whole: boolean
 }
 
 const RESULTS_AT_ONCE = 50
 
-function toolsOf(answers: Array<{ data?: { items: ResultTool[] } | undefined }>): Map<string, string> {
+function toolsOf(answers: Array<{ data?: ResultTools | undefined }>): Map<string, string> {
   const items = answers.flatMap(({ data }) => data?.items ?? [])
   return new Map(items.map(({ session_id, seq, tool }) => [`${session_id}:${seq}`, tool]))
 }

@@ -37,7 +37,7 @@ export interface SessionFacts {
 }
 
 /** What has not been read yet is asked for again. */
-const UNREAD_EVERY_MS = 2_000
+export const UNREAD_EVERY_MS = 2_000
 
 /** What a list has of a session. */
 type Listed = Pick<Session, 'id' | 'updated_at'>

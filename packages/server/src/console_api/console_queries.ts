@@ -184,17 +184,25 @@ export const READ_CALLS_SEQ = prepared(
 WHERE u.project_id = $1 AND u.consumer = '${CALLS_CONSUMER}' AND u.session_id = $2`,
 )
 
-/**
- * The tools whose results are stored at some entries. Parameters: $1 project, $2 session ids, and $3 a seq in each. Rows:
- * json.
- */
-export const NAME_TOOLS_OF_RESULTS = prepared(
-  'name_tools_of_results',
-  `SELECT json_build_object('session_id', t.session_id, 'seq', t.result_seq, 'tool', t.name)::text AS json
+/** Parameters of each: $1 project, $2 session ids, and $3 a seq in each. */
+export const RESULT_TOOLS = {
+  /** The tools whose results are stored at these entries. Rows: json. */
+  names: prepared(
+    'name_tools_of_results',
+    `SELECT json_build_object('session_id', t.session_id, 'seq', t.result_seq, 'tool', t.name)::text AS json
 FROM unnest($2::uuid[], $3::bigint[]) AS g (session_id, seq)
 JOIN tool_calls t ON t.session_id = g.session_id AND t.result_seq = g.seq
 WHERE t.project_id = $1 AND t.session_id = ANY ($2::uuid[])`,
-)
+  ),
+  /** Whether the index of calls has read all of them. Row: is_whole. */
+  isWhole: prepared(
+    'have_results_been_read',
+    `SELECT coalesce(bool_and(u.seq >= g.seq), false) AS is_whole FROM unnest($2::uuid[], $3::bigint[]) AS g (session_id, seq)
+LEFT JOIN LATERAL (
+  SELECT coalesce(max(c.seq), 0) AS seq FROM change_cursors c
+  WHERE c.project_id = $1 AND c.consumer = '${CALLS_CONSUMER}' AND c.session_id = g.session_id) u ON true`,
+  ),
+} as const
 
 /** How many ancestors of a session are looked up: its parent or the session that it was copied from, and so on. */
 const ABOVE_MAX = 20

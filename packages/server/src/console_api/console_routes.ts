@@ -28,7 +28,7 @@ import {
   readIdentifiers,
   readSessionTree,
 } from './console_figures.js'
-import { NAME_TOOLS_OF_RESULTS, READ_CALL_NUMBERS, READ_CALLS_SEQ } from './console_queries.js'
+import { READ_CALL_NUMBERS, READ_CALLS_SEQ, RESULT_TOOLS } from './console_queries.js'
 import { type SignInParts, sessionRoutes } from './session_routes.js'
 
 // Built by packages/console into this package.
@@ -187,15 +187,13 @@ function callRoutes(app: AppServer, changes: ConsoleParts['changes']): void {
   })
 
   app.get('/result_tools', { schema: { hide: true, querystring: ResultsQuery } }, async (request, reply) => {
-    const { database, project_id } = request
-    const [ids, seqs] = parsePlaces(request.query.of)
+    const places = [request.project_id, ...parsePlaces(request.query.of)]
     await prepareCalls(changes, request)
-    return answer(
-      reply,
-      itemsOf(
-        (await database.query(NAME_TOOLS_OF_RESULTS, [project_id, ids, seqs])).map(({ json }) => json!),
-      ),
-    )
+    // First, or else a call might be read in between.
+    const [read] = await request.database.query(RESULT_TOOLS.isWhole, places)
+    const rows = await request.database.query(RESULT_TOOLS.names, places)
+    const items = rows.map(({ json }) => json).join(',')
+    return answer(reply, `{"items":[${items}],"is_whole":${read!.is_whole === 't'}}`)
   })
 }
 
