@@ -37,6 +37,24 @@ describe('a path that does not exist', () => {
   })
 })
 
+describe('a path that is nearly right', () => {
+  it.each([
+    ['GET', '/api/v1/sessions', '/api/v1/session'],
+    ['POST', `/api/v1/session/${NOBODYS_ID}/event?x=1`, `/api/v1/session/${NOBODYS_ID}/events`],
+    ['GET', '/session', '/api/v1/session'],
+    ['POST', '/v1/learning_space', '/api/v1/learning_spaces'],
+    ['GET', '/api/v1/api/v1/session/', '/api/v1/session'],
+  ])('is refused with the right one: %s %s', async (method, path, meant) => {
+    const answer = await api.request(method, path)
+    expectError(answer, 404, 'route_not_found', `Did you mean ${meant}?`)
+  })
+
+  it.each(['/api/v1/nothing', '/api/v1/notes', '/', '/api/v1/'])('is not made up: %s', async (path) => {
+    const answer = await api.request('GET', path)
+    expectError(answer, 404, 'route_not_found', 'See /docs for all operations.')
+  })
+})
+
 describe('a path that is no path', () => {
   it.each(['/api/v1/%zz', '/api/v1/session/%ff', '/api/v1/session/%E0%A4%A', '/api/v1/session/'])(
     'is 400 or 404, in the envelope: %s',

@@ -36,11 +36,13 @@ export function answerErrors(app: AppServer): void {
     if (known.error === 'overloaded' && app.server.listening) reply.removeHeader('connection')
     return answerError(reply, known)
   })
-  app.setNotFoundHandler(answerNotFound)
+  app.setNotFoundHandler((request, reply) => answerNotFound(request, reply))
 }
 
-export function answerNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const sentence = `There is no ${request.method} ${pathOf(request)} here. See /docs for all operations.`
+/** @param meant the path that the caller probably meant */
+export function answerNotFound(request: FastifyRequest, reply: FastifyReply, meant?: string): FastifyReply {
+  const hint = meant === undefined ? 'See /docs for all operations.' : `Did you mean ${meant.slice(0, 200)}?`
+  const sentence = `There is no ${request.method} ${pathOf(request)} here. ${hint}`
   return answerError(reply, new AnnalsError('route_not_found', sentence))
 }
 

@@ -79,7 +79,7 @@ export function takes(schema: SchemaView): string {
       if (schema.format === 'date-time') return 'a time such as 2026-11-21T09:30:00Z'
       if (schema.pattern !== undefined)
         return `${FORMS[schema.pattern] ?? `a string like ${schema.pattern}`}${schema.maxLength === undefined ? '' : `, at most ${schema.maxLength} characters`}`
-      return `a string${count(schema.minLength, schema.maxLength, 'characters')}${schema.not ? ` other than ${schema.not.enum.join(' and ')}` : ''}`
+      return `a string${count(schema.minLength, schema.maxLength, 'characters')}${schema.not ? ` (not ${schema.not.enum.map((value) => JSON.stringify(value)).join(' or ')})` : ''}`
   }
   return 'a JSON value'
 }
