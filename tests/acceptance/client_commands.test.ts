@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { type Finished, runAnnals } from '../harness/annals_process.ts'
 import { useClientCommands } from '../harness/client_commands.ts'
 import { expectOk } from '../harness/expectations.ts'
+import { freePort } from '../harness/pgbouncer.ts'
 import { useSharedService } from '../harness/service.ts'
 import { sessionLog } from '../harness/session_log.ts'
 
@@ -214,6 +215,15 @@ describe('the exit code', () => {
     const refused = await annals(args, { ANNALS_TOKEN: read_only })
     expect(refused.code).toBe(4)
     expect(refused.stderr).toContain('`annals token create --name <name> --scopes read,append` creates one')
+  })
+
+  it('is 5 where nothing listens, and the error says how to start a service', async () => {
+    const port = await freePort()
+    const result = await annals(['users', 'list', '--url', `http://127.0.0.1:${port}`])
+    expect(result).toMatchObject({ code: 5, stdout: '' })
+    expect(result.stderr).toBe(
+      `annals: Nothing listens at http://127.0.0.1:${port} (ECONNREFUSED). Start Annals there with \`annals serve\`, or name another service with --url.`,
+    )
   })
 
   async function projectId(): Promise<string> {

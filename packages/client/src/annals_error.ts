@@ -48,13 +48,13 @@ export function refusal(what: string, response: Response, text: string, cause?: 
   // A browser hides the status of a redirect that was not followed.
   const answered = response.type === 'opaqueredirect' ? 'by a redirect' : `${status}`
   const start = text.trim().slice(0, 120)
-  const message = `${what} was answered ${answered} by something that is not Annals${start && `: ${start}`}. Is the url right?`
+  const message = `${what} was answered ${answered} by something that is not Annals${start && `: ${start}`}. Check the URL.`
   return new AnnalsError({ status, error: 'unexpected_answer', message, requestId, retryAfter, cause })
 }
 
 /** The error for an attempt without an answer. */
 export function noAnswer(what: string, cause: unknown): AnnalsError {
-  const message = `${what} got no answer, or not all of it: ${reasonOf(cause)}. Does Annals run there?`
+  const message = `${what} got no complete answer: ${reasonOf(cause)}. Is Annals running there?`
   return new AnnalsError({ status: 0, error: 'connection_failed', message, cause })
 }
 

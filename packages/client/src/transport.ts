@@ -60,11 +60,11 @@ export class Transport {
   readonly stringify: (value: unknown) => string
 
   constructor(options: AnnalsOptions) {
-    const { protocol } = new URL(options.url ?? URL_DEFAULT)
-    if (protocol !== 'http:' && protocol !== 'https:')
-      throw new TypeError('url must begin with http:// or https://')
-    if (!options.token && !options.renew) throw new TypeError("token is missing: give the project's API key")
-    this.#url = `${(options.url ?? URL_DEFAULT).replace(/(?<!\/)\/+$/, '')}/api/v1`
+    const url = options.url ?? URL_DEFAULT
+    if (!/^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : ''))
+      throw new TypeError('url must begin with http:// or https:// and name a host')
+    if (!options.token && !options.renew) throw new TypeError("token is missing: pass the project's API key")
+    this.#url = `${url.replace(/(?<!\/)\/+$/, '')}/api/v1`
     this.#token = options.token
     if (options.token) checkToken(options.token)
     this.#renew = options.renew

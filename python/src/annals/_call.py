@@ -120,7 +120,7 @@ class RequestMaker:
 
     def use(self, token: str) -> None:
         if not token:
-            raise ValueError("token is missing: give the project's API key")
+            raise ValueError("token is missing: pass the project's API key")
         if not _fits_header(token):
             raise ValueError("token has characters that no API key has")
         self.token = token

@@ -72,14 +72,14 @@ def refusal(what: str, response: httpx.Response, text: str) -> AnnalsError:
         return AnnalsError(status, error, message, request_id, retry_after_s)
     start = text.strip()[:120]
     shown = f": {start}" if start else ""
-    message = f"{what} was answered {status} by something that is not Annals{shown}. Is the url right?"
+    message = f"{what} was answered {status} by something that is not Annals{shown}. Check the URL."
     return AnnalsError(status, "unexpected_answer", message, request_id, retry_after_s)
 
 
 def no_answer(what: str, reason: object) -> AnnalsError:
     """The error for an attempt without an answer."""
     shown = str(reason) or type(reason).__name__
-    message = f"{what} got no answer, or not all of it: {shown.rstrip('.')}. Does Annals run there?"
+    message = f"{what} got no complete answer: {shown.rstrip('.')}. Is Annals running there?"
     return AnnalsError(0, "connection_failed", message)
 
 

@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { Annals, AnnalsError } from '@annals/client'
 import { parseAnswer, writeJson } from '@annals/messages/json'
 import { UsageError } from '../run_command.js'
+import { commandLine } from '../terminal/command_name.js'
 
 /** With these errors no connection was made, so nothing was sent. */
 const UNCONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'])
@@ -21,8 +22,9 @@ export function openClient(
   let is_reached = false
   const send: typeof fetch = async (input, init) => {
     const response = await fetch(input, init).catch((error: unknown) => {
-      is_reached ||= !UNCONNECTED.has((error as { cause?: { code?: string } }).cause?.code ?? '')
-      throw error
+      const code = (error as { cause?: { code?: string } }).cause?.code ?? ''
+      is_reached ||= !UNCONNECTED.has(code)
+      throw code === 'ECONNREFUSED' ? nothingListens(url, error) : error
     })
     is_reached = true
     if (response.status === 401 && (await isOfAnnals(response.clone())))
@@ -40,6 +42,11 @@ export function openClient(
   } catch (error) {
     throw new UsageError(`${JSON.stringify(url)} is not the URL of a service: ${(error as Error).message}.`)
   }
+}
+
+function nothingListens(url: string, cause: unknown): AnnalsError {
+  const message = `Nothing listens at ${url} (ECONNREFUSED). Start Annals there with \`${commandLine(['serve'])}\`, or name another service with --url.`
+  return new AnnalsError({ status: 0, error: 'connection_failed', message, cause })
 }
 
 /** A proxy in front may require its own password, and says so in its own words. */

@@ -61,7 +61,7 @@ class Annals:
         http_client: httpx.Client | None = None,
     ) -> None:
         if not token and renew is None:
-            raise ValueError("token is missing: give the project's API key")
+            raise ValueError("token is missing: pass the project's API key")
         requests = RequestMaker(url, token or None)
         self._owns_http = http_client is None
         # A tail holds a connection; with a limit, many tails would leave none for calls.
