@@ -27,7 +27,7 @@ describe.skipIf(!CHROMIUM)(`importing in the console (${CHROMIUM ? 'in Chromium'
       dataTransfer.items.add(new File([content], 'again.jsonl'))
       document.body.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }))
     }, text)
-    await dialog.getByText('Imported 0 sessions, 0 entries. There already: 2 sessions').waitFor()
+    await dialog.getByText('Imported 0 sessions, 0 entries. Already there: 2 sessions').waitFor()
     await dialog.getByText('again.jsonl, line 17: refused, it is not JSON').waitFor()
     expect(complaints).toEqual([])
   })

@@ -70,7 +70,7 @@ describe.skipIf(!CHROMIUM)(`the list of sessions (${CHROMIUM ? 'in Chromium' : N
   })
 
   it('splits the chart by outcome', async () => {
-    await tab.page.getByRole('img', { name: /3 sessions, 2 failed, 1 passed, as [\w.]+ says$/ }).waitFor()
+    await tab.page.getByRole('img', { name: /3 sessions, 2 failed, 1 passed, by [\w.]+$/ }).waitFor()
   })
 
   it('shows the columns that were chosen, also to whoever opens the address', async () => {

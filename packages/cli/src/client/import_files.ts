@@ -323,7 +323,7 @@ function reportLines(report: Report, is_dry: boolean): string[] {
     return lines
   }
   lines.push(`Imported ${countOf(sessions.stored, 'sessions')}, ${countOf(entries.stored, 'entries')}.`)
-  lines.push(`There already: ${countOf(sessions.known, 'sessions')}, ${countOf(entries.known, 'entries')}.`)
+  lines.push(`Already there: ${countOf(sessions.known, 'sessions')}, ${countOf(entries.known, 'entries')}.`)
   if (entries.changed > 0)
     lines.push(
       entries.changed === 1

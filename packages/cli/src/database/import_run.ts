@@ -55,7 +55,7 @@ export async function runImport(
       ', ',
     )
   const verb = dry_run ? 'Would import' : 'Imported'
-  process.stdout.write(`${verb} ${what('stored')}.\nThere already: ${what('known')}.\n`)
+  process.stdout.write(`${verb} ${what('stored')}.\nAlready there: ${what('known')}.\n`)
   if (conflicts === 0) return
   process.stderr.write(
     `annals: ${conflicts} of the file exist with different content and were not imported.\n`,

@@ -89,7 +89,7 @@ function Report({ report }: { report: ImportReport }) {
         <p key={sentence}>{sentence}</p>
       ))}
       <p>
-        Imported {sessions.stored} sessions, {entries.stored} entries. There already: {sessions.known}{' '}
+        Imported {sessions.stored} sessions, {entries.stored} entries. Already there: {sessions.known}{' '}
         sessions, {entries.known} entries.
       </p>
       {notes.length > 0 && (

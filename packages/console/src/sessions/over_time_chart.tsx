@@ -28,7 +28,7 @@ export function OverTimeChart({ view, path }: { view: SessionsView; path: string
   const { passed, failed } = counted
   const all = `${isCut ? 'the newest ' : ''}${countText(data.sessions)} ${noun}`
   // Sessions may say how they ended elsewhere, too.
-  const said = path ? `, as ${pathText(path)} says` : ''
+  const said = path ? `, by ${pathText(path)}` : ''
   const split = `${countText(failed)} failed, ${countText(passed)} passed${said}`
   return (
     <figure className="over-time">
