@@ -13,7 +13,7 @@ const SRC = fileURLToPath(new URL('../src', import.meta.url))
  * themselves, in the order of the tree: each may import only what stands before it. A module that no other builds on need not be here: it stands right before `service`.
  */
 const TREE = `
-  limits errors ids version
+  limits errors ids hmac version
   contract configuration fairness tracing outgoing workers
   postgres
   lists threads
