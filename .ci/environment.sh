@@ -50,6 +50,12 @@ install_postgres_15() {
   apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql-15 pgbouncer
 }
 
+# For the tests of vectors, which are skipped where there is none: not every mirror has it.
+install_pgvector() {
+  [ -f /usr/share/postgresql/15/extension/vector.control ] && return
+  [ "$(id -u)" = 0 ] && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql-15-pgvector
+}
+
 # A cluster of our own, on a Unix socket only, with fsync as it comes (on). None that exists is touched.
 start_postgres_15() {
   if [ "$(id -u)" = 0 ]; then chown postgres "$WORK"; fi
@@ -81,6 +87,7 @@ on_postgres_15() {
     return
   fi
   if [ "$(id -u)" = 0 ]; then check 'PostgreSQL 15 is installed' install_postgres_15; fi
+  install_pgvector >"$WORK/pgvector.log" 2>&1 || skip 'tests of vectors' 'postgresql-15-pgvector cannot be installed here'
   check 'PostgreSQL 15 starts' start_postgres_15
   if [ -f "$WORK/cluster/postmaster.pid" ]; then
     suite 'tests on PostgreSQL 15' TEST_DATABASE_URL="postgresql://annals@/postgres?host=$WORK&port=5432" \

@@ -1944,6 +1944,11 @@ export interface components {
             terms?: string[];
             /** @description With `mode=recall`: whether all entries that have any of the words were scored. Otherwise, only those with the rarest words were, and of frequent words the newest. */
             complete?: boolean;
+            /**
+             * @description With `mode=recall`, where the operator has set a model: whether vectors were used, too; `filling`: older entries have none yet; `unavailable`: words alone answer.
+             * @enum {string}
+             */
+            vectors?: "used" | "filling" | "unavailable";
             indexed_through: string | null;
             indexing: {
                 sessions_done: number;
@@ -1996,6 +2001,11 @@ export interface components {
             terms?: string[];
             /** @description With `mode=recall`: whether all entries that have any of the words were scored. Otherwise, only those with the rarest words were, and of frequent words the newest. */
             complete?: boolean;
+            /**
+             * @description With `mode=recall`, where the operator has set a model: whether vectors were used, too; `filling`: older entries have none yet; `unavailable`: words alone answer.
+             * @enum {string}
+             */
+            vectors?: "used" | "filling" | "unavailable";
             indexed_through: string | null;
             indexing: {
                 sessions_done: number;

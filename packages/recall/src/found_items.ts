@@ -18,6 +18,19 @@ export function indexedWords(entries: SearchedEntry[]): string[] {
   return entries.map((entry) => lineOf(entryText(entry)))
 }
 
+/** Characters of an entry that its vector is of: models take no long texts, and what a long one is about is said early. */
+const EMBEDDED_LENGTH_MAX = 8_000
+
+/** Events that say nothing by themselves: what an import kept as it was, and what notes a change of other entries. */
+const KEPT = /^(?:source|annals)\./
+
+/** The texts of entries that vectors are made of; empty where nothing is said. */
+export function embeddedTexts(entries: SearchedEntry[]): string[] {
+  return entries.map((entry) =>
+    KEPT.test(entry.type ?? '') ? '' : entryText(entry).trim().slice(0, EMBEDDED_LENGTH_MAX).toWellFormed(),
+  )
+}
+
 /** How entries match; null for those that do not. */
 export function searchMatches(entries: SearchedEntry[], terms: SearchTerm[]): Array<(Match & Told) | null> {
   return entries.map((entry) => told(entry, (text) => matchTerms(text, terms)))
@@ -94,6 +107,27 @@ export function uncut(text: string): string {
   if (text.startsWith('…')) while (from < to && isCutOff(words[from]!)) from++
   if (text.endsWith('…')) while (to > from && isCutOff(words[to - 1]!)) to--
   return `${from > 0 ? '… ' : ''}${words.slice(from, to).join(' ')}${to < words.length ? ' …' : ''}`
+}
+
+/**
+ * Found items for a masked reader: words that a snippet cuts through would no longer be recognized, and hits would not be
+ * where they were.
+ */
+export function uncutItems<Items>(items: Items): Items {
+  return JSON.parse(JSON.stringify(items), (name, value) => {
+    if (name === 'snippet') return { text: uncut(value.text), hits: [] }
+    return name === 'title' && typeof value === 'string' ? uncut(value) : value
+  })
+}
+
+/** Found entries by session, in the order of the first of each. */
+export function bySession<Entry extends { session_id: string }>(
+  found: readonly Entry[],
+): { session_id: string; entries: Entry[] }[] {
+  const sessions = new Map<string, Entry[]>()
+  for (const entry of found)
+    sessions.set(entry.session_id, [...(sessions.get(entry.session_id) ?? []), entry])
+  return [...sessions].map(([session_id, entries]) => ({ session_id, entries }))
 }
 
 /** Characters of a title, which must not end within one. */

@@ -1,6 +1,8 @@
 export { type AskedDate, gainOf, readDates } from './dates.js'
 export { findByTask } from './find_by_task.js'
 export {
+  bySession,
+  embeddedTexts,
   foundItem,
   indexedWords,
   recalledItem,
@@ -8,6 +10,7 @@ export {
   searchMatches,
   shortTitle,
   uncut,
+  uncutItems,
 } from './found_items.js'
 export { countBySegment, type IndexedRun, indexedLine, joinRuns, rebuiltFrom } from './index_runs.js'
 export { lineOf } from './line.js'
@@ -28,3 +31,6 @@ export {
 } from './recalled.js'
 export { type Lines, type ScoredEntry, type ScoredSession, scoreLines } from './score.js'
 export { type TextOfEntry, textReader } from './text.js'
+export { readEmbeddings } from './vectors/embeddings_answer.js'
+export { fusedEntries, fusedSessions } from './vectors/fused.js'
+export { WordCounts } from './word_counts.js'

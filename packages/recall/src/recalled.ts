@@ -167,7 +167,10 @@ export function ranked<Entry extends ReadEntry>(
 }
 
 /** Best first. Whoever asks with a phrase that was said means it: it goes before loose matches, however many words these have. */
-function phrasesFirst<One extends { score: number }>(all: One[], isPhrase: (one: One) => boolean): One[] {
+export function phrasesFirst<One extends { score: number }>(
+  all: One[],
+  isPhrase: (one: One) => boolean,
+): One[] {
   const loose = Math.max(0, ...all.filter((one) => !isPhrase(one)).map(({ score }) => score))
   for (const one of all) if (isPhrase(one)) one.score += loose
   return all.sort((a, b) => b.score - a.score)

@@ -337,6 +337,8 @@ class FoundPage(TypedDict):
     """With `mode=recall`: the words of the question that were looked for."""
     complete: NotRequired[bool]
     """With `mode=recall`: whether all entries that have any of the words were scored. Otherwise, only those with the rarest words were, and of frequent words the newest."""
+    vectors: NotRequired[Literal["used", "filling", "unavailable"]]
+    """With `mode=recall`, where the operator has set a model: whether vectors were used, too; `filling`: older entries have none yet; `unavailable`: words alone answer."""
     indexed_through: str | None
     indexing: FoundPageIndexing | None
     refilling: NotRequired[FoundPageRefilling]
@@ -382,6 +384,8 @@ class FoundSessions(TypedDict):
     """With `mode=recall`: the words of the question that were looked for."""
     complete: NotRequired[bool]
     """With `mode=recall`: whether all entries that have any of the words were scored. Otherwise, only those with the rarest words were, and of frequent words the newest."""
+    vectors: NotRequired[Literal["used", "filling", "unavailable"]]
+    """With `mode=recall`, where the operator has set a model: whether vectors were used, too; `filling`: older entries have none yet; `unavailable`: words alone answer."""
     indexed_through: str | None
     indexing: FoundSessionsIndexing | None
     refilling: NotRequired[FoundSessionsRefilling]

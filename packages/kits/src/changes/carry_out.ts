@@ -9,7 +9,13 @@ import {
   READ_CHANGED_HEADS,
   RETURN_MARKS,
 } from './change_queries.js'
-import type { ChangedEntry, ChangedSession, ChangedSessions, Consumer } from './consumer.js'
+import {
+  type ChangedEntry,
+  type ChangedSession,
+  type ChangedSessions,
+  type Consumer,
+  Unanswered,
+} from './consumer.js'
 
 /** How long a session is one process's: many times what a piece of work may take. */
 const LEASE_S = 60
@@ -56,7 +62,7 @@ export async function carryOut(job: Job): Promise<Round> {
       left += await carryOutSome(job, work, lease, groups)
       is_cut ||= work.is_cut
     } catch (error) {
-      if (job.signal.aborted) {
+      if (job.signal.aborted || error instanceof Unanswered) {
         await database.query(RETURN_MARKS, [project_id, consumer.name, lease])
         throw error
       }
@@ -156,7 +162,7 @@ async function readChanged(job: Job, session_ids: string[]): Promise<ReadSession
     const [after_seq, last_seq] = [Number(row.after_seq), Number(row.last_seq)]
     return [{ session_id, after_seq, last_seq, updated_at: row.updated_at!, entries: [] }]
   })
-  const is_cut = consumer.readsEntries && (await readEntries(database, project_id, sessions))
+  const is_cut = consumer.readsEntries && (await readEntries(job, sessions))
   return {
     project_id,
     session_ids,
@@ -169,11 +175,10 @@ async function readChanged(job: Job, session_ids: string[]): Promise<ReadSession
 
 /** Reads a piece of the logs of sessions, from one session to the next. Returns whether anything is left. */
 async function readEntries(
-  database: Database,
-  project_id: string,
+  { database, project_id, consumer }: Job,
   sessions: ChangedSession[],
 ): Promise<boolean> {
-  let room = PIECE.entries
+  let room = consumer.entries_max ?? PIECE.entries
   const pieces: Array<{ session: ChangedSession; to_seq: number }> = []
   for (const session of sessions) {
     const { after_seq, last_seq } = session

@@ -10,6 +10,8 @@ import { FIND_SCANS, HAS_CONSUMERS } from './project_consumer_queries.js'
 import { retire, scanSome, useConsumer } from './project_consumers.js'
 
 const ROUNDS_MAX = 2
+/** Of consumers that ask somebody outside. */
+const ASKING_ROUNDS_MAX = 4
 /** A session that is written all the time is looked at no more often: so long lies between two rounds of a project. */
 const ROUND_MS = 1_000
 const POLL_MS = 10_000
@@ -57,6 +59,7 @@ interface Task {
  */
 export class Changes {
   private readonly rounds: Loop<Task>
+  private readonly asking: Loop<Task>
   /** Consumers that were ready, and performance.now() until which they are taken for it. */
   private readonly ready = new Map<string, number>()
   /** Whose sessions are to be looked through, also while there always are some that have changed. */
@@ -72,16 +75,20 @@ export class Changes {
     const none = () => ({ waiting: 0, lag_s: 0, consumed: 0, failures: 0 })
     this.loads = new Map(consumers.map(({ name }) => [name, none()]))
     const { abort, logger, poll_ms = POLL_MS } = options
-    this.rounds = new Loop<Task>({
+    const loop = {
       signal: abort.signal,
       logger,
       failure: 'changes could not be looked for; will try again',
-      poll: () => this.poll(),
       poll_ms,
+      run: (task: Task) => this.round(task),
+    }
+    this.rounds = new Loop<Task>({
+      ...loop,
+      poll: () => this.poll(),
       first_ms: 0,
-      run: (task) => this.round(task),
       running_max: ROUNDS_MAX,
     })
+    this.asking = new Loop<Task>({ ...loop, poll: async () => {}, running_max: ASKING_ROUNDS_MAX })
   }
 
   /** Something in a project that has consumers may have changed. */
@@ -136,10 +143,11 @@ export class Changes {
   private async end(): Promise<void> {
     const { abort } = this.options
     const timer = setTimeout(() => abort.abort(), STOP_MS_MAX)
-    await this.rounds.stop()
+    const loops = [this.rounds, this.asking]
+    await Promise.all(loops.map((loop) => loop.stop()))
     clearTimeout(timer)
     abort.abort()
-    await this.rounds.ended()
+    await Promise.all(loops.map((loop) => loop.ended()))
   }
 
   private get roundMs(): number {
@@ -147,12 +155,15 @@ export class Changes {
   }
 
   private plan(project_id: string, consumer: Consumer, wait_ms: number): void {
-    this.rounds.plan(keyOf(project_id, consumer.name), { project_id, consumer }, wait_ms)
+    const loop = consumer.restMs ? this.asking : this.rounds
+    loop.plan(keyOf(project_id, consumer.name), { project_id, consumer }, wait_ms)
   }
 
   private async round({ project_id, consumer }: Task): Promise<void> {
     const { database, abort, settle_s, logger, lease_s } = this.options
     const { signal } = abort
+    // The poll finds it again.
+    if (consumer.restMs && consumer.restMs() > 0) return
     const key = keyOf(project_id, consumer.name)
     const load = this.loads.get(consumer.name)!
     const began = performance.now()
@@ -171,7 +182,8 @@ export class Changes {
         if (scan_ms > 0) this.scans.delete(key)
         wait_ms = Math.min(wait_ms, scan_ms)
       }
-      const pause_ms = this.pauseAfter(performance.now() - began)
+      // The database has its rest while others are asked.
+      const pause_ms = consumer.restMs ? 0 : this.pauseAfter(performance.now() - began)
       if (wait_ms < Number.POSITIVE_INFINITY)
         this.plan(project_id, consumer, Math.max(wait_ms, pause_ms, PAUSE_MS_MIN))
     } catch (error) {

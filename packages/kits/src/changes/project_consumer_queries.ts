@@ -30,6 +30,14 @@ INSERT INTO project_consumers AS c (project_id, consumer, used_at, scan_at, sess
 VALUES ($1, $2, 'infinity', now(), 0)
 ON CONFLICT (project_id, consumer) DO UPDATE SET used_at = excluded.used_at, scan_at = excluded.scan_at, scanned_to = NULL`,
   ),
+  /** The same from the start: what it keeps is taken apart before. */
+  anew: prepared(
+    'switch_on_anew',
+    `
+INSERT INTO project_consumers AS c (project_id, consumer, used_at, scan_at, sessions_scanned)
+VALUES ($1, $2, 'infinity', now(), 0)
+ON CONFLICT (project_id, consumer) DO UPDATE SET used_at = excluded.used_at, retired_at = excluded.scan_at`,
+  ),
   off: prepared(
     'switch_off',
     "UPDATE project_consumers AS c SET used_at = '-infinity' WHERE c.project_id = $1 AND c.consumer = $2",

@@ -89,17 +89,17 @@ function untilNext(age_s: string | null | undefined, settle_s: number): number {
 }
 
 /**
- * Switches a consumer on for good, or off, in the transaction that changes the project. Nodes find out when they next
- * look for what there is to do.
+ * Switches a consumer on for good, or off, in the transaction that changes the project; `anew`: what it has of the project
+ * is erased, and it begins again. Nodes find out when they next look for what there is to do.
  */
 export async function switchConsumer(
   { database, project_id }: Tenant,
   consumer: string,
-  isOn: boolean,
+  isOn: boolean | 'anew',
 ): Promise<void> {
   const owned = [project_id, consumer] as const
   if (isOn) await switchOn(database, owned)
-  await database.query(isOn ? SWITCH.on : SWITCH.off, owned)
+  await database.query(isOn === 'anew' ? SWITCH.anew : isOn ? SWITCH.on : SWITCH.off, owned)
 }
 
 /** Switches a consumer on for good, unless it is. */

@@ -38,6 +38,10 @@ export function readConfig(given: Record<string, string | undefined>): Config {
   const config = Object.freeze(Object.fromEntries(entries)) as Config
   if ((config.model_url === undefined) !== (config.model === undefined))
     throw new StartError('ANNALS_MODEL_URL and ANNALS_MODEL must be set together. Set both, or neither.')
+  if ((config.embeddings_url === undefined) !== (config.embeddings_model === undefined))
+    throw new StartError(
+      'ANNALS_EMBEDDINGS_URL and ANNALS_EMBEDDINGS_MODEL must be set together. Set both, or neither.',
+    )
   if ((config.s3_access_key_id === undefined) !== (config.s3_secret_access_key === undefined))
     throw new StartError(
       'ANNALS_S3_ACCESS_KEY_ID and ANNALS_S3_SECRET_ACCESS_KEY must be set together. Set both, or neither.',

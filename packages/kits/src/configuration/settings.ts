@@ -26,6 +26,7 @@ const HTTP_URL = {
   takes: 'a URL that begins with http:// or https://, without a user name',
 }
 const VISIBLE = { pattern: /^[\x21-\x7e]{1,1000}$/, takes: '1 to 1000 visible ASCII characters' }
+const MODEL_NAME = { pattern: /^[\x21-\x7e]{1,200}$/, takes: '1 to 200 visible ASCII characters' }
 const SECRET = { pattern: /^[\x21-\x7e]{32,256}$/, takes: '32 to 256 visible ASCII characters' }
 
 function text(value: string, meaning: string, accepted?: Accepted) {
@@ -232,10 +233,7 @@ export const SETTINGS = {
     'base URL of an OpenAI-compatible API with a model for learning, such as https://api.openai.com/v1; unset: spaces learn by rules alone',
     HTTP_URL,
   ),
-  model: optional('name of that model; set together with ANNALS_MODEL_URL', {
-    pattern: /^[\x21-\x7e]{1,200}$/,
-    takes: '1 to 200 visible ASCII characters',
-  }),
+  model: optional('name of that model; set together with ANNALS_MODEL_URL', MODEL_NAME),
   model_key: optional('API key for the model', VISIBLE),
   model_ms_max: ms(60_000, [100, 600_000], 'longest time that the model may take for an answer'),
   model_tokens_per_day_max: count(
@@ -243,6 +241,12 @@ export const SETTINGS = {
     [0, 1_000_000_000_000],
     'most tokens of the model for each project in a day, in UTC; a project may have its own limit',
   ),
+  embeddings_url: optional(
+    'base URL of an OpenAI-compatible API whose model makes vectors of entries for questions, such as https://api.openai.com/v1; needs the extension vector in the database; unset: questions are answered by words alone',
+    HTTP_URL,
+  ),
+  embeddings_model: optional('name of that model; set together with ANNALS_EMBEDDINGS_URL', MODEL_NAME),
+  embeddings_key: optional('API key for that model', VISIBLE),
   proof_anchor: optional(
     'where the heads of chained logs are anchored: a file, s3://bucket/prefix with what ANNALS_S3_ says, or the URL of a webhook; unset: nowhere',
     {

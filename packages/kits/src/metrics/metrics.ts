@@ -137,6 +137,15 @@ export class Metrics {
     gauge('annals_tails', 'Open live tails.', () => tails.load().subscriptions)
   }
 
+  watchEmbeddings(embeddings: { readonly skipped: number }): void {
+    const { counter } = readMetrics(this.registry)
+    counter(
+      'annals_embeddings_skipped_total',
+      'Entries without a vector, because the model answers others but fails at these.',
+      () => embeddings.skipped,
+    )
+  }
+
   watch({ memory, pools }: MetricSources): void {
     const { gauge, counter } = readMetrics(this.registry)
     const { counts } = memory

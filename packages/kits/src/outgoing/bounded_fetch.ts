@@ -29,6 +29,28 @@ export function boundedFetch(
   }
 }
 
+/**
+ * Posts JSON to an API that the operator chose, and returns what it answers. @throws an error called `TimeoutError` where
+ * `signal` has timed out
+ */
+export async function postForText(
+  url: string,
+  {
+    body,
+    key,
+    bytes_max,
+    signal,
+  }: { body: string; key: string | undefined; bytes_max: number; signal: AbortSignal },
+): Promise<{ status: number; text: string }> {
+  const headers = { 'content-type': 'application/json', ...(key && { authorization: `Bearer ${key}` }) }
+  try {
+    const answer = await boundedFetch(bytes_max)(url, { method: 'POST', headers, body, signal })
+    return { status: answer.status, text: await answer.text() }
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error
+  }
+}
+
 async function textOf(answer: IncomingMessage, bytes_max: number): Promise<string> {
   const pieces: Buffer[] = []
   let bytes = 0

@@ -55,7 +55,7 @@ export const PROJECTS_MODULE: Module<Projects> = {
     {
       name: 'projects',
       is_reference: true,
-      backed_up: { key: 'id', type: 'uuid', project: 'id', without: ['consumers'] },
+      backed_up: { key: 'id', type: 'uuid', project: 'id', without: ['consumers', 'vectors'] },
       handled: 'The last row that an erasure of the project deletes; an export has its name in the header.',
     },
     {

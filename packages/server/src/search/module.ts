@@ -7,17 +7,26 @@ import { Refill } from './recall/refill.js'
 import { searchConsumer } from './search_consumer.js'
 import * as indexes from './search_queries.js'
 import { wordsOnThread } from './search_work.js'
+import * as vectors from './vectors/vector_queries.js'
+import { embeddingsOf, keepVectors, vectorsConsumer } from './vectors/vectors.js'
 
 const DERIVED = { counted: false, exported: false, is_derived: true } as const
 
 export const SEARCH_MODULE: Module = {
   name: 'search',
-  open: (kits) => ({
-    routes: async () => (await import('./search_routes.js')).searchRoutes(kits),
-    consumers: [searchConsumer(wordsOnThread(kits.thread))],
-    background: () => new Refill(kits.background, wordsOnThread(kits.thread)),
-  }),
-  functions: [FIND_ENTRIES, FIND_RUNS_TO_RECALL, ...functionsIn(indexes)],
+  open: (kits) => {
+    const { thread, background } = kits
+    const embeddings = embeddingsOf(kits)
+    return {
+      routes: async () => (await import('./search_routes.js')).searchRoutes(kits, embeddings),
+      consumers: [searchConsumer(wordsOnThread(thread)), vectorsConsumer(embeddings, thread)],
+      background: () => {
+        const loops = [new Refill(background, wordsOnThread(thread)), keepVectors(background, embeddings)]
+        return { ended: () => Promise.all(loops.map((loop) => loop.ended())) }
+      },
+    }
+  },
+  functions: [FIND_ENTRIES, FIND_RUNS_TO_RECALL, ...functionsIn(indexes, vectors)],
   tables: [
     {
       ...DERIVED,
@@ -49,6 +58,15 @@ export const SEARCH_MODULE: Module = {
           todo: ODD,
         },
       },
+    },
+    {
+      ...DERIVED,
+      name: 'search_vectors',
+      kind: 'search_vector',
+      key: ['session_id', 'seq'],
+      columns: { session_id: 'uuid', seq: 'bigint' },
+      erased_with: 'session',
+      checks: {},
     },
     {
       ...DERIVED,

@@ -22,7 +22,7 @@ export function searchConsumer(wordsOf: WordsOf): Consumer {
       const words = await wordsOf(work.project_id, entries.map(searchedEntry))
       const runs = entries.map(({ session_id, seq, created_at, occurred_at, type, role }, index) => {
         const line = indexedLine({ type, role }, words[index]!)
-        const first_at = occurred_at !== null && occurred_at < created_at ? occurred_at : created_at
+        const first_at = happenedAt({ created_at, occurred_at })
         return { session_id, seq, last_seq: seq, segment: 0, first_at, last_at: created_at, words: line }
       })
       return (connection) => indexRuns(connection, work, runs)
@@ -30,7 +30,15 @@ export function searchConsumer(wordsOf: WordsOf): Consumer {
   }
 }
 
-function searchedEntry({ type, format, data }: ChangedEntry): SearchedEntry {
+/** When an entry was stored or happened, whichever is earlier. */
+export function happenedAt({
+  created_at,
+  occurred_at,
+}: Pick<ChangedEntry, 'created_at' | 'occurred_at'>): string {
+  return occurred_at !== null && occurred_at < created_at ? occurred_at : created_at
+}
+
+export function searchedEntry({ type, format, data }: ChangedEntry): SearchedEntry {
   return { type, format: format as SearchedEntry['format'], data }
 }
 

@@ -1,8 +1,8 @@
 import { HEARD_S } from '@annals/kits/changes/project_consumers.js'
 import { armsText, beside } from '@annals/kits/lists/listed.js'
 import { timestampText } from '@annals/kits/lists/resource_json.js'
-import { prepared } from '@annals/kits/postgres/statement.js'
-import { storedInsert } from '@annals/kits/postgres/stored_function.js'
+import { prepared, type Statement } from '@annals/kits/postgres/statement.js'
+import { fill, sqlFile, storedInsert } from '@annals/kits/postgres/stored_function.js'
 
 /** The tables of words: see migrations/0019_search.sql and 0025_search_index_of_runs.sql. */
 
@@ -12,27 +12,7 @@ export const SEGMENT_ENTRIES = 16_384
 export const MAKE_FIRST_SEGMENTS = storedInsert(
   'make_first_segments',
   [],
-  `INSERT INTO search_segments AS n (project_id, segment, begins_at, entries, last_at)
-SELECT $1, g.segment, g.begins_at, 0, '-infinity'
-FROM (
-  SELECT p.segment, CASE WHEN p.segment = 0 THEN '-infinity' ELSE min(p.at) END AS begins_at
-  FROM (
-    SELECT s.created_at + (h.updated_at - s.created_at) * (x.part / x.parts) AS at,
-      floor((sum(h.last_seq / x.parts) OVER (ORDER BY s.created_at + (h.updated_at - s.created_at) * (x.part / x.parts))
-        - h.last_seq / x.parts) / ${SEGMENT_ENTRIES})::int AS segment
-    FROM session_heads h
-    ${beside('s', 'SELECT o.created_at FROM sessions o WHERE o.project_id = $1 AND o.id = h.session_id')}
-    CROSS JOIN LATERAL (
-      SELECT i::float8 AS part, ceil((h.last_seq + 1) / 4096.0)::float8 AS parts
-      FROM generate_series(0, h.last_seq / 4096) AS i
-    ) x
-    WHERE h.project_id = $1
-  ) p
-  GROUP BY p.segment
-  UNION
-  SELECT 0, '-infinity'
-) g
-ON CONFLICT (project_id, segment) DO NOTHING`,
+  fill(sqlFile('search/make_first_segments.sql'), { segment_entries: SEGMENT_ENTRIES }).trimEnd(),
 )
 
 export const INDEX_RUNS = storedInsert(
@@ -104,19 +84,22 @@ RETURNING s.entries >= ${SEGMENT_ENTRIES}
 } as const
 
 /** What the index has of sessions that are gone. Parameters: $1 project, $2 sessions. */
-export const FORGET_ENTRIES = prepared(
-  'forget_search_entries',
-  'DELETE FROM search_entries AS n WHERE n.project_id = $1 AND n.session_id = ANY ($2::uuid[])',
-)
+export const [FORGET_ENTRIES, FORGET_VECTORS] = ['search_entries', 'search_vectors'].map((table) =>
+  prepared(
+    `forget_${table}`,
+    `DELETE FROM ${table} AS n WHERE n.project_id = $1 AND n.session_id = ANY ($2::uuid[])`,
+  ),
+) as [Statement, Statement]
 
 /** Some rows of each table, where search was switched off. Parameters: $1 project, $2 how many. Rows: one each. */
-export const ERASE_INDEX = ['search_entries', 'search_segments'].map((table) =>
-  prepared(
-    `erase_some_${table}`,
-    `DELETE FROM ${table} AS t WHERE t.project_id = $1 AND t.ctid = ANY (ARRAY(
+export const [ERASE_VECTORS, ...ERASE_INDEX] = ['search_vectors', 'search_entries', 'search_segments'].map(
+  (table) =>
+    prepared(
+      `erase_some_${table}`,
+      `DELETE FROM ${table} AS t WHERE t.project_id = $1 AND t.ctid = ANY (ARRAY(
   SELECT o.ctid FROM ${table} o WHERE o.project_id = $1 LIMIT $2)) RETURNING 1 AS gone`,
-  ),
-)
+    ),
+) as [Statement, ...Statement[]]
 
 /**
  * How far the index is. Row: is_on; is_ready, if it has all that there was when it was switched on, and all that was
@@ -126,20 +109,10 @@ export const ERASE_INDEX = ['search_entries', 'search_segments'].map((table) =>
  */
 export const READ_SEARCH_STATE = prepared(
   'read_search_state',
-  `
-SELECT p.is_on, c.is_ready, c.sessions_scanned, m.sessions AS sessions_left,
-  ${timestampText('least(now(), m.marked_at)')} AS indexed_through,
-  (SELECT u.id FROM users u WHERE u.project_id = $1 AND u.identifier = $2::text) AS user_id,
-  EXISTS (SELECT FROM search_refills r WHERE r.project_id = $1) AS is_refilling
-FROM (SELECT coalesce(p.search, false) AS is_on FROM projects p WHERE p.id = $1 OFFSET 0) p
-CROSS JOIN LATERAL (
-  SELECT coalesce(bool_or(c.scan_at > c.scanned_at + interval '${HEARD_S} s' AND c.retired_at IS NULL), false) AS is_ready, max(c.sessions_scanned) AS sessions_scanned
-  FROM project_consumers c WHERE c.project_id = $1 AND c.consumer = 'search'
-) c
-CROSS JOIN LATERAL (
-  SELECT count(*) AS sessions, min(m.marked_at) AS marked_at
-  FROM change_marks m WHERE m.project_id = $1 AND m.consumer = 'search'
-) m`,
+  fill(sqlFile('search/read_search_state.sql'), {
+    indexed_through: timestampText('least(now(), m.marked_at)'),
+    heard_s: HEARD_S,
+  }),
 )
 
 /** Terms of a filter that are looked up, rows of each that are read, and sessions that a search is narrowed to, at most. */
@@ -154,28 +127,13 @@ const NARROWING_SESSIONS = 200
  */
 export const FIND_SESSIONS = prepared(
   'find_sessions_to_search',
-  `
-WITH wanted AS MATERIALIZED (
-  (SELECT w.term FROM unnest(json_terms('sessions', $2::jsonb, true)) AS w (term) ORDER BY w.term & 7 LIMIT ${TERMS_MAX})
-  UNION ALL SELECT user_term('sessions', $3::uuid) WHERE $3::uuid IS NOT NULL
-), signed AS MATERIALIZED (
-  SELECT bit_or(term_bits(w.term)) AS mask FROM wanted w
-), narrowest AS MATERIALIZED (
-  SELECT f.walked, f.sessions FROM wanted w CROSS JOIN signed s CROSS JOIN LATERAL (
-    SELECT count(*) AS walked, array_agg(t.item_id) FILTER (WHERE t.signature & s.mask = s.mask) AS sessions
-    FROM (
-      SELECT i.item_id, i.signature FROM (${armsText('w.term')}) AS a (term)
-      CROSS JOIN LATERAL (
-        SELECT t.item_id, t.signature FROM list_terms t WHERE t.project_id = $1 AND t.term = a.term LIMIT ${TERM_ROWS_MAX + 1}
-      ) i
-      LIMIT ${TERM_ROWS_MAX + 1}
-    ) t
-  ) f
-  ORDER BY f.walked LIMIT 1
-)
-SELECT CASE WHEN n.walked <= ${TERM_ROWS_MAX} AND coalesce(cardinality(n.sessions), 0) <= ${NARROWING_SESSIONS}
-  THEN coalesce(n.sessions, '{}') END AS sessions
-FROM narrowest n`,
+  fill(sqlFile('search/find_sessions_to_search.sql'), {
+    terms_max: TERMS_MAX,
+    walked_max: TERM_ROWS_MAX + 1,
+    term_rows_max: TERM_ROWS_MAX,
+    narrowing_sessions: NARROWING_SESSIONS,
+    arms: armsText('w.term'),
+  }),
 )
 
 export const COUNT_SESSIONS = prepared(

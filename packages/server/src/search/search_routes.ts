@@ -6,10 +6,19 @@ import { parseFilter, timeInUtc } from '@annals/kits/http/request/validate.js'
 import { parseId } from '@annals/kits/ids.js'
 import { PAGE_LIMIT_DEFAULT } from '@annals/kits/limits.js'
 import type { Kits, ModuleRoutes } from '@annals/kits/module.js'
+import type { Embeddings } from '@annals/kits/outgoing/embeddings.js'
 import { plainArray } from '@annals/kits/postgres/statement.js'
 import type { WorkThread } from '@annals/kits/threads/work_thread.js'
 import { InvalidQuery, parseSearchQuery, type SearchedEntry } from '@annals/messages/search'
-import { foundItem, readQuestion, recalledItem, shortTitle, uncut } from '@annals/recall'
+import {
+  bySession,
+  foundItem,
+  readQuestion,
+  recalledItem,
+  shortTitle,
+  uncutItems,
+  WordCounts,
+} from '@annals/recall'
 import type { FastifyRequest } from 'fastify'
 import Type from '#typebox'
 import { narrowedFilters } from '../access/reach.js'
@@ -18,15 +27,16 @@ import { recall } from './recall/recall.js'
 import { READ_TITLES, REFILL } from './recall/recall_queries.js'
 import { FoundSession, RECALL_LIMIT } from './recall/recall_schema.js'
 import { RunWords } from './recall/run_words.js'
-import { WordCounts } from './recall/word_counts.js'
 import { findNewest, findRelevant, type FoundPage as Page, type RankedPlace } from './search.js'
 import { FoundEntry, FoundPage, FoundSessions, SearchQuery } from './search_schema.js'
 import { readSearchState } from './search_state.js'
 import { matchesOnThread, recalledTextsOnThread, scoresOnThread } from './search_work.js'
+import { nearQuestion } from './vectors/near_entries.js'
 
 /** Entries of all sessions, by their words. */
 const search = (
   { thread, changes }: Pick<Kits, 'thread' | 'changes'>,
+  embeddings: Embeddings | undefined,
   known = { counts: new WordCounts(), runWords: new RunWords() },
 ) =>
   operationsOf('Search')({
@@ -43,7 +53,7 @@ const search = (
     json: async (request) => {
       const { narrow } = request.grant!
       const query = narrow ? await narrowedSearch(request) : request.query
-      if (query.mode === 'recall') return answerQuestion(request, thread, known)
+      if (query.mode === 'recall') return answerQuestion(request, thread, embeddings, known)
       const search = searchOf(request.project_id, query)
       const { order = 'newest', group = 'entry', limit = PAGE_LIMIT_DEFAULT, cursor } = query
       const { terms: _read, ...filters } = search
@@ -66,9 +76,9 @@ const search = (
       const has_more = next_cursor !== ''
       request.shows?.(page.items.map(({ session_id }) => session_id))
       const found = page.items.map((entry) => ({ session_id: entry.session_id, ...foundItem(entry) }))
-      const items = group === 'session' ? await bySession(request, thread, found) : found
+      const items = group === 'session' ? await withTitles(request, thread, bySession(found)) : found
       return JSON.stringify({
-        items: uncutFor(request, items),
+        items: request.mask ? uncutItems(items) : items,
         has_more,
         next_cursor,
         indexed_through,
@@ -77,8 +87,8 @@ const search = (
     },
   })
 
-export const searchRoutes = (kits: Kits): ModuleRoutes => ({
-  project: search(kits),
+export const searchRoutes = (kits: Kits, embeddings: Embeddings | undefined): ModuleRoutes => ({
+  project: search(kits, embeddings),
   schemas: [FoundEntry, FoundPage, FoundSession, FoundSessions],
 })
 
@@ -158,23 +168,12 @@ function placeOf(place: FoundPlace | RankedPlace): FoundPlace | RankedPlace {
   return { created_at, session_id, seq }
 }
 
-/**
- * Found items for a masked reader: words that a snippet cuts through would no longer be recognized, and
- * hits would not be where they were.
- */
-function uncutFor<Items>({ mask }: FastifyRequest, items: Items): Items {
-  if (!mask) return items
-  return JSON.parse(JSON.stringify(items), (name, value) => {
-    if (name === 'snippet') return { text: uncut(value.text), hits: [] }
-    return name === 'title' && typeof value === 'string' ? uncut(value) : value
-  })
-}
-
 type SearchRequest = Parameters<typeof logReadBytes>[0] & FastifyRequest<{ Querystring: SearchQuery }>
 
 async function answerQuestion(
   request: SearchRequest,
   thread: WorkThread,
+  embeddings: Embeddings | undefined,
   known: { counts: WordCounts; runWords: RunWords },
 ): Promise<string> {
   const { project_id, database, query } = request
@@ -199,10 +198,12 @@ async function answerQuestion(
     question,
     group,
     ...known,
+    // How near something is that a masked reader does not see would tell what it is.
+    findNear: embeddings && !request.mask ? nearQuestion(embeddings, query.q) : undefined,
     textsOf,
     scoreRuns: scoresOnThread(thread),
   }
-  const { complete, entries, sessions } = await recall(asking)
+  const { complete, entries, sessions, vectors } = await recall(asking)
   request.shows?.([...entries, ...sessions].map(({ session_id }) => session_id))
   const items =
     group === 'entry'
@@ -219,33 +220,18 @@ async function answerQuestion(
   const { indexed_through, indexing } = state
   const [refill] = state.is_refilling ? await database.query(REFILL.progress, [project_id]) : []
   return JSON.stringify({
-    items: uncutFor(request, items),
+    items: request.mask ? uncutItems(items) : items,
     has_more: false,
     next_cursor: '',
     terms: question.words.map(({ word }) => word),
     complete,
+    ...(vectors && { vectors }),
     indexed_through,
     indexing,
     ...(refill && {
       refilling: { entries_done: Number(refill.entries_done), entries: Number(refill.entries) },
     }),
   })
-}
-
-/** Entries by session, in the order of the first of each. */
-function bySession(
-  request: SearchRequest,
-  thread: WorkThread,
-  entries: readonly { session_id: string }[],
-): Promise<object[]> {
-  const sessions = new Map<string, object[]>()
-  for (const entry of entries)
-    sessions.set(entry.session_id, [...(sessions.get(entry.session_id) ?? []), entry])
-  return withTitles(
-    request,
-    thread,
-    [...sessions].map(([session_id, entries]) => ({ session_id, entries })),
-  )
 }
 
 async function withTitles<Item extends { session_id: string }>(

@@ -1,15 +1,24 @@
 import { type WorkThread, workAtOnce, workInOrders } from '@annals/kits/threads/work_thread.js'
 import type { Match, SearchedEntry, SearchTerm, Told } from '@annals/messages/search'
 import {
+  embeddedTexts,
   indexedWords,
   type Question,
+  readEmbeddings,
   recalledTexts,
   scoreRuns,
   searchMatches,
   type TextOfEntry,
 } from '@annals/recall'
 
-export const SEARCH_WORK = { indexedWords, searchMatches, scoreRuns, recalledTexts }
+export const SEARCH_WORK = {
+  indexedWords,
+  searchMatches,
+  scoreRuns,
+  recalledTexts,
+  embeddedTexts,
+  readEmbeddings,
+}
 
 type SearchWork = typeof SEARCH_WORK
 
@@ -19,7 +28,7 @@ declare module '@annals/kits/threads/work_thread.js' {
 
 /** To look for words in a text costs several times what other work on as many characters does. */
 const COST = 4
-const lengthOf = ({ data }: SearchedEntry) => COST * data.length
+export const lengthOf = ({ data }: SearchedEntry) => COST * data.length
 
 export function wordsOnThread(thread: WorkThread) {
   return (project_id: string, entries: SearchedEntry[]): Promise<string[]> =>

@@ -4,6 +4,7 @@ import { objectStoreOf } from '@annals/kits/outgoing/s3_store.js'
 import { checkEmbeddedConnections, locateDatabase } from '@annals/kits/postgres/connection_target.js'
 import { type Database, type DatabasePool, openDatabase } from '@annals/kits/postgres/database.js'
 import { checkSchema } from '@annals/kits/postgres/migrator.js'
+import { checkVectorType } from '@annals/kits/postgres/vector_type.js'
 import { createSignInCode } from '../console_api/sign_in.js'
 import { ensureDefaultProject } from '../projects/projects.js'
 import { UsageDays } from '../projects/usage.js'
@@ -37,8 +38,9 @@ export async function prepareDatabase(
   }
 }
 
-/** Creates what the first start creates, and a code for the console. */
+/** Creates what the first start creates, and a code for the console. @throws StartError if the database lacks what is set */
 export async function createFirst(database: Database, config: Config) {
+  await checkVectorType(database, config)
   return {
     api_key: await ensureDefaultProject(database, config.api_key),
     sign_in_code: signsInByCode(config) ? await createSignInCode(database, 'default') : undefined,

@@ -2,6 +2,8 @@ import { plainArray, textArray } from '@annals/kits/postgres/statement.js'
 import type { SearchedEntry, Told } from '@annals/messages/search'
 import {
   entriesToRead,
+  fusedEntries,
+  fusedSessions,
   labelsOf,
   placeOf,
   type Question,
@@ -14,11 +16,12 @@ import {
   type ScoredRuns,
   sessionsOf,
   type TextOfEntry,
+  type WordCounts,
 } from '@annals/recall'
 import { type Finding, type Search, scopesOf } from '../find_entries.js'
+import type { FindNear, Near, VectorsState } from '../vectors/near_entries.js'
 import { FIND_RUNS_TO_RECALL, READ_RECALLED } from './recall_queries.js'
 import type { RunWords } from './run_words.js'
-import type { WordCounts } from './word_counts.js'
 
 /**
  * Limits of a search in the index: runs that have some of the words, and those whose lines are scored, which are most of
@@ -41,6 +44,8 @@ export interface Asking extends Omit<Finding, 'search' | 'matchesOf'> {
   group: 'entry' | 'session'
   counts: WordCounts
   runWords: RunWords
+  /** Where the operator has named a model. */
+  findNear: FindNear | undefined
   scoreRuns(
     project_id: string,
     answer: string,
@@ -59,15 +64,45 @@ export interface Recalled {
   complete: boolean
   entries: RecalledEntry[]
   sessions: RecalledSession[]
+  vectors?: VectorsState
 }
+
+type Narrowed = NonNullable<Awaited<ReturnType<typeof scopesOf>>>
 
 /** The entries, or sessions, that answer a question best. */
 export async function recall(asking: Asking): Promise<Recalled> {
-  const { database, search, question, state, group, limit, counts } = asking
-  const { project_id, kind, type, role } = search
-  const nothing = { complete: true, entries: [], sessions: [] }
+  const { database, search, state, group, limit, findNear } = asking
   const narrowed = await scopesOf(database, search, state)
-  if (!narrowed) return nothing
+  if (!narrowed) return { complete: true, entries: [], sessions: [] }
+  const most = 2 * limit + READ_ENTRIES.spare
+  const [byWords, near] = await Promise.all([
+    recallByWords(asking, narrowed),
+    findNear?.(asking, narrowed, labelsOf(search), most),
+  ])
+  const { complete, entries, sessions } = near ? await fused(asking, byWords, near) : byWords
+  const vectors = near && { vectors: near.vectors }
+  if (group === 'entry') return { complete, entries: entries.slice(0, limit), sessions: [], ...vectors }
+  const shown = sessions.slice(0, limit)
+  await addNeighbours(asking, shown)
+  return { complete, entries: [], sessions: shown, ...vectors }
+}
+
+/** With those whose vectors are near, if they still exist and have what is in quotes. */
+async function fused(asking: Asking, byWords: Recalled, { places }: Near): Promise<Recalled> {
+  if (places.length === 0) return byWords
+  const read = await readEntries(asking, places, asking.search)
+  const ranks = new Map(places.map((place, rank) => [placeOf(place), rank]))
+  const near = await withTexts(asking, places, read)
+  near.sort((a, b) => ranks.get(placeOf(a))! - ranks.get(placeOf(b))!)
+  const { complete, entries, sessions } = byWords
+  return asking.group === 'entry'
+    ? { complete, entries: fusedEntries(entries, near), sessions: [] }
+    : { complete, entries: [], sessions: fusedSessions(sessions, near) }
+}
+
+async function recallByWords(asking: Asking, narrowed: Narrowed): Promise<Recalled> {
+  const { database, search, question, state, group, limit, counts } = asking
+  const { project_id } = search
   const labels = labelsOf(search)
   const words = questionCondition(question, labels)
   // The newest segments of the project, or of a user: what they have in them changes slowly.
@@ -92,7 +127,7 @@ export async function recall(asking: Asking): Promise<Recalled> {
   if (among) counts.add(among, words, scored.counts)
   const readFirst = async (first: number) => {
     const chosen = entriesToRead(scored, group, { first, fuller: Math.ceil(limit / 2), most })
-    const read = await readEntries(asking, chosen, { kind, type, role, from: search.from, to: search.to })
+    const read = await readEntries(asking, chosen, search)
     return withTexts(asking, chosen, read)
   }
   const few = is_exact ? most : limit + READ_ENTRIES.spare
@@ -101,10 +136,11 @@ export async function recall(asking: Asking): Promise<Recalled> {
   const there = group === 'entry' ? scored.entries.length : scored.sessions.length
   // Some may have been retracted, or happened at another time.
   if (few < most && found < Math.min(limit, there)) entries = await readFirst(most)
-  if (group === 'entry') return { complete: scored.complete, entries: entries.slice(0, limit), sessions: [] }
-  const sessions = sessionsOf(scored, entries).slice(0, limit)
-  await addNeighbours(asking, sessions)
-  return { complete: scored.complete, entries: [], sessions }
+  return {
+    complete: scored.complete,
+    entries,
+    sessions: group === 'entry' ? [] : sessionsOf(scored, entries),
+  }
 }
 
 interface EntryFilter {

@@ -1,7 +1,7 @@
 import { passStatements } from '@annals/kits/changes/project_pass.js'
 import { timestampText } from '@annals/kits/lists/resource_json.js'
 import { prepared } from '@annals/kits/postgres/statement.js'
-import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
+import { fill, sqlFile, storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 import { SCOPES } from '../find_entries_queries.js'
 
 /** Segments that are looked through, the newest ones, at most: eight million entries. */
@@ -59,26 +59,11 @@ const READ_BYTES_MAX = 4 * 1024 * 1024
  */
 export const READ_RECALLED = prepared(
   'read_recalled_entries',
-  `
-SELECT i.session_id, i.seq, i.kind, i.type, i.role, i.format, i.data::text AS data, ${timestampText('i.created_at')} AS created_at,
-  ${timestampText('i.occurred_at')} AS occurred_at
-FROM (
-SELECT e.*, sum(e.bytes) OVER (ORDER BY r.place) - e.bytes AS bytes_before
-FROM unnest($2::uuid[], $3::bigint[]) WITH ORDINALITY AS r (session_id, seq, place)
-CROSS JOIN LATERAL (
-  SELECT o.* FROM entries o
-  WHERE o.project_id = $1 AND o.session_id = r.session_id AND o.seq = r.seq AND o.retracted_by IS NULL
-    AND ($4::text IS NULL OR o.kind = $4) AND ($5::text IS NULL OR o.type = $5) AND ($6::text IS NULL OR o.role = $6)
-    AND ($9::timestamptz IS NULL OR least(o.occurred_at, o.created_at) >= $9)
-    AND ($10::timestamptz IS NULL OR least(o.occurred_at, o.created_at) <= $10) OFFSET 0) e
-CROSS JOIN LATERAL (
-  SELECT h.updated_at FROM session_heads h WHERE h.project_id = $1 AND h.session_id = r.session_id OFFSET 0) h
-CROSS JOIN LATERAL (
-  SELECT FROM sessions o
-  WHERE o.project_id = $1 AND o.id = r.session_id AND ($7::uuid IS NULL OR o.user_id = $7)
-    AND ($8::jsonb IS NULL OR o.configs @> $8)
-    AND (h.updated_at + make_interval(secs => o.expires_in_s) <= now()) IS NOT TRUE OFFSET 0) s
-) i WHERE i.bytes_before < ${READ_BYTES_MAX}`,
+  fill(sqlFile('search/recall/read_recalled.sql'), {
+    created_at: timestampText('i.created_at'),
+    occurred_at: timestampText('i.occurred_at'),
+    bytes_max: READ_BYTES_MAX,
+  }),
 )
 
 /** Words of runs. Parameters: $1 project, $2 sessions, $3 seqs. Rows in any order. */
@@ -102,18 +87,11 @@ const TITLE_BYTES_MAX = 32 * 1024
  */
 export const READ_TITLES = prepared(
   'read_titles_of_sessions',
-  `
-SELECT s.id AS session_id, ${timestampText('s.created_at')} AS created_at,
-  CASE WHEN jsonb_typeof(s.configs -> 'title') = 'string' THEN left(s.configs ->> 'title', 480) END AS title, e.format, e.data::text AS data
-FROM sessions s
-LEFT JOIN LATERAL (
-  SELECT o.format, o.data FROM entries o
-  WHERE o.project_id = $1 AND o.session_id = s.id AND o.seq <= ${TITLE_SEQ_MAX} AND o.kind = 'message' AND o.role = 'user'
-    AND o.bytes <= ${TITLE_BYTES_MAX} AND o.retracted_by IS NULL
-    -- System prompts are stored as said by a user, too.
-    AND coalesce(o.data ->> 'role', 'user') NOT IN ('system', 'developer')
-  ORDER BY o.seq LIMIT 1) e ON true
-WHERE s.project_id = $1 AND s.id = ANY ($2)`,
+  fill(sqlFile('search/recall/read_titles.sql'), {
+    created_at: timestampText('s.created_at'),
+    seq_max: TITLE_SEQ_MAX,
+    bytes_max: TITLE_BYTES_MAX,
+  }),
 )
 
 /** Writes lines anew: projects of which an older version wrote some. */

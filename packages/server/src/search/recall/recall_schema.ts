@@ -1,4 +1,4 @@
-import { Nullable, Timestamp, Uuid } from '@annals/kits/contract/schema.js'
+import { Nullable, OneOf, Timestamp, Uuid } from '@annals/kits/contract/schema.js'
 import Type from '#typebox'
 
 /** Sessions that a question is answered with, at most, and where nothing else is asked for. */
@@ -16,6 +16,12 @@ export const ASKED = {
       description:
         'With `mode=recall`: whether all entries that have any of the words were scored. Otherwise, only those with the rarest words were, and of frequent words the newest.',
     }),
+  ),
+  vectors: Type.Optional(
+    OneOf(
+      ['used', 'filling', 'unavailable'],
+      'With `mode=recall`, where the operator has set a model: whether vectors were used, too; `filling`: older entries have none yet; `unavailable`: words alone answer.',
+    ),
   ),
 }
 
