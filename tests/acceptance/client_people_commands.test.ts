@@ -45,6 +45,6 @@ describe('annals tokens personal', () => {
     expect((await run('tokens', 'revoke', ada.key_id)).code).toBe(0)
     const { code, stderr } = await commands.annals(['tokens', 'personal'])
     expect(code).not.toBe(0)
-    expect(stderr).toMatch(/belongs to no person/)
+    expect(stderr).toMatch(/is not personal/)
   })
 })

@@ -130,7 +130,7 @@ describe.skipIf(reasonForNoOwnDatabase())('a copy that is under way', () => {
       await endLeases()
       await vi.waitFor(async () => expect((await rows()).erased_sessions).toBe(0), { timeout: 20_000 })
       await release()
-      expectError(await answer, 503, 'unavailable', 'nothing of it is left')
+      expectError(await answer, 503, 'unavailable', 'nothing of it remains')
     })
     await untilUncopied()
   })
@@ -189,7 +189,7 @@ describe.skipIf(reasonForNoOwnDatabase())('a copy that is under way', () => {
         const stopped = stopping.stop()
         await vi.waitFor(async () => await expect(fetch(stopping.url)).rejects.toThrow(), { timeout: 10_000 })
         await release()
-        expectError(await answer, 503, 'unavailable', 'nothing of it is left')
+        expectError(await answer, 503, 'unavailable', 'nothing of it remains')
         expect((await stopped).code).toBe(0)
       },
       keyed(randomUUID()),

@@ -77,7 +77,8 @@ export async function startOver(
   options: EmbeddedPostgresOptions,
 ): Promise<EmbeddedPostgres> {
   const { dataDir, name, onProgress = () => {} } = options
-  if (!/^\w{1,32}$/.test(name)) throw new TypeError(`${name} is no name: use up to 32 letters, digits and _.`)
+  if (!/^\w{1,32}$/.test(name))
+    throw new TypeError(`${name} is not a valid name: use up to 32 letters, digits and _.`)
   try {
     return await joinServer(await openPlace(dataDir, name, transport, onProgress))
   } catch (error) {

@@ -76,7 +76,7 @@ const SENTENCES = {
     'The learning space does not learn from this session. To begin, send POST /learning_spaces/{learning_space_id}/learn.',
   statement_not_found: 'There is no such statement in this project.',
   skill_not_found: 'There is no such skill in this project.',
-  skill_file_not_found: 'The skill has no such file. Its file_index lists those that it has.',
+  skill_file_not_found: 'The skill has no such file. Its file_index lists its files.',
   message_not_found: 'There is no such message in this session.',
   blob_not_found: 'There is no such blob in this project.',
   user_not_found: 'There is no such user in this project.',
@@ -84,9 +84,10 @@ const SENTENCES = {
   token_not_found: 'There is no such token in this project.',
   webhook_not_found: 'There is no such webhook in this project.',
   member_not_found: 'There is no such member in this project.',
-  member_exists: 'This address is a member of the project already. To change the role, change the member.',
+  member_exists:
+    'This address already belongs to a member of the project. To change the role, change the member.',
   last_admin:
-    'This is the last administrator of the project who has signed in. Make somebody else one first.',
+    'This is the last administrator of the project who has signed in. First make another member one.',
   input_not_found: 'There is no such input in the inbox of this session.',
   request_not_found: 'There is no such request in this project.',
   request_timeout: 'The request took too long to arrive. Send it again, faster.',
@@ -97,11 +98,11 @@ const SENTENCES = {
   statement_revoked: 'The statement was revoked, because its sources were deleted. It cannot be changed.',
   skill_is_learnt: 'A learning space learnt this skill. To remove it, retire its statements.',
   search_off:
-    'Search is off for this project. The operator can switch it on, which indexes the existing entries: annals project set <name> --search on, or PATCH /admin/v1/projects/{project_id} with {"search":true}.',
+    'Search is off for this project. The operator can switch it on, and existing entries are then indexed: annals project set <name> --search on, or PATCH /admin/v1/projects/{project_id} with {"search":true}.',
   unsupported_media_type: 'The body must be JSON, with Content-Type: application/json.',
   idempotency_key_reused:
     'This Idempotency-Key was used for another request. Use a new key for a new request.',
-  internal_error: 'Something went wrong on the server. Find it in the log by its request id.',
+  internal_error: 'Something went wrong on the server. Look up the request id in its log.',
   unavailable: 'The database cannot be reached at the moment. Nothing was stored; retry shortly.',
   overloaded: 'Too many appends are waiting to be stored. Nothing was stored; retry shortly.',
 } as const satisfies Partial<Record<ErrorName, string>>

@@ -147,9 +147,9 @@ const EXAMPLES: Record<Exclude<ErrorName, SaidName>, string> = {
   seq_conflict:
     "If-Match expected seq 6, but the session's last seq is 7. Read the new entries and try again.",
   seq_ahead:
-    "Seq 12 is beyond the session's last seq 7: the entries read before are gone, for example after a restore. Read the log again from its beginning.",
+    "Seq 12 is beyond the session's last seq 7: entries that you have read are gone, for example after a restore. Read the log again from its beginning.",
   log_diverged:
-    'Entry 12 is no longer the one that was read before: the log was replaced, for example by a restore. Read it again from its beginning.',
+    'Entry 12 is no longer the one you have read: the log was replaced, for example by a restore. Read it again from its beginning.',
   blob_missing:
     '/data/report refers to a blob that this project does not have. Send its bytes first: PUT /api/v1/blobs/{sha256}.',
   session_exists:
@@ -163,12 +163,12 @@ const EXAMPLES: Record<Exclude<ErrorName, SaidName>, string> = {
   resolved:
     'The request was already resolved: approve, by "ada", at 2026-11-26T09:30:00.000000Z. Nothing was changed.',
   not_chained:
-    'Entry 12 has no proof: it was stored before proof was switched on, or was copied. Ask the original session for the proof of a copied entry.',
+    'Entry 12 has no proof: it was stored before proof was switched on, or was copied. For a copied entry, get the proof from the original session.',
   skill_exists: 'There is another skill "fill-forms" of the same owner. Delete it first.',
   too_many_webhooks: 'A project may have 10 webhooks. Delete one, or add events to an existing one.',
   project_exists: 'There is already a project named "checkout".',
   payload_too_large: 'The body is larger than 1048576 bytes. Send less per request.',
-  range_not_satisfiable: 'The blob has 1048576 bytes. Ask for a range that begins within them.',
+  range_not_satisfiable: 'The blob has 1048576 bytes. Request a range that begins within them.',
   rate_limited:
     'This API key may make 100 requests per second. Nothing was done; retry after the time in Retry-After.',
   headers_too_large: 'The request line and the headers are larger than 16384 bytes together. Send less.',

@@ -121,7 +121,7 @@ export class BackupFile {
     this.looked_at = performance.now()
     const found = this.kept && (await versionOf(this.state_path))
     if (!found || found === this.kept) return
-    throw new StartError(`${this.path}: another process has taken over this backup, and this one ends.`)
+    throw new StartError(`${this.path}: another process has taken over this backup, so this one stops.`)
   }
 }
 
@@ -138,7 +138,7 @@ async function writing<T>(path: string, work: () => Promise<T>): Promise<T> {
 async function targetOf(path: string): Promise<string> {
   const existing = await stat(path).catch(() => undefined)
   if (existing && !existing.isFile())
-    throw new StartError(`${path} cannot be written (it is there, and not a file).`)
+    throw new StartError(`${path} cannot be written (it exists, and is not a file).`)
   return existing ? realpath(path) : path
 }
 
@@ -178,7 +178,7 @@ async function expectNobodyElse(path: string, { pid, host = hostname() }: Backup
   if (host === hostname()) {
     if (pid === process.pid || !isRunning(pid)) return
     throw new StartError(
-      `Process ${pid} is writing this backup. If it is another program, delete ${path}.partial.json.`,
+      `Process ${pid} is writing this backup. If that process is another program, delete ${path}.partial.json.`,
     )
   }
   const changed = await stat(`${path}.partial`).catch(() => undefined)

@@ -74,7 +74,7 @@ export function readBackupHeader(path: string, line: string, schema_version: num
   const header = parseObject(line)
   if (header?.annals_backup === undefined)
     throw new StartError(
-      `${path} is not a backup of Annals: line 1 is not the header of one. An export is read by \`annals import\`, an unfinished backup by running \`annals backup\` again.`,
+      `${path} is not a backup of Annals: line 1 is not a backup's header. For an export, use \`annals import\`; to finish a backup, run \`annals backup\` again.`,
     )
   if (header.annals_backup !== BACKUP_VERSION || Number(header.schema_version) > schema_version)
     throw new StartError(

@@ -122,7 +122,7 @@ async function storeRows(
   const missing = rows.find((_, index) => !found.has(keys[index]!))
   if (missing)
     throw new StartError(
-      `The database has another row of ${table.name} in the place of ${JSON.stringify(missing.name)}. Restore into a new database, or read the exports of its projects with \`annals import\`.`,
+      `The database has a different row of ${table.name} in place of ${JSON.stringify(missing.name)}. Restore into a new database, or read the exports of its projects with \`annals import\`.`,
     )
 }
 
@@ -189,7 +189,7 @@ async function* readCatalogueRows({ path, end }: Backup): AsyncGenerator<Catalog
   }
   if (hash.digest('hex') !== sha256)
     throw new StartError(
-      `${path}: the checksum of the projects and keys, from byte ${offset} on, does not match: they were changed or damaged.`,
+      `${path}: the checksum of the projects and keys, from byte ${offset} on, does not match: the file was changed or damaged.`,
     )
   if (!isWhole)
     throw new StartError(`${path}: a line of the projects and keys, from byte ${offset} on, is not one.`)

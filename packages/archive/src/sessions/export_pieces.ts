@@ -102,7 +102,7 @@ function cutRanges(open: Reading[]): Range[] {
 
 function damaged(session_id: string, how: string): StartError {
   return new StartError(
-    `Session ${session_id} cannot be exported: ${how}. Run \`annals verify\`, which says what to do.`,
+    `Session ${session_id} cannot be exported: ${how}. \`annals verify\` explains what to do.`,
   )
 }
 

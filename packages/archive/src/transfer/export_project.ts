@@ -91,7 +91,7 @@ export async function completeSessionId(
     )
   if (other)
     throw invalidRequest(
-      `Several sessions begin with ${beginning}: ${found.id}, ${other.id}, … Give more of the id.`,
+      `Several sessions begin with ${beginning}: ${found.id}, ${other.id}, … Pass more of the id.`,
     )
   return found.id!
 }

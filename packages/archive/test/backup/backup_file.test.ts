@@ -173,7 +173,7 @@ describe('a backup to a place', () => {
     const path = join(await mkdtemp(join(directory, 'of-')), 'annals.backup')
     await make(path)
     await expect(begin(path)).rejects.toThrow(
-      /annals\.backup cannot be written \(it is there, and not a file\)/,
+      /annals\.backup cannot be written \(it exists, and is not a file\)/,
     )
     expect((await readdir(dirname(path))).length).toBe(1)
     expect((await stat('/dev/null')).isCharacterDevice()).toBe(true)

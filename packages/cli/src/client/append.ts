@@ -59,7 +59,7 @@ Examples:
     .action(async (session: string, options: Options) => {
       const { type, format, key, occurredAt: occurred_at } = options
       if ((type === undefined) === (format === undefined))
-        throw new UsageError('Give --type for an event, or --format for a message.')
+        throw new UsageError('Pass --type for an event, or --format for a message.')
       const data = await readObject(options.data)
       const { annals, isReached, output } = await connect(options, RETRIES)
       const { sessions } = annals

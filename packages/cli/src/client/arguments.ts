@@ -10,16 +10,14 @@ import { momentOf, msOf } from '../terminal/times.js'
 /** A session's or learning space's id. */
 export function parseUuid(value: string): string {
   const id = parseId(value)
-  if (id === undefined) throw new InvalidArgumentError('It must be a UUID, as the lists show it.')
+  if (id === undefined) throw new InvalidArgumentError('It must be a UUID, as in the lists.')
   return id
 }
 
 /** A session's id, or the beginning of one, which `findSession` completes. */
 export function parseSession(value: string): string {
   if (/^[0-9a-f][0-9a-f-]{3,35}$/i.test(value)) return value.toLowerCase()
-  throw new InvalidArgumentError(
-    "It must be a session's UUID as the lists show it, or at least 4 characters of its beginning.",
-  )
+  throw new InvalidArgumentError("It must be a session's UUID, or at least the first 4 characters of one.")
 }
 
 /** A session's parent as `parseSession` takes it, or `none`. */

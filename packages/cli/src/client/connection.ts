@@ -45,7 +45,7 @@ export function withService(command: Command): Command {
 export function withConnection(command: Command): Command {
   return command
     .option('--url <url>', `URL of the service (default: ANNALS_URL, else ${URL_DEFAULT})`)
-    .option('--token <token>', 'API key; prefer ANNALS_API_KEY, which the process list does not show')
+    .option('--token <token>', 'API key; prefer ANNALS_API_KEY, which does not appear in the process list')
     .option('--profile <name>', 'a stored login (default: ANNALS_PROFILE, else default)')
 }
 
@@ -130,7 +130,7 @@ function noToken(url: string, profiles: Map<string, Profile>): AnnalsError {
       : ` Use --profile with one of those in ${profilesPath()}: ${named.join(', ')}${more}.`
   return new AnnalsError(
     'unauthorized',
-    `No API key for ${url}.${known} Set ANNALS_URL and ANNALS_API_KEY, or store both with \`annals login\`. On the service's machine, set its PORT and ANNALS_DATA_DIR; there, \`annals key\` creates a key.`,
+    `No API key for ${url}.${known} Set ANNALS_URL and ANNALS_API_KEY, or store both with \`annals login\`. On the service's machine, set the same PORT and ANNALS_DATA_DIR as the service; there, \`annals key\` creates a key.`,
   )
 }
 

@@ -16,7 +16,7 @@ interface LatestOptions extends ListOptions, ConnectionOptions {
 /** annals latest */
 export function latestCommand(): Command {
   const command = new Command('latest')
-    .description('List the newest entry of each key in a session, in order of keys.')
+    .description('List the newest entry of each key in a session, ordered by key.')
     .argument('<session>', "the session's id, or its beginning", parseSession)
     .option('--key <key>', 'only of this key')
     .option('--prefix <text>', 'only of keys that begin with this')

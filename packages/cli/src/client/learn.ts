@@ -14,8 +14,8 @@ export function learningCommands(): Command[] {
   return [
     learnCommand(),
     statementsCommand(),
-    decideCommand('approve', 'active', 'Approve a statement, so that agents receive it.'),
-    decideCommand('reject', 'retired', 'Reject a statement, or take it out.'),
+    decideCommand('approve', 'active', 'Approve a statement: agents receive it from then on.'),
+    decideCommand('reject', 'retired', 'Reject or withdraw a statement.'),
     skillsCommand(),
     policyCommand(),
   ]
@@ -23,7 +23,7 @@ export function learningCommands(): Command[] {
 
 function learnCommand(): Command {
   const command = new Command('learn')
-    .description('Have a learning space learn from sessions, and from later appends to them.')
+    .description('Let a learning space learn from sessions, including later appends to them.')
     .argument('<space>', SPACE, parseUuid)
     .argument('<sessions...>', 'ids of sessions')
   return withService(command)
@@ -57,7 +57,7 @@ function statementsCommand(): Command {
 
 function skillsCommand(): Command {
   const command = new Command('skills')
-    .description('List the skills of a learning space, and include a skill that you wrote.')
+    .description('List the skills of a learning space, or include a skill that you wrote.')
     .argument('<space>', SPACE, parseUuid)
     .option('--upload <zip>', 'first upload this zip with a SKILL.md, and include it')
     .option('--user <identifier>', 'owner of the uploaded skill; by default the project')
@@ -93,7 +93,7 @@ function skillsCommand(): Command {
 
 function policyCommand(): Command {
   const command = new Command('policy')
-    .description('Show how a learning space learns, or change that. Options you leave out keep their values.')
+    .description('Show or change how a learning space learns. Options you leave out keep their values.')
     .argument('<space>', SPACE, parseUuid)
     .addOption(
       new Option('--mode <mode>', 'who makes a statement active').choices(['off', 'suggest', 'auto']),

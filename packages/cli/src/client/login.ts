@@ -29,7 +29,7 @@ const ANSWER_MS_MAX = 5_000
 /** annals login */
 export function loginCommand(): Command {
   return new Command('login')
-    .description('Sign in to a service and store its URL and key, so that commands need no --url or --token.')
+    .description('Sign in to a service and store its URL and key, so commands need no --url or --token.')
     .option('--profile <name>', 'name of the login', DEFAULT_PROFILE)
     .option('--url <url>', `URL of the service (default: ANNALS_URL, else ${URL_DEFAULT})`)
     .option('--browser', 'sign in at the issuer of the service in a browser')

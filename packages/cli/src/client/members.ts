@@ -39,7 +39,9 @@ function listCommand(): Command {
 }
 
 function addCommand(): Command {
-  return withService(new Command('add').description('Invite somebody by address.').argument('<address>'))
+  return withService(
+    new Command('add').description('Invite a person by e-mail address.').argument('<address>'),
+  )
     .addArgument(role())
     .addHelpText(
       'after',

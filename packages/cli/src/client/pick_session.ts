@@ -49,7 +49,7 @@ export async function pickSession(
 ): Promise<Session> {
   if (session_id !== undefined) {
     if (user !== undefined || configs !== undefined)
-      throw new UsageError('Give a session or a filter (--user, --configs), not both.')
+      throw new UsageError('Pass a session or a filter (--user, --configs), not both.')
     return annals.sessions.get(await findSession(annals, session_id))
   }
   const query = { user, filter_by_configs: configs, time_desc: true, limit: 1 }

@@ -78,7 +78,7 @@ function orExplain(path: string, write: () => void): void {
     write()
   } catch (error) {
     throw new StartError(
-      `${path} cannot be written (${(error as Error).message}). Set XDG_CONFIG_HOME to a directory of yours, or ANNALS_API_KEY, which needs no file.`,
+      `${path} cannot be written (${(error as Error).message}). Set XDG_CONFIG_HOME to a directory of your own, or set ANNALS_API_KEY, which needs no file.`,
       { cause: error },
     )
   }

@@ -40,7 +40,7 @@ Examples:
     .action(async (named: string[] | undefined, options: RedactOptions) => {
       const { all = false, dryRun = false } = options
       const given = named?.length ? named : undefined
-      if ((given !== undefined) === all) throw new UsageError('Name sessions, or give --all.')
+      if ((given !== undefined) === all) throw new UsageError('Name sessions, or pass --all.')
       const { annals, output } = await connect(options, 5)
       const { runLongWork } = await import('../database/with_database.js')
       await runLongWork(

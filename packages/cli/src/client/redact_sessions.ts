@@ -205,7 +205,7 @@ export class Redaction {
         : last.id === stableId('redact', id, source.id))
     if (!isSame)
       throw new StartError(
-        `Session ${id} has entries of its own, so it can no longer be completed. Delete it to make a new copy.`,
+        `Session ${id} has entries of its own, so the copy cannot be completed. Delete it to make a new copy.`,
       )
     return last.seq
   }

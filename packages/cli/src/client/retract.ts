@@ -13,7 +13,7 @@ interface RetractOptions extends ConnectionOptions {
 /** annals retract */
 export function retractCommand(): Command {
   const command = new Command('retract')
-    .description('Retract entries of a session: messages and contexts leave them out; nothing is deleted.')
+    .description('Retract entries of a session: messages and contexts omit them; nothing is deleted.')
     .argument('<session>', "the session's id, or its beginning", parseSession)
     .argument('[entries...]', 'their ids', (id: string, ids: string[] = []) => [...ids, parseUuid(id)])
     .option('--last <count>', 'this many of the newest entries instead', parseCount)
@@ -40,6 +40,7 @@ function whichOf(ids: string[], { last, after }: RetractOptions): Retraction {
     after !== undefined && { after_seq: after },
   ]
   const [which, ...more] = given.filter((one) => one !== false)
-  if (!which || more.length > 0) throw new UsageError('Say which entries: their ids, --last or --after.')
+  if (!which || more.length > 0)
+    throw new UsageError('Name the entries by their ids, or with --last or --after.')
   return which
 }

@@ -22,7 +22,7 @@ const RUN_COLUMNS: Column<RunItem>[] = [
 /** annals runs */
 export function runsCommand(): Command {
   const command = new Command('runs').description(
-    'List sessions that are running, that wait for an answer, or that have input that nobody works on.',
+    'List sessions that are running, wait for an answer, or have input that no runner has taken.',
   )
   return withService(withLimit(command, { ordered: false }))
     .addOption(
@@ -109,7 +109,7 @@ interface SendOptions extends ConnectionOptions {
 /** annals send */
 export function sendCommand(): Command {
   const command = new Command('send')
-    .description('Send input to whoever works on a session: a text, or an event such as `stop`.')
+    .description('Send input to the runner of a session: a text, or an event such as `stop`.')
     .argument('<session>', "the session's id, or its beginning", parseSession)
     .argument('[text]', 'what to say')
     .addOption(
@@ -121,7 +121,7 @@ export function sendCommand(): Command {
   return withService(command)
     .addHelpText('after', '\nExample:\n  annals send 01931b0e --type stop --mode interrupt')
     .action(async (session: string, text: string | undefined, { mode, type, ...options }: SendOptions) => {
-      if ((text === undefined) === (type === undefined)) throw new UsageError('Give either a text or --type.')
+      if ((text === undefined) === (type === undefined)) throw new UsageError('Pass either a text or --type.')
       const { annals, output } = await connect(options)
       const id = await findSession(annals, session)
       const sent = await annals.runs.send(

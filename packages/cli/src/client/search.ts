@@ -35,7 +35,7 @@ interface AskOptions extends FilterOptions, ConnectionOptions {
 /** annals search */
 export function searchCommand(): Command {
   const command = withFilters(takingHyphens(new Command('search')))
-    .description('Find entries of all sessions by what is said in them, newest first.')
+    .description('Search the text of all entries in all sessions, newest first.')
     .argument('<query...>', 'words, "words in this order", -without, begin*')
     .option('--noise', 'also what imports marked as noise, such as lines of progress')
     .option('--relevance', 'sort the newest 200 that match, best first')
@@ -82,7 +82,7 @@ Examples:
 /** annals ask */
 export function askCommand(): Command {
   const command = withFilters(takingHyphens(new Command('ask')))
-    .description('Find the sessions that answer a question in plain words, the best first.')
+    .description('Ask a question in plain words: find the sessions that answer it, best first.')
     .argument('<question...>', 'a question in plain words')
     .addOption(
       new Option('--limit <count>', 'show at most this many sessions, up to 50')
@@ -134,7 +134,7 @@ function withFilters(command: Command): Command {
     .addOption(new Option('--kind <kind>', 'only entries of this kind').choices(['message', 'event']))
     .option('--type <type>', 'only events of this type')
     .option('--role <role>', 'only messages with this role')
-    .option('--from <time>', 'only entries stored since: a duration such as 2d, or a time', parseMoment)
+    .option('--from <time>', 'only entries stored since then: a duration such as 2d, or a time', parseMoment)
     .option('--to <time>', 'only entries stored until then', parseMoment)
 }
 

@@ -18,7 +18,7 @@ type Fields = { user?: string; meta?: Record<string, unknown> }
 /** annals spaces list|create|show|delete|learn|statements|approve|reject|skills|policy */
 export function spacesCommand(): Command {
   const command = new Command('spaces')
-    .description('Learning spaces of the project or of a user.')
+    .description('Work with learning spaces of the project or of a user.')
     .addCommand(listCommand())
     .addCommand(createCommand())
     .addCommand(showCommand())

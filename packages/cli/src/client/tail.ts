@@ -54,7 +54,7 @@ Examples:
     )
     .action(async (session_id: string | undefined, options: Options) => {
       const starts = [options.since, options.after, options.last].filter((one) => one !== undefined)
-      if (starts.length > 1) throw new UsageError('Give one of --since, --after and --last.')
+      if (starts.length > 1) throw new UsageError('Pass only one of --since, --after and --last.')
       const { annals, output } = await connect(options, 5)
       const session = await pickSession(annals, session_id, options)
       await follow(annals, session.id, options, output)

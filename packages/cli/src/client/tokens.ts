@@ -22,7 +22,7 @@ interface CreateOptions extends ConnectionOptions {
 export function tokensCommand(): Command {
   return new Command('tokens')
     .description(
-      'Short-lived tokens that reach only some sessions, for a browser, a runner or a partner; your personal tokens.',
+      'Manage short-lived tokens that reach only some sessions, for a browser, a runner or a partner; and your personal tokens.',
     )
     .addCommand(createCommand())
     .addCommand(personalCommand())
@@ -105,7 +105,7 @@ const TOKEN_COLUMNS: Column<Key>[] = [
 
 function rotateCommand(): Command {
   return new Command('rotate')
-    .description('Replace the key with which the installation signs such tokens.')
+    .description('Replace the key that signs tokens for some sessions.')
     .option('--now', 'end all tokens that older keys signed; by default they stay valid until they expire')
     .addHelpText(
       'after',

@@ -14,7 +14,7 @@ const IN_PART =
 /** annals users list|show|erase */
 export function usersCommand(): Command {
   return new Command('users')
-    .description('Users. A user is created when first named.')
+    .description('List, show and erase users. A user is created when first named.')
     .addCommand(listCommand())
     .addCommand(showCommand())
     .addCommand(eraseCommand())

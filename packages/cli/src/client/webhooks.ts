@@ -9,7 +9,7 @@ import { type ConnectionOptions, connect, withService } from './connection.js'
 /** annals webhooks list|create|delete */
 export function webhooksCommand(): Command {
   return new Command('webhooks')
-    .description('Addresses to which new entries, requests and input are posted.')
+    .description('Manage the URLs to which new entries, requests and input are posted.')
     .addCommand(listCommand())
     .addCommand(createCommand())
     .addCommand(deleteCommand())
@@ -18,7 +18,7 @@ export function webhooksCommand(): Command {
 function listCommand(): Command {
   return withService(
     new Command('list').description(
-      'List webhooks with what is waiting, what was given up, and the last error.',
+      'List webhooks with their waiting and abandoned deliveries and the last error.',
     ),
   )
     .addHelpText('after', '\nExample:\n  annals webhooks list')
@@ -35,7 +35,7 @@ function listCommand(): Command {
 
 function createCommand(): Command {
   const command = new Command('create')
-    .description('Create a webhook and show its secret, only this once.')
+    .description('Create a webhook, and show its secret this one time.')
     .argument('<url>', 'where deliveries are posted to')
     .requiredOption(
       '--events <list>',
@@ -62,7 +62,7 @@ Example:
 
 function deleteCommand(): Command {
   const command = new Command('delete')
-    .description('Delete a webhook, and drop what was not delivered.')
+    .description('Delete a webhook and its undelivered entries.')
     .argument('<webhook>', 'id or URL')
     .option('-y, --yes', 'do not ask for confirmation')
   return withService(command)

@@ -4,7 +4,7 @@ import { type ConnectionOptions, connect, withService } from './connection.js'
 /** annals whoami */
 export function whoamiCommand(): Command {
   const command = new Command('whoami').description(
-    'Show which service and project commands reach, and what the API key may do.',
+    'Show which service and project commands use, and what the API key may do.',
   )
   return withService(command)
     .addHelpText('after', '\nExample:\n  annals whoami --profile work')

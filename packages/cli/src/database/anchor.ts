@@ -51,7 +51,7 @@ Examples:
           )
           if (done.left)
             throw new StartError(
-              `Heads of other projects are left, since a machine of the cluster is away (${done.left.message}). Run the command again.`,
+              `Heads of other projects remain, because a machine of the cluster does not answer (${done.left.message}). Run the command again.`,
             )
         },
         {

@@ -29,7 +29,7 @@ Examples:
 /** annals restore */
 export function restoreCommand(): Command {
   return new Command('restore')
-    .description('Restore a backup into a database that does not have its projects, and verify it.')
+    .description('Restore a backup into a database without its projects, and verify the result.')
     .argument('<file>', 'a file that annals backup wrote')
     .addHelpText(
       'after',

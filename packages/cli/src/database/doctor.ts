@@ -9,7 +9,7 @@ import { tellProgress } from './with_database.js'
 /** annals doctor */
 export function doctorCommand(): Command {
   return new Command('doctor')
-    .description('Check the machine, the database and the settings, and say how to fix each finding.')
+    .description('Check the machine, the database and the settings, and explain how to fix each finding.')
     .option('--workers <count>', 'assume this many workers', parseWorkers)
     .option('--json', 'print JSON')
     .addHelpText(

@@ -23,7 +23,7 @@ export function importCommand(): Command {
     .description('Import transcripts, exports and traces of other tools, or an export of Annals.')
     .argument('<path...>', 'files and folders, or - for stdin')
     .addOption(
-      new Option('--format <format>', 'the format (default: found by the content)').choices([
+      new Option('--format <format>', 'the format (default: detected)').choices([
         ...FORMAT_NAMES,
         OWN_FORMAT,
       ]),
@@ -31,8 +31,8 @@ export function importCommand(): Command {
     .option('--dry-run', 'store nothing; show what was found')
     .option('--since <time>', 'only files and sessions that changed since: a duration such as 7d, or a time')
     .option('--watch', 'also import later changes of the file or the folder, until Ctrl-C')
-    .option('--strict', 'end at the first line that is refused')
-    .option('--user <identifier>', 'the user of sessions for which the source names none')
+    .option('--strict', 'stop at the first refused line')
+    .option('--user <identifier>', 'the user of sessions for which the source names no user')
     .option('--json', 'print the report as JSON')
     .option(
       '--project <name or id>',
@@ -42,8 +42,8 @@ export function importCommand(): Command {
     .addHelpText(
       'after',
       `
-Importing again adds only what is new. Lines that no rule knows are kept as events; a line that is not JSON is refused
-and reported, and the import continues. The exit code is 1 if a line was refused, or has changed since it was imported.
+Importing again adds only what is new. Lines that no rule knows are stored as events. A line that is not JSON is
+refused and reported, and the import continues. The exit code is 1 if a line was refused, or has changed since it was imported.
 docs/import.md says how each format is stored.
 
 An export of Annals is imported directly into the database. It is checked completely before anything is stored; stdin is
@@ -73,17 +73,15 @@ async function importPaths(paths: string[], options: Options): Promise<void> {
   const format = options.format ?? (is_export ? OWN_FORMAT : undefined)
   if (format === OWN_FORMAT) {
     if (more.length > 0)
-      throw new UsageError('An export of Annals cannot be combined with other paths: import it by itself.')
+      throw new UsageError('An export of Annals cannot be combined with other paths: import it separately.')
     return importIntoDatabase(path, options, stdin)
   }
   if (options.project !== undefined)
     throw new UsageError(
-      '--project is for exports of Annals. For other formats, the API key names the project.',
+      '--project is only for exports of Annals. For other formats, the API key determines the project.',
     )
   if (options.watch && (options.dryRun || path === '-'))
-    throw new UsageError(
-      '--watch is for a file or a folder that is imported: not for stdin, and not with --dry-run.',
-    )
+    throw new UsageError('--watch needs a file or a folder: it cannot be used with stdin or with --dry-run.')
   const { importFiles } = await import('../client/import_files.js')
   const { project: _, since, format: __, ...others } = options
   const files = { ...others, ...(format && { format }), ...(since && { since: timeSince(since) }) }

@@ -13,7 +13,7 @@ const SECONDS_MAX = 36_500 * 86_400
 /** annals prune */
 export function pruneCommand(): Command {
   return new Command('prune')
-    .description('Delete sessions that have not been touched for a while, with their logs.')
+    .description('Delete sessions, with their logs, that have not changed for a given time.')
     .requiredOption('--older-than <age>', 'not touched for this long, such as 90d, 36h or 30m', parseAge)
     .option('--project <name or id>', 'in this project; not needed if there is only one')
     .option('--all-projects', 'in all projects')

@@ -74,7 +74,7 @@ function createCommand(): Command {
 /** annals key */
 export function keyCommand(): Command {
   return new Command('key')
-    .description('Create an API key and say where keys come from.')
+    .description('Create an API key, and explain where keys come from.')
     .option('--project <name or id>', 'the project; not needed if there is only one')
     .addHelpText(
       'after',

@@ -9,7 +9,7 @@ import { runLongWork, withDatabaseToRead } from './with_database.js'
 /** annals verify */
 export function verifyCommand(): Command {
   return new Command('verify')
-    .description('Check that a database holds what Annals promises: every log, head, key and count.')
+    .description('Check that a database keeps the promises of Annals: every log, head, key and count.')
     .option('--project <name or id>', 'only this project')
     .option('--proof', 'also recompute the chains and find what was changed: see docs/proof.md')
     .option('--anchors <file>', 'with --proof: compare with what `annals anchor` wrote to this file')

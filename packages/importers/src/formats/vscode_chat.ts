@@ -55,7 +55,7 @@ class VsCodeChat implements Parser {
     if (!isChange(value)) return
     if (end_offset > LOG_BYTES_MAX) this.out.refuse(`the log has more than ${LOG_BYTES_MAX} bytes`)
     else if (this.changes(value)) this.out.accept()
-    else this.out.refuse('it changes what the log does not have')
+    else this.out.refuse('it changes something that the log does not contain')
   }
 
   private changes(line: JsonObject): boolean {

@@ -414,7 +414,7 @@ class Sender {
     const [entry] = group.entries.splice(at, 1)
     const [place] = group.places.splice(at, 1)
     if (what === '/id' && this.repeating.has(entry!))
-      this.refuse(place!, 'an entry of this session that came before has the same id; that one is kept')
+      this.refuse(place!, 'an earlier entry of this session has the same id; that one is kept')
     else if (what === '/id') this.change(group.sent, place!, entry!.id!)
     else this.refuse(place!, error.message)
     await this.append(groups.filter(({ entries }) => entries.length > 0))

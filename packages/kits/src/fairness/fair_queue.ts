@@ -321,6 +321,6 @@ export class MemoryShare {
 export function outOfMemory(): AnnalsError {
   return new AnnalsError(
     'overloaded',
-    'The service has no memory left for this request. Nothing was done; retry shortly, or ask for less at a time.',
+    'The service has no memory left for this request. Nothing was done; retry shortly, or request less at a time.',
   )
 }

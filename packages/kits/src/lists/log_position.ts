@@ -30,6 +30,6 @@ export function readPosition(text: string): LogPosition {
 export function divergedAt(seq: number): AnnalsError {
   return new AnnalsError(
     'log_diverged',
-    `Entry ${seq} is no longer the one that was read before: the log was replaced, for example by a restore. Read it again from its beginning.`,
+    `Entry ${seq} is no longer the one you have read: the log was replaced, for example by a restore. Read it again from its beginning.`,
   )
 }

@@ -38,7 +38,7 @@ export function objectStoreOf(config: Config): ObjectStore | undefined {
     for (const name of PACKAGES) resolve(name)
   } catch {
     throw new StartError(
-      `ANNALS_S3_BUCKET needs two more packages. Install them beside annals: npm install ${PACKAGES.join(' ')}`,
+      `ANNALS_S3_BUCKET needs two more packages. Install them next to annals: npm install ${PACKAGES.join(' ')}`,
     )
   }
   return new S3Store(config, config.s3_bucket)

@@ -50,7 +50,7 @@ export function readDatabaseUrl(text: string): HostedUrl {
   const wanted = Object.hasOwn(ATTRIBUTES, attributes) ? ATTRIBUTES[attributes]! : undefined
   if (!wanted)
     throw new StartError(
-      `target_session_attrs=${attributes} is not possible, because Annals writes: use read-write or primary`,
+      `target_session_attrs=${attributes} cannot be used, because Annals writes: use read-write or primary`,
     )
   const options = take('options')
   take('load_balance_hosts')
@@ -75,7 +75,7 @@ function readHosts(host: string | undefined, port: string | undefined, authority
   const named = host ? host.split(',').map((name) => ({ name, port: undefined })) : readAuthority(authority)
   const ports = port?.split(',') ?? []
   if (ports.length > 1 && ports.length !== named.length)
-    throw new StartError(`${ports.length} ports do not fit ${named.length} hosts`)
+    throw new StartError(`there are ${ports.length} ports for ${named.length} hosts`)
   return named.map(({ name, port: own }, index) => ({
     host: name || 'localhost',
     port: Number(own || ports[index] || ports[0] || process.env.PGPORT || DEFAULT_PORT),

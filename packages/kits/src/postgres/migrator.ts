@@ -78,7 +78,7 @@ async function checkWritable(client: pg.Client): Promise<void> {
   const { encoding, schema, path, standby, read_only } = rows[0]!
   if (standby === 'true')
     throw new DatabaseNotReady(
-      'The database server is a standby, which takes no writes. Point DATABASE_URL at the primary, or name all hosts in it with target_session_attrs=read-write, or promote this one.',
+      'The database server is a standby and cannot be written. Point DATABASE_URL at the primary, or name all hosts in it with target_session_attrs=read-write, or promote this one.',
     )
   if (read_only === 'on')
     throw new DatabaseNotReady(
@@ -86,7 +86,7 @@ async function checkWritable(client: pg.Client): Promise<void> {
     )
   if (encoding !== 'UTF8')
     throw new StartError(
-      `The database has the encoding ${encoding}, and Annals needs UTF8. Create another one: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.`,
+      `The database has the encoding ${encoding}, and Annals needs UTF8. Create another database: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.`,
     )
   if (schema === null)
     throw new StartError(
@@ -153,7 +153,7 @@ async function refuseNewerSchema(client: pg.Client): Promise<void> {
   const found = await appliedVersion(client)
   if (found > schemaVersion()) {
     throw new StartError(
-      `The database has schema version ${found}, but this version of Annals knows up to ${schemaVersion()}. A newer version has migrated it: start that one, or a newer one.`,
+      `The database has schema version ${found}, but this version of Annals knows up to ${schemaVersion()}. A newer version has migrated it: start that version, or a newer one.`,
     )
   }
 }

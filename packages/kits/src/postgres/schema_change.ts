@@ -82,7 +82,7 @@ export async function schemaTransaction<T>(
     const holder = await findHolder(client, target)
     if (performance.now() + pause_ms > until)
       throw new DatabaseNotReady(
-        `A table could not be locked within ${Math.round(retries_ms_max / 1_000)} s, because ${holder} uses it. Nothing was changed. Wait until it has ended, or end it, and try again.`,
+        `A table could not be locked within ${Math.round(retries_ms_max / 1_000)} s, because ${holder} uses it. Nothing was changed. Wait until it ends, or end it, and try again.`,
       )
     if (attempt === 1)
       onProgress?.(

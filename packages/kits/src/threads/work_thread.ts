@@ -242,7 +242,7 @@ function tooMuchWork(): AnnalsError {
 function tooCostly(): AnnalsError {
   return new AnnalsError(
     'payload_too_large',
-    'The patterns in the rules of this project take too long for a text of this size. Send less at once, or make the patterns simpler: PUT /api/v1/redaction.',
+    'The patterns in the rules of this project take too long for a text of this size. Send less at once, or simplify the patterns: PUT /api/v1/redaction.',
   )
 }
 

@@ -83,7 +83,7 @@ export class SessionTokens implements NarrowTokens {
       if (origin !== undefined && origin !== allowed)
         return new AnnalsError(
           'insufficient_scope',
-          'This token is for pages of another origin. Make one with the origin of this page.',
+          'This token is for pages of another origin. Create one with the origin of this page.',
         )
       reply.headers({ 'access-control-allow-origin': allowed, vary: 'Origin', ...SHARED_HEADERS })
     }

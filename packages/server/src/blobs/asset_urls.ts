@@ -49,7 +49,7 @@ export class AssetUrls {
     if (!isOurs || claims.readUIntBE(CLAIMS_BYTES - TIME_BYTES, TIME_BYTES) * 1_000 <= Date.now())
       throw new AnnalsError(
         'unauthorized',
-        'The URL is not valid, or has expired. Get a new one: read the messages again with with_asset_public_url=true, or the file of the skill again.',
+        'The URL is not valid, or has expired. To get a new one, read the messages again with with_asset_public_url=true, or the file of the skill again.',
       )
     return {
       project_id: uuidAt(claims, 0),

@@ -179,7 +179,7 @@ async function sendBlob(reply: FastifyReply, blob: Blob): Promise<FastifyReply> 
     reply.header('content-range', `bytes */${bytes}`)
     throw new AnnalsError(
       'range_not_satisfiable',
-      `The blob has ${bytes} bytes. Ask for a range that begins within them.`,
+      `The blob has ${bytes} bytes. Request a range that begins within them.`,
     )
   }
   const { from, to } = range ?? { from: 0, to: bytes }

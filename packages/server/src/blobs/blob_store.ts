@@ -243,9 +243,7 @@ export function blobTooLarge(bytes_max: number): AnnalsError {
 }
 
 function wrongHash(given: string, found: string): AnnalsError {
-  return invalidRequest(
-    `The SHA-256 of the body is ${found}, not ${given} as the path says. Nothing was stored.`,
-  )
+  return invalidRequest(`The SHA-256 of the body is ${found}, but the path has ${given}. Nothing was stored.`)
 }
 
 function givenUp(): AnnalsError {

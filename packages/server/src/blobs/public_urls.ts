@@ -18,7 +18,7 @@ export function refuseUrls({ grant }: Pick<FastifyRequest, 'grant'>): void {
   if (grant?.masked)
     throw new AnnalsError(
       'insufficient_scope',
-      'This API key is masked: it gets no URLs of attachments and files. Use a key that is not masked.',
+      'This API key is masked: it cannot get URLs of attachments and files. Use a key that is not masked.',
     )
 }
 

@@ -55,7 +55,7 @@ export async function readForm(content_type: string, body: Buffer) {
     const headers = { 'content-type': `multipart/form-data; boundary="${boundary}"` }
     form = await new Response(new Uint8Array(body), { headers }).formData()
   } catch {
-    return invalidRequest('The body is not the multipart/form-data that its Content-Type announces.')
+    return invalidRequest('The body does not match its Content-Type, multipart/form-data.')
   }
   const texts: Record<string, string> = {}
   const files = new Map<string, UploadedFile>()
@@ -95,7 +95,7 @@ async function uploaded(file: File): Promise<UploadedFile> {
 function withFiles(payload: unknown, files: ReadonlyMap<string, UploadedFile>): FormBody | AnnalsError {
   const { format, blob } = isJsonObject(payload) ? payload : {}
   if (format !== 'acontext')
-    return invalidRequest('Files can be sent with a message of acontext format only.')
+    return invalidRequest('Only messages in the format acontext can be sent with files.')
   const used = new Set<string>()
   const { parts } = isJsonObject(blob) ? blob : {}
   for (const [index, part] of (Array.isArray(parts) ? parts : []).entries()) {

@@ -260,7 +260,7 @@ function consoleDataRoutes(app: AppServer, { database, changes }: ConsoleParts):
 function parseIds(text: string, most: number): string[] {
   const ids = text.split(',').map(parseId)
   if (ids.length > most || ids.includes(undefined)) {
-    throw invalidRequest(`Query parameter ids must be 1 to ${most} UUIDs with commas between them.`)
+    throw invalidRequest(`Query parameter ids must be 1 to ${most} UUIDs, separated by commas.`)
   }
   return ids as string[]
 }

@@ -40,9 +40,9 @@ export function oidcRoutes(app: AppServer, { issuer, adminSessions, config, ...k
   app.get('/console/oidc/start', { schema: { hide: true } }, async (request, reply) => {
     const login = new URL(request.raw.url!, 'http://annals').searchParams.get('login') ?? undefined
     if (login !== undefined && !LOGIN.test(login))
-      throw new AnnalsError('invalid_request', 'login is no challenge of `annals login`: run it again.')
+      throw new AnnalsError('invalid_request', 'login is not from `annals login`: run that again.')
     const begun = await issuer.begin(login).catch((cause: unknown) => {
-      throw new AnnalsError('unavailable', 'The issuer of accounts does not answer. Try again shortly.', {
+      throw new AnnalsError('unavailable', 'The OIDC issuer does not answer. Try again shortly.', {
         cause,
       })
     })

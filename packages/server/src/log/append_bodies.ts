@@ -88,7 +88,7 @@ export function takeRetraction(
   const named = entries?.findIndex(({ id }) => id !== undefined) ?? -1
   if (named !== -1)
     throw invalidRequest(
-      `/entries/${named}/id is not taken here: an Idempotency-Key makes it safe to repeat the whole request.`,
+      `/entries/${named}/id is not accepted here: an Idempotency-Key makes it safe to repeat the whole request.`,
     )
   return { ...which, entries: entries ? takeEntries({ entries }, text, bytes, factsOf) : [] }
 }
@@ -239,7 +239,7 @@ function applied({ entries, apply }: Pick<AppendEntriesBody, 'entries' | 'apply'
     )
   const ids = apply?.map((id) => id.toLowerCase())
   const twice = ids?.find((id, index) => ids.indexOf(id) < index)
-  if (twice !== undefined) throw invalidRequest(`${place}/apply names ${twice} twice. Name it once.`)
+  if (twice !== undefined) throw invalidRequest(`${place}/apply has ${twice} twice. Send it once.`)
   const same = entries?.findIndex(({ id }) => id !== undefined && ids?.includes(id.toLowerCase())) ?? -1
   if (same !== -1) throw invalidRequest(`${place}/entries/${same}/id is that of an input in apply.`)
   return ids
@@ -269,7 +269,7 @@ export function takeAppends(
     const apply = applied(append, place)
     const session_id = append.session_id.toLowerCase()
     if (seen.has(session_id))
-      throw invalidRequest(`${place}/session_id is already that of an earlier element. Join the two.`)
+      throw invalidRequest(`${place}/session_id was used by an earlier element. Merge the two.`)
     seen.add(session_id)
     checkObjectBytes(`${place}/configs_patch`, configs_patch)
     const { from } = slices[index]!

@@ -111,7 +111,7 @@ function readPin(pins: Cursors, pin: string | undefined): Pin {
   } catch {
     throw new AnnalsError(
       'invalid_cursor',
-      'Query parameter pin is damaged or belongs to another session. Ask again without a pin.',
+      'Query parameter pin is damaged or belongs to another session. Send the request without a pin.',
     )
   }
 }

@@ -129,11 +129,10 @@ async function plan(
   { ids, after_seq, last, kind, type }: AskedRetraction,
 ): Promise<Retraction> {
   const given = [ids, after_seq, last].filter((one) => one !== undefined)
-  if (given.length !== 1)
-    throw invalidRequest('/ids, /after_seq and /last: exactly one of them must be given.')
+  if (given.length !== 1) throw invalidRequest('Send exactly one of /ids, /after_seq and /last.')
   if (last !== undefined) return { last, kind, type }
   if (kind !== undefined || type !== undefined)
-    throw invalidRequest(`/${kind === undefined ? 'type' : 'kind'} is only taken with last.`)
+    throw invalidRequest(`/${kind === undefined ? 'type' : 'kind'} is only accepted with last.`)
   if (ids) return { seqs: await seqsOf(database, session, ids) }
   const last_seq = await readLastSeq(database, session.project_id, session.session_id, { seq: after_seq! })
   if (last_seq - after_seq! > RETRACTED_AFTER_MAX)

@@ -108,7 +108,7 @@ function isCompressed({ headers }: FastifyRequest): boolean {
   const encoding = (headers['content-encoding'] ?? 'identity').trim().toLowerCase()
   if (encoding === 'gzip') return true
   if (encoding === 'identity') return false
-  throw new AnnalsError('unsupported_media_type', 'The body must be uncompressed, or gzip.')
+  throw new AnnalsError('unsupported_media_type', 'The body must be uncompressed or gzipped.')
 }
 
 /** The body, for which memory is held as it arrives. Once it is whole, its size decompressed is held as well. */

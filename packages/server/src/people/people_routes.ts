@@ -90,7 +90,7 @@ const memberRoutes = ({ database }: Pick<Kits, 'database'>) => {
 /** @throws AnnalsError insufficient_scope, for keys of nobody and tokens for some sessions */
 function personOf({ grant }: Pick<FastifyRequest, 'grant'>): Person {
   if (grant!.person === undefined || grant!.narrow)
-    throw new AnnalsError('insufficient_scope', 'This API key belongs to no person. Sign in to the console.')
+    throw new AnnalsError('insufficient_scope', 'This API key is not personal. Sign in to the console.')
   return grant!.person
 }
 

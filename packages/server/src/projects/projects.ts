@@ -269,7 +269,7 @@ export async function ensureDefaultProject(
     .catch((error: unknown) => {
       if (!isUniqueViolation(error)) throw error
       throw new StartError(
-        'ANNALS_API_KEY is a key of another project, and a service takes it for the key of "default". Unset it for `annals serve`, or set another.',
+        'ANNALS_API_KEY is a key of another project, but a service uses it as the key of "default". Unset it for `annals serve`, or set another.',
         { cause: error },
       )
     })

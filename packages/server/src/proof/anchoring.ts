@@ -57,7 +57,7 @@ export async function anchorHeads(parts: AnchorParts): Promise<Anchored | undefi
   if (!row) return undefined
   const hold: Hold = async (connection, step, ...values) => {
     const [held] = await connection.query(HOLD[step], [destination.name, holder, ...values])
-    if (!held) throw new StartError('Another process has taken over anchoring there and continues from here.')
+    if (!held) throw new StartError('Another process has taken over anchoring there, and continues.')
   }
   const fail = ({ cause, message }: Error) => {
     const reason = cause instanceof Error ? cause.message : message

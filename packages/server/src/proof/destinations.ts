@@ -33,9 +33,7 @@ function anchorFile(path: string): Destination {
     checkedLast: async () => {
       const { anchors, wrong } = await readAnchors(path)
       if (wrong.length > 0)
-        throw new StartError(
-          `Anchor ${wrong[0]!.nth} of ${path} is not as it was written: ${wrong[0]!.reason}.`,
-        )
+        throw new StartError(`Anchor ${wrong[0]!.nth} of ${path} has been changed: ${wrong[0]!.reason}.`)
       return anchors.length > 0 ? after(anchors.at(-1)!) : FIRST
     },
     send: async (line, anchor) => {

@@ -58,7 +58,7 @@ function missing(seq: number, last_seq: number): AnnalsError {
 function unchained(seq: number): AnnalsError {
   return new AnnalsError(
     'not_chained',
-    `Entry ${seq} has no proof: it was stored before proof was switched on, or was copied. Ask the original session for the proof of a copied entry.`,
+    `Entry ${seq} has no proof: it was stored before proof was switched on, or was copied. For a copied entry, get the proof from the original session.`,
   )
 }
 

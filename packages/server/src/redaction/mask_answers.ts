@@ -92,7 +92,7 @@ function unlessTooCostly(error: unknown): never {
   if (!(error instanceof AnnalsError) || error.error !== 'payload_too_large') throw error
   throw new AnnalsError(
     'insufficient_scope',
-    'This API key is masked, and the patterns in the rules of this project take too long for what it asks for. Ask for less at once, or make the patterns simpler.',
+    'This API key is masked, and the patterns in the rules of this project take too long for this answer. Request less at once, or simplify the patterns.',
   )
 }
 

@@ -68,7 +68,7 @@ async function rewritingFor(
 
 function refusal({ pointer, name }: { pointer: string; name: string }): AnnalsError {
   return invalidRequest(
-    `${pointer || '/'} has what a rule of redaction refuses: ${name}. Nothing was stored: send it without.`,
+    `${pointer || '/'} contains a value that a redaction rule refuses: ${name}. Nothing was stored. Send it without that value.`,
   )
 }
 

@@ -42,7 +42,7 @@ export const inboxRoutes = (parts: RunParts) =>
         // The runner that stores it may refer to any attachment of the project.
         if (grant!.narrow && blobs.length > 0)
           throw invalidRequest(
-            'An input that is sent with a token cannot refer to attachments. Append the entry instead.',
+            'An input sent with a token cannot refer to attachments. Append the entry instead.',
           )
         const fence = fenceOf(request)
         const store = async () => {

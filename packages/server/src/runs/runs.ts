@@ -91,7 +91,7 @@ const REFUSALS: Record<string, Refused> = {
     invalidRequest(
       call_sha256 == null
         ? `${place}/call_sha256 is given, but the request has no call. Leave it out.`
-        : `${place}/call_sha256 must be ${call_sha256}, the digest of the call that was asked for. Read the request again before you approve it.`,
+        : `${place}/call_sha256 must be ${call_sha256}, the digest of the requested call. Read the request again before you approve it.`,
     ),
 }
 

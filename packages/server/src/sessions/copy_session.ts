@@ -74,7 +74,7 @@ async function findAgreeing(
   if (!row || row.agrees === 't') return row?.json ?? undefined
   throw new AnnalsError(
     'session_exists',
-    'A session with that use_uuid already exists, and it is not this copy: it has another original, up_to_seq, user or configs. Choose another id.',
+    'A session with that use_uuid already exists, and is not this copy: it has another original, up_to_seq, user or configs. Choose another id.',
   )
 }
 
@@ -240,7 +240,7 @@ async function reasonOfEnd(connection: Queryable, copy: Copy): Promise<Error> {
 function brokenOff(): AnnalsError {
   return new AnnalsError(
     'unavailable',
-    'The copy was aborted, and nothing of it is left. Retry for a new one.',
+    'The copy was aborted, and nothing of it remains. Retry to make a new one.',
   )
 }
 

@@ -68,7 +68,7 @@ async function findAgreeing(
   if (row && row.agrees !== 't') {
     throw new AnnalsError(
       'session_exists',
-      'A session with that use_uuid already exists, with another user, parent, expires_in_s, configs or disable_task_tracking. Send its values, or choose another id.',
+      'A session with that use_uuid already exists, with another user, parent, expires_in_s, configs or disable_task_tracking. Send the same values, or choose another id.',
     )
   }
   return row?.json ?? undefined

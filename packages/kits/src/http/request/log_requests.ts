@@ -92,7 +92,7 @@ function refuseHead({ headers, httpVersion, rawHeaders, url }: IncomingMessage):
     return invalidRequest('Header transfer-encoding must be chunked, and nothing else.')
   // HTTP/1.0 has no chunks: a proxy that knows this sees the end of the request elsewhere.
   if (encoding !== undefined && httpVersion === '1.0')
-    return invalidRequest('Header transfer-encoding does not exist in HTTP/1.0. Use HTTP/1.1.')
+    return invalidRequest('Header transfer-encoding is not part of HTTP/1.0. Use HTTP/1.1.')
   if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue')
     return new AnnalsError('expectation_failed')
   // No name is there twice, as nearly always: the names need not be looked at.

@@ -376,7 +376,7 @@ export function readRewritten(
 export function bodyTooLarge(bytes_max: number): AnnalsError {
   return new AnnalsError(
     'payload_too_large',
-    `The body has more than ${bytes_max} bytes, apart from attachments in base64 where messages have them. Send less per request.`,
+    `The body has more than ${bytes_max} bytes, not counting attachments in base64. Send less per request.`,
   )
 }
 

@@ -88,7 +88,7 @@ function readTexts(
     if (raw === undefined) continue
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined
     if (!property) return refuse(`${placeOf(part, name)} is not a parameter here${suggest(schema)}`)
-    if (Array.isArray(raw)) return refuse(`${placeOf(part, name)} is given more than once; send it once`)
+    if (Array.isArray(raw)) return refuse(`${placeOf(part, name)} was sent more than once; send it once`)
     const text = String(raw)
     if (text.includes('\0')) return refuse(`${placeOf(part, name)} contains the character U+0000`)
     const value = readText(property, text)

@@ -42,7 +42,7 @@ describe('query parameters', () => {
   })
 
   it('given twice are refused by name', () => {
-    expect(refuse({ user: ['a', 'a'] })).toMatch(/^Query parameter user is given more than once/)
+    expect(refuse({ user: ['a', 'a'] })).toMatch(/^Query parameter user was sent more than once/)
   })
 
   it('with names that nobody could read are written out', () => {

@@ -208,7 +208,7 @@ async function storeApart(
   const reason = isForeignKeyViolation(error)
     ? new AnnalsError(
         'blob_missing',
-        'A blob that this refers to was deleted at this moment. Send its bytes again, then retry.',
+        'A blob that this entry refers to was just deleted. Send its bytes again, then retry.',
         { cause: error },
       )
     : isUnstorable(error)

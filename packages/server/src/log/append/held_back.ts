@@ -9,7 +9,7 @@ export function fencedError(fence: number, sent: number | undefined, place = '')
   return new AnnalsError(
     'fenced',
     sent === undefined
-      ? `${place}The session's lease requires the header Annals-Fence on this write. Take the lease, and send its fence.`
+      ? `${place}The session's lease requires the header Annals-Fence for this write. Take the lease, and send its fence.`
       : `${place}The session's fence is ${fence}, not ${sent}: another runner has taken the lease. Stop working on this session.`,
   )
 }
@@ -41,7 +41,7 @@ async function reasonOf(database: Database, { request }: PendingAppend): Promise
   }
   return new AnnalsError(
     'unavailable',
-    'The lease or the inbox of the session changed at the same moment. Nothing was stored; retry shortly.',
+    'The lease or the inbox of the session changed in the meantime. Nothing was stored; retry shortly.',
   )
 }
 

@@ -98,7 +98,7 @@ async function plan(
   const covered = await digestOf(log, range)
   if (covered.messages === 0)
     throw invalidRequest(
-      `/to_seq: there is no message from seq ${from_seq} to ${to_seq}, so nothing to compact.`,
+      `/to_seq: there is no message from seq ${from_seq} to ${to_seq}, so there is nothing to compact.`,
     )
   const { digest, entries } = covered
   return { ...range, except_seqs: except_seqs.toSorted((a, b) => a - b), digest, entries, seen_seq }
@@ -118,7 +118,7 @@ async function readCompacted(
     throw invalidRequest(`/from_seq must be at most ${before.from_seq}: ${covers}.`)
   if (Number(row.count) >= COMPACTIONS_MAX)
     throw invalidRequest(
-      `The session has ${row.count} compactions, and may have no more. Retract older ones that are not needed: POST …/retractions.`,
+      `The session has ${row.count} compactions, the most it may have. Retract older ones that you do not need: POST …/retractions.`,
     )
   return before
 }
@@ -131,7 +131,7 @@ async function seqsOf(log: CompactedLog, except: string[], { from_seq, to_seq }:
     if (entry.type !== null) throw invalidRequest(`/except/${index} is an event; only messages can be kept.`)
     if (entry.seq < from_seq || entry.seq > to_seq)
       throw invalidRequest(
-        `/except/${index} is the message at seq ${entry.seq}, which is not among those compacted. Leave it out.`,
+        `/except/${index} is the message at seq ${entry.seq}, which is outside the compacted range. Leave it out.`,
       )
     return entry.seq
   })

@@ -291,7 +291,7 @@ function reachingSeq(row: Row, { seq, created_at }: LogPosition): number {
   if (seq > last_seq)
     throw new AnnalsError(
       'seq_ahead',
-      `Seq ${seq} is beyond the session's last seq ${last_seq}: the entries read before are gone, for example after a restore. Read the log again from its beginning.`,
+      `Seq ${seq} is beyond the session's last seq ${last_seq}: entries that you have read are gone, for example after a restore. Read the log again from its beginning.`,
     )
   if (created_at !== undefined && row.seen_at !== created_at) throw divergedAt(seq)
   return last_seq
