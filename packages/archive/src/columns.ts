@@ -3,7 +3,7 @@ import { USER_IDENTIFIER_LENGTH_MAX } from '@annals/kits/limits.js'
 import { dayText, timestampText } from '@annals/kits/lists/resource_json.js'
 import { isJsonObject } from '@annals/messages/json'
 
-/** What a value in a line of an export must be. `type`: of the column with it, where statements are made of it. */
+/** The form of a value in a line of an export. `type`: the column's, where statements are composed from it. */
 export interface LineCheck {
   takes: string
   fits(value: unknown): boolean

@@ -1,4 +1,4 @@
-/** Exit codes, so that a script can tell failures apart. `docs/cli.md` explains each. */
+/** Exit codes, by which a script can tell failures apart. `docs/cli.md` explains each. */
 export const EXIT_CODES = {
   ok: 0,
   /** Refused or failed, with the reason. */

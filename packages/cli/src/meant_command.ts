@@ -21,7 +21,7 @@ const WORDS_FOR: Record<string, string> = {
   '--version': 'version',
 }
 
-/** The command that somebody who typed `word` probably meant, by its meaning or its beginning. */
+/** The command that `word` was probably meant for, by its meaning or its beginning. */
 export function commandMeant(word: string, commands: string[]): string | undefined {
   const lower = word.toLowerCase()
   const [meant] = Object.entries(WORDS_FOR).find(([, words]) => words.split(' ').includes(lower)) ?? []

@@ -22,7 +22,7 @@ export async function runCommand(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** For a command that goes on without its output: what cannot be written is lost. */
+/** For a command that continues without its output: lines that cannot be written are lost. */
 export function goOnWithoutOutput(): void {
   process.stdout.off('error', endWithoutOutput).on('error', () => {})
 }

@@ -17,7 +17,7 @@ export const SUMMARY_MESSAGES_MAX = 16
 /** Entries, and tool calls and results, that one compaction covers beyond the one before it. */
 export const COMPACTED_ENTRIES_MAX = 100_000
 export const COMPACTED_TOOL_USES_MAX = 100_000
-/** Valid compactions of a session: a retraction may have to take them all out at once. */
+/** Most valid compactions of a session: one retraction may have to retract all of them. */
 export const COMPACTIONS_MAX = 10_000
 export const NAME_LENGTH_MAX = 256
 export const RATE_LIMIT_MAX = 1_000_000

@@ -23,7 +23,7 @@ export interface BackupOptions {
   onProgress: (rows: Readonly<Counts>, bytes: number) => void
 }
 
-/** Writes what is missing of a backup. @throws whatever interrupts it; the file can be taken up again */
+/** Writes the missing part of a backup. @throws whatever interrupts it; it can be resumed */
 export async function writeBackup(
   database: DatabasePool,
   file: BackupFile,

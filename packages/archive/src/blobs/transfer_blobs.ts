@@ -21,7 +21,7 @@ export const BLOB_LINE = {
   lost: absentBefore('text'),
 } as const satisfies Record<string, LineColumn>
 
-/** The lines of blobs beside their own. */
+/** The lines of blobs, in addition to their own. */
 export const BLOB_LINES: Record<string, { columns: Record<string, LineColumn>; key: readonly string[] }> = {
   blob_chunk: { columns: { blob_id: 'uuid', n: 'integer', data: 'text' }, key: ['blob_id', 'n'] },
 }

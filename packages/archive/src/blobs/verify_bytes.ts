@@ -26,7 +26,7 @@ export async function* verifyBytes(tenant: Tenant): AsyncGenerator<CheckedPiece>
   }
 }
 
-/** What is wrong with a blob's bytes, unless it is deleted meanwhile. */
+/** The fault in a blob's bytes; none if the blob is deleted in the meantime. */
 async function flawOf(tenant: Tenant, blob: Blob): Promise<string | undefined> {
   const { id, bytes, sha256 } = blob
   if (await hasItsHash(tenant, blob)) return undefined

@@ -18,7 +18,7 @@ const UNSAFE: Record<number, string> = {
   26985: 'NFS, whose server may confirm writes that it has not stored',
 }
 
-/** A finding named `data directory` means that there is no database to be looked at. */
+/** A finding named `data directory` means that there is no database to check. */
 export async function checkDataDirectory(dataDir: string): Promise<Diagnosis[]> {
   const path = resolve(dataDir)
   const cluster = join(path, 'postgres')

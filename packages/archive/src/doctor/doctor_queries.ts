@@ -1,6 +1,6 @@
 import { planned } from '@annals/kits/postgres/statement.js'
 
-/** What PostgreSQL tells about itself. Nothing here names tenant data. */
+/** Queries of PostgreSQL's own state. Nothing here names tenant data. */
 
 export const PING = planned('doctor_ping', 'SELECT 1 AS one')
 

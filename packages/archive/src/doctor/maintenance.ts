@@ -32,7 +32,7 @@ export async function checkVacuum(database: Database): Promise<Diagnosis[]> {
   return checks.length > 0 ? checks : [well('vacuum', 'autovacuum is on')]
 }
 
-/** What keeps PostgreSQL from removing dead rows or old WAL, for longer than anything in Annals does. */
+/** Finds sessions and slots that keep dead rows or old WAL for longer than Annals ever does. */
 export async function checkHolders(database: Database, long_s = LONG_S): Promise<Diagnosis[]> {
   const rows = await database.query(LIST_HOLDERS, [long_s])
   if (rows.length === 0) return [well('transactions', `none is older than ${LONG_S / 60} minutes`)]

@@ -4,7 +4,7 @@ import { NEXT_SESSIONS } from '../sessions/verify_session_queries.js'
 import { type CheckedPiece, readFindings } from '../verify/findings.js'
 import { CHANGED, FIND_LOST_HEADS, VERIFY_CHAINS } from './proof_check_queries.js'
 
-/** Bounds of a piece. A session of more entries is a piece by itself. */
+/** Bounds of a piece. A session with more entries is a piece of its own. */
 const ENTRIES_AT_ONCE = 10_000
 const SESSIONS_AT_ONCE = 1_000
 

@@ -8,7 +8,7 @@ const PIECE_ENTRIES_MAX = 2_000
 /** Most bytes of JSON that one statement reads (plus one entry): what an export holds in memory. */
 const PIECE_BYTES_MAX = 4 * 1024 * 1024
 
-/** A session whose head was read: its log is exported up to `last_seq`, whatever is appended meanwhile. */
+/** A session whose head was read: its log is exported up to `last_seq`, whatever is appended in the meantime. */
 interface SessionToExport {
   id: string
   line: string

@@ -4,7 +4,7 @@ import { RETRACTION_TYPE } from 'annals/dist/log/append/append_request.js'
 import { absentBefore, CHECKS, type LineCheck, type LineColumn } from '../columns.js'
 import { type ExportLine, type LineFollower, wrongLine } from '../transfer/export_line.js'
 
-/** What the checks of lines need of a session; the rest of it goes to the database as text. */
+/** The part of a session that checks of lines need; the rest goes to the database as text. */
 export interface SessionRecord {
   id: string
   user: string | null

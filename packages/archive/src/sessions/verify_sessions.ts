@@ -2,7 +2,7 @@ import type { Tenant } from '@annals/kits/postgres/database.js'
 import { type CheckedPiece, readFindings } from '../verify/findings.js'
 import { NEXT_SESSIONS, VERIFY_SESSIONS } from './verify_session_queries.js'
 
-/** Bounds of a piece. A session of more entries is a piece by itself. */
+/** Bounds of a piece. A session with more entries is a piece of its own. */
 const ENTRIES_AT_ONCE = 10_000
 const SESSIONS_AT_ONCE = 1_000
 

@@ -1,7 +1,7 @@
 import { isSkillMd, SKILL_MD, skillName, wrongSkillPaths } from '@annals/learning'
 import type { LineCheck } from '../columns.js'
 
-/** Names and paths become those of files at whoever downloads a skill, and types become headers. */
+/** When a skill is downloaded, names and paths become file names, and types become headers. */
 export const SKILL_FORMS: Readonly<Record<string, LineCheck>> = {
   name: {
     takes: 'a name of a skill: 1 to 64 lower-case letters, digits and single hyphens',

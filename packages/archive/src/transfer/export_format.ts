@@ -28,7 +28,7 @@ export interface EndRecord {
   sha256: string
 }
 
-/** A kind of line: what its members must be, and which table it goes to under which key. */
+/** A kind of line: the form of its members, its table, and its key there. */
 export interface LineKind {
   table: Table | undefined
   checks: Record<string, LineCheck>

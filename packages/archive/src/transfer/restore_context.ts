@@ -10,7 +10,7 @@ export interface Tally {
 
 export type Tallies = Record<string, Tally>
 
-/** What the target has otherwise. It is left as it is. */
+/** A difference in the target, which stays as it is. */
 export interface Conflict {
   kind: string
   id: string

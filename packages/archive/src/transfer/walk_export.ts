@@ -8,7 +8,7 @@ import { exportOne, exportOwned, FIND_EXPORTED_USER } from './export_queries.js'
 
 /** Rows in a page: each may have some 100 KB of JSON. */
 const ROWS_AT_ONCE_MAX = 100
-/** Users, sessions and the like whose rows are asked for at once. */
+/** Most users, sessions and the like whose rows one query asks for. */
 const OWNERS_AT_ONCE_MAX = 50
 
 /** What to export: a whole project, one of its users with all data, or one session. */

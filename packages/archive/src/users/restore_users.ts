@@ -2,7 +2,7 @@ import type { ExportLine } from '../transfer/export_line.js'
 import { jsonOf, type RestoreContext, type Tallies, tally } from '../transfer/restore_context.js'
 import { COUNT_NEW_USERS, RESTORE_USERS } from './restore_user_queries.js'
 
-/** Restores users by their identifiers: one who is there is left as is, whatever the id. */
+/** Restores users by identifier: an existing user stays as it is, whatever its id. */
 export async function restoreUsers(
   { database, project_id, dry_run }: RestoreContext,
   lines: ExportLine[],

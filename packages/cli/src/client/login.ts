@@ -20,7 +20,7 @@ interface Options {
   key?: boolean
 }
 
-/** So long a service remembers that somebody is signing in. */
+/** How long a service remembers that a person is signing in. */
 const SIGN_IN_MS_MAX = 10 * 60_000
 const NOBODY = 'Nobody signed in within 10 minutes. Run `annals login` again.'
 /** How long a service may take to say whether people sign in there. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Where a browser on this machine brings the code of a sign-in, so that nobody pastes it. */
+/** Receives a sign-in code from a browser on this machine, so nobody has to paste it. */
 export interface Loopback {
   port: number
   /** What the browser says with the code: pages of others, and other users of this machine, do not know it. */

@@ -7,10 +7,10 @@ import { agoOf, clockOf, dayOf } from '../terminal/times.js'
 
 /** Sessions whose figures are read at the same time. */
 const READ_AT_ONCE = 8
-/** Entries in which a title is looked for: events and a system prompt may stand before what a user said. */
+/** Entries searched for a title: events and a system prompt may precede the user's first message. */
 const TITLE_WITHIN = 10
 
-/** What is read of a session; absent if it has been deleted since. */
+/** A session's figures; absent if it has been deleted since. */
 interface Figures {
   entries: number
   tokens: number

@@ -37,7 +37,7 @@ const COLUMNS = [
 
 type Outcomes = NonNullable<ProjectSettings['outcomes']>
 
-/** A project's settings, as the options give them: a word stands for none. */
+/** A project's settings, as the options have them: the word `none` removes one. */
 interface SettingOptions {
   retentionDays?: number | string
   rateLimit?: number | string

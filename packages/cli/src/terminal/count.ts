@@ -4,7 +4,7 @@ export function countOf(count: number, plural: string): string {
   return `${count.toLocaleString('en')} ${noun}`
 }
 
-/** Named even if there are none: what somebody who moves sessions looks for first. */
+/** Named even if there are none: whoever moves sessions looks for these first. */
 const ALWAYS_NAMED = new Set(['sessions', 'entries', 'messages'])
 
 /** Counts of tables with their nouns, without those of which there is nothing. */

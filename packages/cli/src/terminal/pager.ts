@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** How `less` behaves where nobody has chosen: it shows colours, and leaves what was read on the screen. */
+/** Defaults for `less`: it shows colours, and leaves the text on the screen. */
 const LESS = 'RX'
 
 /** The program that shows what does not fit on the screen, with its options; undefined: none. */

@@ -1,4 +1,4 @@
-/** The estimate uses the last so many seconds, and at least two steps, so that it follows the current speed. */
+/** The estimate uses these last seconds, and at least two steps, so it follows the current speed. */
 const WINDOW_S = 30
 
 /** Estimates the remaining time of work from its recent speed. Times are in seconds, by any clock. */

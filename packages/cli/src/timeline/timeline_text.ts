@@ -14,7 +14,7 @@ import { visible, visibleJson, visibleLine } from '../terminal/visible.js'
 
 const WIDTH_MAX = 120
 const SPEAKER_WIDTH = 14
-/** Width of the column beside a text: seq, time and speaker; in a list of calls, a margin. */
+/** Width of the column next to a text: seq, time and speaker; in a list of calls, a margin. */
 const MARGIN = 5 + 2 + 8 + 2 + SPEAKER_WIDTH + 1
 const CALL_MARGIN = 4
 const TEXT_WIDTH_MIN = 24

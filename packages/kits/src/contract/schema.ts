@@ -14,7 +14,7 @@ export const Text = (length_max: number, description: string, example?: string) 
     ...(example !== undefined && { examples: [example] }),
   })
 
-/** What is off unless it is asked for. */
+/** A flag that is off by default. */
 export const Flag = (description: string) => Type.Boolean({ default: false, description })
 
 /** JSON in a parameter of the query. */

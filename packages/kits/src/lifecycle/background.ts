@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import type { Database } from '../postgres/database.js'
 import { describeError } from '../postgres/database_errors.js'
 
-/** Shared by background work. `database` has connections of its own, so that it takes none from requests. */
+/** Shared by background work. `database` has its own connections, so it takes none from requests. */
 export interface Background {
   database: Database
   /** Ends everything; the next node does unfinished work again. */

@@ -13,7 +13,7 @@ export class WrongBytes extends ObjectStoreAway {
   }
 }
 
-/** Keeps bytes beside the database, by keys. What it cannot do throws ObjectStoreAway. */
+/** Keeps bytes outside the database, by key. A failure throws ObjectStoreAway. */
 export interface ObjectStore {
   /** Loads what it works with, which would hold the event loop when somebody is waiting. */
   load(): Promise<unknown>

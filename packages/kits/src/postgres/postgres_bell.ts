@@ -5,7 +5,7 @@ import { singleConnection } from './single_connection.js'
 
 const CHANNEL = 'annals_log'
 const RECONNECT_MS = 1_000
-/** A server that takes longer, such as one that a failover left behind, is not waited for. */
+/** Most time to wait for a server, which may be one that a failover abandoned. */
 const ANSWER_MS_MAX = 5_000
 const END_MS_MAX = 500
 /** How long a node notifies after it last heard of a listener, and how often a listener announces itself. */

@@ -6,7 +6,7 @@ import { cancelBackend } from './cancel_statement.js'
 import { isUnavailable, sqlStateOf } from './database_errors.js'
 import { type ConnectionTarget, onSingleConnection, singleConnection } from './single_connection.js'
 
-/** Runs work that changes the schema, on a connection of its own. @throws StartError if there is none */
+/** Runs work that changes the schema on a separate connection. @throws StartError without one */
 export async function onSchemaConnection<T>(
   target: ConnectionTarget,
   work: (client: pg.Client) => Promise<T>,

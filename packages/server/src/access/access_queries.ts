@@ -12,7 +12,7 @@ export const LIST_SIGNING_KEYS = prepared(
 WHERE ${VERIFIES} ORDER BY k.generation`,
 )
 
-/** Another node may have added it meanwhile. Parameters: $1 installation, $2 the key as a JWK. */
+/** Another node may have added it already. Parameters: $1 installation, $2 the key as a JWK. */
 export const ADD_FIRST_SIGNING_KEY = prepared(
   'add_first_signing_key',
   `INSERT INTO signing_keys AS n (generation, installation, secret)

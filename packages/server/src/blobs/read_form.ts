@@ -9,7 +9,7 @@ import { blobTooLarge } from './blob_store.js'
 const FILES_MAX = 64
 /** Bytes of a part before its content. Its name and type are texts, and parsed as such. */
 const HEAD_BYTES_MAX = 16_384
-/** The parser gets the boundary by which the parts were counted, whatever else the Content-Type has. */
+/** The parser uses the same boundary as the count of parts, whatever else is in Content-Type. */
 const BOUNDARY = /;[ \t]*boundary=(?:"(?<quoted>[^"\\]{1,70})"|(?<plain>[^\s";]{1,70}))/i
 /** The replacement character of UTF-8 decoding. */
 const REPLACEMENT = '\ufffd'

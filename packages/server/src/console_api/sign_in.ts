@@ -13,7 +13,7 @@ const CODE_BYTES = 32
 
 const minutesFromNow = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString()
 
-/** A session of the console. `token` goes into the browser's cookie and nowhere else. */
+/** A session of the console. `token` is only ever in the browser's cookie. */
 export interface ConsoleSession {
   project_id: string
   scopes: readonly string[]

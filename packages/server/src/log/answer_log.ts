@@ -8,7 +8,7 @@ import type { ReadEntry } from './read/entry_columns.js'
 import { LogReader, type ReadPage, UNLIMITED } from './read/read_log.js'
 import { READ_LOG_VERSION } from './read/read_queries.js'
 
-/** Characters of entries that are joined at once: with commas and what stands around them, they are a piece of the answer. */
+/** Most characters of entries joined at once: with commas and the envelope, they are one piece of the answer. */
 const JOINED_ENTRIES_LENGTH_MAX = 60 * 1024
 
 /** The seqs that a page of a log is of, and up to where its reader has seen the log. */

@@ -2,7 +2,7 @@ import type { Row } from '@annals/kits/postgres/database.js'
 import { COMPACTION_TYPE } from '@annals/messages/context'
 import type { LogEntry } from '@annals/messages/session'
 
-/** The entries that something can be learnt from: what a compaction says again was learnt where it was said. */
+/** Entries to learn from; not compactions, whose contents were learnt from the original entries. */
 export function* logEntries(rows: Row[]): Generator<LogEntry> {
   for (const { seq, id, kind, type, role, format, created_at, data } of rows) {
     if (data === null || type === COMPACTION_TYPE) continue

@@ -1,7 +1,7 @@
 import { WorkThread } from '@annals/kits/threads/work_thread.js'
 
 const HEAP_MEGABYTES = 128
-/** Requests at once. Most of their time they wait for the service. */
+/** Most requests at once. They spend most of their time waiting for the service. */
 const REQUESTS_MAX = 8
 
 /** A request, whose key was checked already. `body` is JSON that was parsed. */

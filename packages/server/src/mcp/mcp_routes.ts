@@ -6,7 +6,7 @@ import type { FastifyRequest } from 'fastify'
 import { bearerToken } from '../projects/authenticate.js'
 import { answerCalls, mcpThread } from './mcp_on_thread.js'
 
-/** Most bytes of a request: more than a tool takes, and little enough to be parsed at once. */
+/** Most bytes of a request: more than any tool takes, and few enough to parse at once. */
 const BODY_BYTES_MAX = 65_536
 
 /** Headers that the service sets for each connection and answer, and a library cannot know. */

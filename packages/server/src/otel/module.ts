@@ -4,7 +4,7 @@ import { LOG_MODULE } from '../log/module.js'
 import { PROJECTS_MODULE } from '../projects/module.js'
 import { type OtelWork, otelThread } from './otel_on_thread.js'
 
-/** Stores OpenTelemetry's spans and logs, as appends to sessions. It has no tables of its own. */
+/** Stores OpenTelemetry's spans and logs by appending to sessions. It has no tables of its own. */
 export const OTEL_MODULE: Module = {
   name: 'otel',
   tables: [],

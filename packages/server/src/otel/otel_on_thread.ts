@@ -3,7 +3,7 @@ import type { Encoding } from '@annals/otel'
 import type { AppendedEntry } from '../log/append/append_request.js'
 
 const HEAP_MEGABYTES = 320
-/** Requests at once: each is held as it was decoded, until it is stored. */
+/** Most requests at once: each is held, decoded, until it is stored. */
 const REQUESTS_MAX = 3
 
 export type Signal = 'traces' | 'logs'

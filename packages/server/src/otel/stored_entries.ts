@@ -8,7 +8,7 @@ export const MESSAGE_TYPE = 'otel.message'
 /** Says that the next messages do not continue the ones before. */
 export const CHANGED_TYPE = 'annals.context_changed'
 
-/** Bytes of an entry beside its data. */
+/** Bytes of an entry without its data. */
 const ENVELOPE_BYTES = 100
 
 const VARIANTS = ['8', '9', 'a', 'b']

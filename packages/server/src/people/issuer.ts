@@ -10,7 +10,7 @@ export const CALLBACK_PATH = '/console/oidc/callback'
 const CLOCK_TOLERANCE_S = 30
 const ANSWER_S_MAX = 10
 const ANSWER_BYTES_MAX = 1024 * 1024
-/** How long somebody may take to sign in at the issuer. */
+/** How long a person may take to sign in at the issuer. */
 const SIGN_IN_TIME = '10m'
 const GROUPS_MAX = 1_000
 

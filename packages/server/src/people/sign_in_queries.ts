@@ -1,7 +1,7 @@
 import { prepared } from '@annals/kits/postgres/statement.js'
 import { roleText } from '../projects/project_queries.js'
 
-/** How often the issuer is asked again what somebody may do. */
+/** How often the issuer is asked again for a person's roles. */
 export const CHECK_S = 120
 
 /**

@@ -26,7 +26,7 @@ export interface Memberships {
   members: Array<{ member_id: string; project_id: string }>
 }
 
-/** Stores what the issuer says of somebody: accepts invitations of the address, and sets the roles of groups. */
+/** Stores the issuer's claims: accepts invitations of the person's address, and sets the roles of their groups. */
 export async function keepIdentity(database: Database, identity: Identity): Promise<Memberships> {
   const { issuer, subject, email, is_owner, refresh_token } = identity
   return database.transaction(async (connection) => {

@@ -14,7 +14,7 @@ declare module 'fastify' {
   }
 }
 
-/** A header of the console: the project whose session the request stands for. */
+/** A header of the console: the project in whose session the request is sent. */
 export const OPENS = 'x-annals-console'
 
 /** Identifies the caller of a request and decides whether it is served. */

@@ -21,10 +21,10 @@ declare module 'fastify' {
 
 /** Longer texts are masked on the work thread. */
 const INLINE_LENGTH_MAX = 1024
-/** Characters of an answer that are masked at once, unless one string has more. */
+/** Most characters of an answer masked at once, unless a single string has more. */
 const PART_LENGTH = 256 * 1024
 
-/** Operations by which a masked reader would have the project read, unmasked, elsewhere or by somebody else. */
+/** Operations through which a masked reader could have the project read unmasked, elsewhere or by someone else. */
 const REFUSED: ReadonlySet<string> = new Set(
   'createWebhook deleteWebhook inviteMember changeMember createPersonalToken getProof'.split(' '),
 )

@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify'
 import { reaches } from '../access/reach.js'
 import { ADD_MASKS, FIND_MASKS, HOLD_SESSION, LAST_MASKS } from './mask_queries.js'
 
-/** Findings of one kind in one session, each value once, by a digest in its place. */
+/** Findings of one kind in one session: each value once, as a digest. */
 export interface FoundMarks {
   name: string
   session_id: string | undefined

@@ -12,10 +12,10 @@ import { accepted, callFor, linesOf, type RunParts, refusalIn, told } from './ru
 
 const operation = operationsOf('Runs')
 
-/** Of a lease that is not taken: no owner, and none of what goes with it. */
+/** The fields of a free lease: no owner, and nothing that depends on one. */
 const NONE = [null, null, null, null]
 
-/** What CLAIM_WORK says of the items that follow. */
+/** A row of CLAIM_WORK, before its items. */
 type Claim = { sessions: string[]; skipped: number; next_ms: number | null }
 
 export const leaseRoutes = (parts: RunParts) =>

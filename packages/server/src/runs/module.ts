@@ -14,7 +14,7 @@ const RELISTED =
 const DUE_AT_ONCE = `EXISTS (SELECT FROM {session_inbox} i WHERE i.project_id = t.project_id AND i.session_id = t.session_id
   AND i.withdrawn_at IS NULL AND ${queries.dueAtOnceText('i')})`
 
-/** Leases are no business of exports: whoever works on a restored session takes a new one, whose fence is greater. */
+/** Leases are not exported: the runner of a restored session takes a new one, with a higher fence. */
 const RUNS: Table = {
   name: 'session_runs',
   kind: 'run',

@@ -18,7 +18,7 @@ import { accepted, changeUnderFence, type RunParts, told, withinQuota } from './
 
 const operation = operationsOf('Runs')
 
-/** Bytes of a resolution's event beside the body. */
+/** Bytes of a resolution's event without the body. */
 const RESOLUTION_BYTES = 256
 
 type Resolutions = ReturnType<(typeof RUN_BODIES)['resolveRequests'][1]>

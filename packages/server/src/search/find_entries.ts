@@ -29,14 +29,14 @@ export interface Search {
   noise?: boolean | undefined
 }
 
-/** An entry's place in time, after which a page goes on. `seq` null: the entry itself comes too. */
+/** An entry's place in time, after which a page continues. `seq` null: the page includes the entry. */
 export interface FoundPlace {
   created_at: string
   session_id: string | null
   seq: number | null
 }
 
-/** An entry that may match: words beside each other have not been looked at. */
+/** An entry that may match: phrases have not been checked yet. */
 export interface Candidate extends FoundPlace {
   session_id: string
   seq: number

@@ -42,7 +42,7 @@ export function searchedEntry({ type, format, data }: ChangedEntry): SearchedEnt
   return { type, format: format as SearchedEntry['format'], data }
 }
 
-/** Writes entries, each given as a run of its own. Their segments are found here. */
+/** Writes entries, each passed as a separate run, and finds their segments. */
 async function indexRuns(connection: Queryable, work: ChangedSessions, entries: IndexedRun[]): Promise<void> {
   const { project_id } = work
   if ((await connection.query(INDEX_ENTRIES.lock, [project_id])).length === 0) {

@@ -44,7 +44,7 @@ export function matchesOnThread(thread: WorkThread) {
     workInOrders(thread, project_id, 'searchMatches', entries, lengthOf, terms)
 }
 
-/** Sessions often begin with the same instructions: each text is looked at once. */
+/** Sessions often begin with the same instructions: each text is processed once. */
 export function recalledTextsOnThread(thread: WorkThread) {
   return async (
     project_id: string,

@@ -34,7 +34,7 @@ export interface Service extends Omit<PreparedDatabase, 'release'> {
   stop(delay_ms?: number): Promise<void>
 }
 
-/** For a message that is still on its way to the database, beside all else that is waited for. */
+/** Extra time for a message that is still on its way to the database. */
 const SETTLE_MARGIN_S = 15
 /** A look for waits that a clock made too long reads all rows that wait: five seconds of a processor with a million timers. */
 const CLOCK = { poll_ms: 10_000, rest: 20 }

@@ -5,7 +5,7 @@ import type { IndexState } from '@annals/messages/session'
 import { CALLS_CONSUMER, ERASE_CALLS, FORGET_CALLS, INDEX_CALLS, READ_INDEX_STATE } from './tool_queries.js'
 import type { IndexCalls } from './tool_work.js'
 
-/** Keeps the calls of tools. After each cursor, it goes on with what the tables have of the session. */
+/** Records tool calls. From each cursor, it continues with the session's rows in the tables. */
 export function callsConsumer(database: Queryable, indexCalls: IndexCalls): Consumer {
   return {
     name: CALLS_CONSUMER,

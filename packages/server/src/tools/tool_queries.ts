@@ -10,10 +10,10 @@ import sql, { empty, raw, type Sql } from 'sql-template-tag'
 
 export const CALLS_CONSUMER = 'calls'
 
-/** SQL: whether the calls of the project in $1 are kept, and not taken apart because nobody asks for them. */
+/** SQL: whether the calls of project $1 are kept, and not being removed because nobody asks for them. */
 export const ARE_CALLS_KEPT = `EXISTS (
   SELECT FROM project_consumers c WHERE c.project_id = $1 AND c.consumer = '${CALLS_CONSUMER}' AND c.retired_at IS NULL)`
-/** What to do where rows of these tables are lost. */
+/** Advice for lost rows of these tables. */
 export const READ_ANEW =
   'Something other than Annals wrote here. Export the project and import it into another one, which reads it anew'
 

@@ -29,7 +29,7 @@ declare module '@annals/kits/threads/work_thread.js' {
   interface ThreadWork extends ToolWork {}
 }
 
-/** Reads the next entries of a session; beside the event loop if they are long. */
+/** Reads the next entries of a session; if they are long, off the event loop. */
 export type IndexCalls = (
   project_id: string,
   state: IndexState,

@@ -21,7 +21,7 @@ const WAKE_MS = 100
 /** Longer than an attempt and the wait for its place. */
 const LEASE_S = 60
 const PLACE_MS_MAX = 30_000
-/** Attempts at once: at this node, and for one webhook. */
+/** Most attempts at once: at this node, and for one webhook. */
 const ATTEMPTS_MAX = 64
 const ATTEMPTS_OF_WEBHOOK_MAX = 2
 /** Entries of a session before others of the webhook have their turn. */

@@ -26,7 +26,7 @@ export function addressReader(trusted_proxies: string | undefined): AddressOf {
     networkOf(trust ? proxyAddr(request, trust) : (request.socket.remoteAddress ?? 'unknown'))
 }
 
-/** Gives each request its `address`. */
+/** Sets `address` on each request. */
 export function noteAddresses(app: AppServer, addressOf: AddressOf): void {
   app.decorateRequest('address', {
     getter() {

@@ -18,7 +18,7 @@ import type { Statement } from '../../postgres/statement.js'
 import { answer, listReadBytes, pageText, sendChunks } from './answer.js'
 
 const SEPARATOR = '|'
-/** Characters of items that are joined at once. */
+/** Most characters of items that are joined at once. */
 const JOINED_LENGTH_MAX = 256 * 1024
 
 export function readListCursor(

@@ -11,7 +11,7 @@ import type { AppServer } from '../app_server.js'
 /** Written by the build. */
 const DESCRIPTION = packagedFile('dist/openapi.json')
 
-// The reference page's script from its package, which takes no memory until somebody reads it.
+// The reference page's script, from its package; it takes no memory until it is requested.
 const SCRIPT = fileURLToPath(
   new URL('js/standalone.js', import.meta.resolve('@scalar/fastify-api-reference')),
 )

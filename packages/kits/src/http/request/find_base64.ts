@@ -5,7 +5,7 @@ import { type Base64Lines, JSON_BREAKS, LINE_WIDTH_MIN } from '@annals/messages'
 const BASE64_LENGTH_MAX = 32 * 1024
 const DECODED_AT_ONCE = 1024 * 1024
 const PREFIX_LENGTH_MAX = 256
-/** Characters by which text is told from base64. */
+/** Characters that distinguish text from base64. */
 const BEGINNING = 100
 /** The text before base64 in a `data:` URL: no quotes or backslashes, but for those that escape a slash. */
 const DATA_URL = /^data:((?:[ !#-+\--[\]-~]|\\\/){0,240});base64,/i

@@ -24,7 +24,7 @@ GROUP BY 1`,
 
 /** How long it is believed which machines have shards. */
 const BELIEVED_MS = 30_000
-/** How long a look-up waits for a machine. What it answers later counts at the next look. */
+/** How long a look-up waits for a machine. A later answer counts for the next look-up. */
 const MACHINE_MS_MAX = 5_000
 
 interface Machine {

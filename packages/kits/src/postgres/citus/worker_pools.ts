@@ -30,7 +30,7 @@ WHERE p.shardid = get_shard_id_for_distribution_column('session_heads', $1::uuid
 const REACHED = planned('worker_reached', 'SELECT 1')
 
 const PROJECTS_MAX = 10_000
-/** How long it is believed where a project is. One that has moved meanwhile costs a hop more. */
+/** How long a project's place is cached. If the project has moved, a statement costs one more hop. */
 const BELIEVED_MS = 30_000
 /** How long the names of shards are believed: those of new tables are not among them. */
 const SHARDS_KNOWN_MS = 300_000

@@ -7,7 +7,7 @@ import { seqText, validCompactionsText } from '../../log/read/compaction_queries
 
 /** Messages of a session that are added up at most: as many as a context is made of. */
 const MESSAGES_MAX = 10_000
-/** A context is looked at again once it has grown by this part of its limit. */
+/** A context is checked again once it has grown by this share of its limit. */
 export const GROWTH_SHARE = 4
 
 /** The tokens of a session's context, before it is cut: of the newest summary and of what follows what it covers. */

@@ -34,7 +34,7 @@ import {
 
 /** Of what a context may have, the newest turns that stay as they are have at most this part. */
 const KEPT_SHARE = 2
-/** Characters of a summary: of what a context may have in tokens, at most a quarter, and no more than a model says at once. */
+/** Most characters of a summary: a quarter of the context's limit in tokens, and no more than a model writes at once. */
 const SUMMARY_SHARE = 4
 const SUMMARY_CHARS_MAX = 16_000
 /** As received, as rows, as values and on the thread. */

@@ -18,7 +18,7 @@ import { type FindNearest, reflectOnSession } from './reflect_session.js'
 const POLL_MS = 2_000
 /** Sessions of a space before it is looked for others. */
 const SESSIONS_A_TURN = 20
-/** Spaces that are worked on at once; a model that hangs loses its place. */
+/** Most spaces processed at once; a hung model loses its place. */
 const SPACES_MAX = 16
 const HANGS_MS = 2_000
 /** Spaces with work under way, whether they have a place or wait for a model: of a project, and of all. */

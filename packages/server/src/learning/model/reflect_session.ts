@@ -34,10 +34,10 @@ import {
 } from './lane_queries.js'
 import { type Asking, askOnce } from './ledger.js'
 
-/** Of what a model says at once. */
+/** Most candidates in one answer of a model. */
 const CANDIDATES_MAX = 5
 
-/** The statements that may say what candidates say. Others get their turns meanwhile: a space has megabytes of them. */
+/** Statements that may repeat a candidate. Lets others take turns: a space has megabytes of statements. */
 export type FindNearest = (
   project_id: string,
   candidates: PassedStatement[],

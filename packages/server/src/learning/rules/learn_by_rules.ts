@@ -6,7 +6,7 @@ import { outcomeOf, type RuleFindings, skillOf } from '@annals/learning'
 import { LEARNING_CONSUMER } from '../sessions/space_session_queries.js'
 import { LEARN_BY_RULES, LOCK_LEARNING_SPACES, READ_ENTRIES_FOR_RULES } from './rule_queries.js'
 
-/** A piece of a log that rules read at once. */
+/** Most entries that rules read at once. */
 const PIECE = { entries: 500, bytes: 256 * 1024 }
 
 /** Applies rules to entries after a seq. It may take the work elsewhere: entries are of any size. */

@@ -25,7 +25,7 @@ function skillJson(skill: string, project = '$1'): string {
       FROM skill_files f WHERE f.project_id = ${project} AND f.skill_id = ${skill}.id) END)::text`
 }
 
-/** A learnt skill is shown once somebody has approved something in it. */
+/** A learnt skill is listed once a person has approved one of its statements. */
 function isShown(skill: string): string {
   return `(${skill}.source = 'written' OR EXISTS (SELECT FROM statements s
     WHERE s.project_id = $1 AND s.learning_space_id = ${skill}.learning_space_id AND s.skill_id = ${skill}.id AND s.state = 'active'))`

@@ -13,7 +13,7 @@ import {
 } from '@annals/kits/contract/schema.js'
 import Type, { type Static } from '#typebox'
 
-/** Bytes of an upload, and of each field beside it. */
+/** Most bytes of an upload, and of each other field. */
 export const ZIP_BYTES_MAX = 8 * 1024 * 1024
 export const SKILL_FIELD_BYTES_MAX = 256 * 1024
 

@@ -11,7 +11,7 @@ import { storedFunctionIn } from '@annals/kits/postgres/stored_function.js'
 
 /** Citations that a statement is shown with. */
 const CITES_SHOWN_MAX = 100
-/** Statements of a space: more would be read by nobody. What rules and models find beyond is dropped. */
+/** Most statements of a space: nobody would read more. Further findings of rules and models are dropped. */
 export const STATEMENTS_MAX = 2_000
 /** Versions of its skills that a space keeps. */
 const VERSIONS_MAX = 200

@@ -4,7 +4,7 @@ import type { UsageDirectory } from '../../projects/usage.js'
 import { refuseTail } from '../../projects/within_quotas.js'
 import type { Feed } from './feed.js'
 
-/** Between two tries that found what they asked for held by somebody else for a moment. */
+/** Between two tries that found the row locked by another request. */
 const SHORT_PAUSE_MS = 20
 
 /** The outcome of one try: its answer, and if that may change, in how many ms at the latest. */

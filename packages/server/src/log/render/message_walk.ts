@@ -36,7 +36,7 @@ export function fittedList(list: FitToSend): FittedList {
   }
 }
 
-/** Characters of blobs that are made fit on the event loop, in pieces of that length; more goes to the work thread. */
+/** Most characters of blobs made fit on the event loop, in pieces of this length; longer pages go to the work thread. */
 const INLINE_LENGTH_MAX = 128 * 1024
 const PIECE_LENGTH_MAX = 32 * 1024
 

@@ -10,7 +10,7 @@ import { REFILL, REFILL_PASS } from './recall_queries.js'
 
 /** Limits of one read: runs of entries, and bytes. One run is read whole. */
 const PIECE = { runs: 32, bytes: 1024 * 1024 }
-/** A run that its consumer wrote meanwhile is read again; one that is written all the time is left as it is. */
+/** A run that its consumer rewrote in the meantime is read again; one that keeps changing is left as it is. */
 const TRIES = 5
 
 /** Writes the lines of an index anew that an older version wrote. */

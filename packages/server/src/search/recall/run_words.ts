@@ -4,7 +4,7 @@ import { WORDS_SIGN } from '@annals/recall'
 import { LRUCache } from 'lru-cache'
 import { READ_RUN_WORDS } from './recall_queries.js'
 
-/** Memory of all projects, and how long words are good for: what is shown is read from the log, whatever they say. */
+/** Memory for all projects, and how long cached words stay valid: snippets are always read from the log. */
 const BYTES_MAX = 16 * 1024 * 1024
 const KNOWN_MS = 60_000
 const ENTRY_BYTES = 256

@@ -21,7 +21,7 @@ const SESSIONS_AT_ONCE_MAX = 100
  * while its head is locked none can be added, and without its head none either.
  */
 
-/** One transaction's part of deleting sessions; the caller goes on with what is left once it is committed. */
+/** One transaction of deleting sessions; the caller continues with the rest after its commit. */
 export async function eraseSomeSessions(
   tenant: Tenant,
   ids: string[],

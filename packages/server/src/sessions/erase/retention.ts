@@ -15,7 +15,7 @@ const SECONDS_A_DAY = 86_400
 const LOOKED_AT_A_ROUND_MAX = 20_000
 /** Sessions with an expiry of their own are gone within a minute after it. */
 const EXPIRY_MS = 30_000
-/** Between two looks for idempotency keys of all projects that nobody needs any longer. */
+/** Between two searches for expired idempotency keys in all projects. */
 const KEYS_MS = 60 * 60 * 1_000
 
 /** Further deletions of each round. */
