@@ -41,6 +41,17 @@ describe('the page on security', () => {
   })
 })
 
+describe('the page on architecture', () => {
+  it('finds a route with its command', () => {
+    const [, text, folder] = /`grep -rn "([^"]+)" (\S+)`/.exec(read('docs/architecture.md'))!
+    const files = readdirSync(join(ROOT, folder!), { recursive: true, encoding: 'utf8' })
+    const found = files.filter(
+      (name) => name.endsWith('_routes.ts') && read(join(folder!, name)).includes(text!),
+    )
+    expect(found).toHaveLength(1)
+  })
+})
+
 describe('the page on settings', () => {
   it('has the settings that there are, with their defaults', () => {
     const table = /<!-- settings -->\n([\s\S]*?)\n?<!-- \/settings -->/.exec(read('docs/settings.md'))?.[1]
