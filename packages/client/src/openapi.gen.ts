@@ -30,7 +30,7 @@ export interface paths {
         };
         /**
          * Export a session in the format of another tool
-         * @description The whole session as a file, streamed, without the envelope: `atif`, a trajectory of ATIF 1.6; `openai` or `anthropic`, a line `{ "messages" }` as files for fine-tuning have it; `jsonl`, the session and each item of its timeline on a line each. The end of the file counts, by kind, what the format cannot express: in `omitted`, or of a trajectory in `final_metrics.extra.omitted`. If the connection is closed before the end, the file is not complete.
+         * @description The whole session as a file, streamed, without the envelope: `atif`, a trajectory of ATIF 1.6; `openai` or `anthropic`, a line `{ "messages" }` as files for fine-tuning have it; `jsonl`, the session and each item of its timeline on a line each. The end of the file counts, by kind, the contents that the format cannot express: in `omitted`, or for a trajectory in `final_metrics.extra.omitted`. If the connection is closed before the end, the file is not complete.
          */
         get: operations["exportSession"];
         put?: never;
@@ -56,7 +56,7 @@ export interface paths {
         put?: never;
         /**
          * Create a webhook
-         * @description From now on, each new entry of these kinds is posted to the URL: at least once, in order of `seq` within its session, signed after the Standard Webhooks specification. A project may have 10.
+         * @description From now on, each new entry of these kinds is posted to the URL: at least once, in order of `seq` within its session, and signed as Standard Webhooks specifies. A project may have 10.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -77,7 +77,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a webhook
-         * @description What was not delivered is dropped.
+         * @description Its undelivered entries are dropped.
          */
         delete: operations["deleteWebhook"];
         options?: never;
@@ -93,8 +93,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Count the calls of tools
-         * @description Counts the calls in messages and events of all sessions, each once however often it is recorded, by tool. Retracted calls are left out, and what a copy of a session has from the original is counted there. The first request has the project read, in the background; from then on calls are counted as they are stored.
+         * Count tool calls
+         * @description Counts the calls in messages and events of all sessions, by tool. A call counts once, however often it is recorded. Retracted calls are left out, and copied calls count in the original session. The first request starts reading the project in the background; from then on, calls are counted as they are stored.
          */
         get: operations["listTools"];
         put?: never;
@@ -114,7 +114,7 @@ export interface paths {
         };
         /**
          * Group the failures of a tool
-         * @description A tool that nobody called has no calls. Failures are grouped by what their messages have in common.
+         * @description Failures are grouped by what their messages have in common. A tool that was never called has no calls.
          */
         get: operations["getTool"];
         put?: never;
@@ -134,7 +134,7 @@ export interface paths {
         };
         /**
          * Search the entries of all sessions
-         * @description Finds messages by their text and by the names, arguments and results of their tools, and events by their type and the values in their data: of each entry the first 64 KiB of text. Entries that were retracted or deleted are not found. An entry is found a second or two after it was stored. Search is off until the project's operator switches it on.
+         * @description Finds messages by their text and by the names, arguments and results of their tools, and events by their type and the values in their data. Only the first 64 KiB of an entry's text are searched. Retracted and deleted entries are not found. An entry can be found a second or two after it was stored. Search is off until the project's operator switches it on.
          */
         get: operations["search"];
         put?: never;
@@ -152,17 +152,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read the project's rules of redaction */
+        /** Read the project's redaction rules */
         get: operations["getRedaction"];
         /**
-         * Set the project's rules of redaction
-         * @description They take the place of all that there were, and hold on every node within 5 seconds. Without `rules`: secrets are masked before they are stored, and personal data where masked keys read. What is stored already does not change.
+         * Set the project's redaction rules
+         * @description They replace all existing rules, and apply on every node within 5 seconds. Without `rules`: secrets are masked before they are stored, and personal data is masked for masked keys. Stored data does not change.
          */
         put: operations["setRedaction"];
         post?: never;
         /**
-         * Remove the project's rules of redaction
-         * @description From then on what is sent is stored as it is. Masked keys go on reading masks.
+         * Remove the project's redaction rules
+         * @description From then on, data is stored as it was sent. Masked keys still read masks.
          */
         delete: operations["deleteRedaction"];
         options?: never;
@@ -180,17 +180,17 @@ export interface paths {
         get?: never;
         /**
          * Renew a lease
-         * @description Also one that has expired, if nobody has taken it since. With `progress`, a renewal only sets `ttl_ms`.
+         * @description This works even for an expired lease, if nobody has taken it since. With `progress`, a renewal only sets `ttl_ms`.
          */
         put: operations["renewLease"];
         /**
          * Take a session's lease
-         * @description One runner at a time: the answer's `fence` is greater than all before it, and every write that carries it as `Annals-Fence` is refused once somebody else has taken the lease. All times are the database's. Asking again under the same `owner` takes the lease anew, with a new fence: a retry after a lost answer, or a process that was restarted, does not wait for itself. A lease that has expired stays with its holder until somebody else takes it.
+         * @description One runner at a time: the answer's `fence` is higher than all before it, and writes that carry it as `Annals-Fence` are refused once another runner has taken the lease. All times are the database's. Asking again under the same `owner` takes the lease again, with a new fence, so a retry after a lost answer, or a restarted process, does not wait for itself. An expired lease stays with its holder until another runner takes it.
          */
         post: operations["takeLease"];
         /**
          * Release a lease
-         * @description Nothing happens if it is no longer held under this fence.
+         * @description If the lease is no longer held under this fence, nothing happens.
          */
         delete: operations["releaseLease"];
         options?: never;
@@ -209,7 +209,7 @@ export interface paths {
         put?: never;
         /**
          * Claim sessions with due input
-         * @description Leases sessions that have due input and no valid lease, the longest due first, and returns them with it. Two claimers never get the same session. With `filter_by_configs` it looks at the 10,000 sessions that are due for longest; where few sessions have a value of the filter, at all of these and no others. The key also needs the scope `read`.
+         * @description Leases sessions that have due input and no valid lease, the longest due first, and returns them with it. Two claimers never get the same session. With `filter_by_configs`, it examines the 10,000 sessions that have been due longest or, if few sessions have a value of the filter, exactly those. The key also needs the scope `read`.
          */
         post: operations["claimWork"];
         delete?: never;
@@ -227,13 +227,13 @@ export interface paths {
         };
         /**
          * Read a session's inbox, or follow its run
-         * @description Inputs in the order in which they came. With `Accept: text/event-stream` the same path streams what happens in the run: `event: input`, `event: lease` and `event: request`, each with the state that it has when it is sent, and `id: <place>`, which `Last-Event-ID` resumes after.
+         * @description Inputs in order of arrival. With `Accept: text/event-stream`, the same path streams the events of the run: `event: input`, `event: lease` and `event: request`, each with its state at the time of sending, and with `id: <place>`, after which `Last-Event-ID` resumes.
          */
         get: operations["readInbox"];
         put?: never;
         /**
          * Send input to a session
-         * @description An entry to come: it is checked like an append and stored beside the log, so that the runner's `If-Match` and prompt cache hold. The runner stores it with `apply` in `POST …/entries`. With an `id`, a retry adds nothing.
+         * @description Input is a future entry: it is checked like an append, but stored outside the log, so the runner's `If-Match` and prompt cache stay valid. The runner appends it with `apply` in `POST …/entries`. With an `id`, a retry adds nothing.
          */
         post: operations["addInput"];
         delete?: never;
@@ -254,7 +254,7 @@ export interface paths {
         post?: never;
         /**
          * Withdraw an input
-         * @description Or reject it. What was withdrawn before stays so.
+         * @description Withdraws or rejects an input. An input that was already withdrawn stays so.
          */
         delete: operations["withdrawInput"];
         options?: never;
@@ -273,7 +273,7 @@ export interface paths {
         put?: never;
         /**
          * Ask for an approval or an answer
-         * @description Appends an event `annals.request` and opens the request, until somebody resolves it or it expires. With an `id`, a retry opens nothing. Numbers of a call that RFC 8785 cannot hold exactly are refused.
+         * @description Appends an event `annals.request` and opens the request, until it is resolved or expires. With an `id`, a retry opens nothing. Numbers of a call that RFC 8785 cannot hold exactly are refused.
          */
         post: operations["openRequest"];
         delete?: never;
@@ -330,7 +330,7 @@ export interface paths {
         put?: never;
         /**
          * Answer a request
-         * @description The first answer wins, and appends an event `annals.resolution`; the next gets 409 `resolved`, which says what was decided. With an `id`, a retry gets the first answer again. To approve a call, send its `call_sha256`: what was approved is what runs.
+         * @description The first answer wins, and appends an event `annals.resolution`; later ones get 409 `resolved` with the decision. With an `id`, a retry gets the first answer again. To approve a call, send its `call_sha256`, so exactly the approved call runs.
          */
         post: operations["resolveRequest"];
         delete?: never;
@@ -416,14 +416,14 @@ export interface paths {
         post?: never;
         /**
          * Delete a session with its log
-         * @description And with all sessions below it.
+         * @description This also deletes all sessions below it.
          */
         delete: operations["deleteSession"];
         options?: never;
         head?: never;
         /**
          * Set when a session expires
-         * @description Touches the session. A key without the scope `read` gets back what it sent.
+         * @description This updates `updated_at`. A key without the scope `read` gets back what it sent.
          */
         patch: operations["updateSession"];
         trace?: never;
@@ -439,7 +439,7 @@ export interface paths {
         put?: never;
         /**
          * Copy a session with its log, or fork it
-         * @description The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. With `up_to_seq` it is a fork: the log up to there. `user` and `configs` replace those of the original. More than 2,000 entries or 4 MiB are copied in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete. If a message's meta changes meanwhile, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` or a `use_uuid` is finished; one without is dropped.
+         * @description The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. With `up_to_seq` it is a fork: the log up to there. `user` and `configs` replace those of the original. More than 2,000 entries or 4 MiB are copied in short steps, at about a minute for a million entries, and the copy is invisible until it is complete. If a message's meta changes in the meantime, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` or a `use_uuid` is still finished; a copy without either is dropped.
          */
         post: operations["copySession"];
         delete?: never;
@@ -481,8 +481,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Count the messages by extraction of tasks
-         * @description This service extracts no tasks from sessions: there are none, and none are under way.
+         * Count messages by state of task extraction
+         * @description This service does not extract tasks from sessions, so there are none.
          */
         get: operations["getObservingStatus"];
         put?: never;
@@ -502,7 +502,7 @@ export interface paths {
         };
         /**
          * List a session's tasks
-         * @description This service extracts no tasks from sessions: there are none, and none are under way.
+         * @description This service does not extract tasks from sessions, so there are none.
          */
         get: operations["listTasks"];
         put?: never;
@@ -523,8 +523,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Wait for the extraction of tasks
-         * @description This service extracts no tasks from sessions: there are none, and none are under way.
+         * Wait for task extraction
+         * @description This service does not extract tasks from sessions, so there are none.
          */
         post: operations["flushSession"];
         delete?: never;
@@ -566,7 +566,7 @@ export interface paths {
         };
         /**
          * List a session's messages in a format
-         * @description In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. One message may become several items, as tool results do in OpenAI's format; `ids` and `metas` then repeat. Items of the Responses API that are one turn of the model become one message in a format that has whole turns, under the id and meta of the first. With `fit=true` the page is a list that can be sent, as a context is. With `with_events=true` each event of the session is on exactly one page of a walk: those after a page's last message are on that page.
+         * @description In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. One message may become several items, as tool results do in OpenAI's format; `ids` and `metas` then repeat. In a format with whole turns, items of the Responses API that form one turn of the model become one message, with the id and meta of the first. With `fit=true`, the page can be sent to a provider, like a context. With `with_events=true`, each event of the session is on exactly one page of a walk: events after a page's last message are on that page.
          */
         get: operations["listMessages"];
         put?: never;
@@ -590,7 +590,7 @@ export interface paths {
         };
         /**
          * Get the messages to send to a model next
-         * @description The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. If a single turn is too long, its user's message and its newest steps stay. A single step that is longer than `max_tokens` is shown all the same. After a compaction, the context begins with its summary, which is never cut off. The list is fit to be sent: calls and results stand where the provider wants them, and `omitted` and `added` say what of the log is not in it, and what is in it that the log has not.
+         * @description The newest messages that fit `max_tokens`, in any format. Once they no longer fit, they are cut down to `target_tokens`, before a user's message; with `pin`, that cut stays until `max_tokens` is exceeded again. System messages stay, and a tool call is never separated from its result. If a single turn is too long, its user's message and its newest steps stay. A single step longer than `max_tokens` is returned nevertheless. After a compaction, the context begins with its summary, which is never cut off. The list is ready to send: calls and results are where the provider expects them. `omitted` names contents of the log that it lacks, and `added` names what it has in addition.
          */
         get: operations["getContext"];
         put?: never;
@@ -630,7 +630,7 @@ export interface paths {
         };
         /**
          * Count the tokens of a session's messages
-         * @description Of all that is sent: text in o200k_base; images, documents and recordings by the formulas of their provider. Stored with the session. `counted` is `text` while messages of an earlier version are still being recounted in the background: of these, only text, tool calls and tool results are in the total.
+         * @description Counts everything that is sent: text in o200k_base; images, documents and recordings by their provider's formulas. The count is stored with the session. `counted` is `text` while messages stored by an earlier version are still being recounted in the background: for these, the total has only text, tool calls and tool results.
          */
         get: operations["countTokens"];
         put?: never;
@@ -650,7 +650,7 @@ export interface paths {
         };
         /**
          * Read a session's log, or tail it
-         * @description Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. After each entry, and after those that `kind` or `type` left out, a block with nothing but `id: <seq>@<created_at>` follows, so that what an `EventSource` sends as `Last-Event-ID` also tells whether the log is still the same. A position beyond the last seq is refused (`seq_ahead`), and so is one whose entry is another by now (`log_diverged`): both can happen after a restore from a backup. An open tail then ends.
+         * @description Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. After each entry, and after entries that `kind` or `type` left out, a block with only `id: <seq>@<created_at>` follows, so the `Last-Event-ID` that an `EventSource` sends also shows whether the log is still the same. A position beyond the last seq is refused (`seq_ahead`), and so is a position whose entry has changed (`log_diverged`): both can happen after a restore from a backup. An open tail then ends.
          */
         get: operations["readTimeline"];
         put?: never;
@@ -710,7 +710,7 @@ export interface paths {
         };
         /**
          * Read the newest entry of each key
-         * @description In the order of keys, by their bytes in UTF-8. Entries that were retracted are left out, so the entry before is the newest again. It costs the same however long the log is.
+         * @description Ordered by key (by its bytes in UTF-8). Retracted entries are left out, so the entry before is the newest again. The cost does not depend on the length of the log.
          */
         get: operations["readLatest"];
         put?: never;
@@ -732,7 +732,7 @@ export interface paths {
         put?: never;
         /**
          * Retract entries of a session
-         * @description Takes exactly one of `ids`, `after_seq` and `last`. Appends one event of type `annals.retraction`, whose data has the `seqs` of the entries, and marks each of them with `retracted_by`. Messages, contexts, the latest entries of keys, and token counts leave them out; the timeline and the list of events show them. Nothing is deleted. The answer has the entries: `{"last":1}` is an atomic pop, and no two callers get the same entry. Where nothing is found, the event has no seqs. With `entries`, these are appended in the same commit, and so replace what is retracted.
+         * @description Takes exactly one of `ids`, `after_seq` and `last`. Appends one event of type `annals.retraction`, whose data has the `seqs` of the entries, and marks each of them with `retracted_by`. Messages, contexts, the latest entries of keys, and token counts leave them out; the timeline and the list of events show them. Nothing is deleted. The answer has the entries: `{"last":1}` is an atomic pop, and no two callers get the same entry. If nothing is found, the event has no seqs. With `entries`, these are appended in the same commit, so they replace the retracted ones.
          */
         post: operations["retractEntries"];
         delete?: never;
@@ -751,8 +751,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let a summary stand for the beginning of a session
-         * @description Appends an event of type `annals.compaction`. From then on, contexts begin with the summary, the messages of `except`, and what follows `to_seq`; the log itself stays whole. It is valid until an entry in its range is retracted, and is then retracted by the same event; so the next context does without it. It may not part a tool call from its result, and must cover what earlier ones cover. To take it back, retract it.
+         * Replace the beginning of a session with a summary in contexts
+         * @description Appends an event of type `annals.compaction`. From then on, contexts begin with the summary, the messages of `except`, and the messages after `to_seq`; the log itself stays whole. If an entry in its range is retracted, the same event retracts the compaction, and the next context does not use it. It must not separate a tool call from its result, and must cover everything that earlier ones cover. To undo it, retract it.
          */
         post: operations["compactSession"];
         delete?: never;
@@ -802,7 +802,7 @@ export interface paths {
         head?: never;
         /**
          * Merge into a learning space's meta
-         * @description The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` gets back the meta that it sent, without the user.
+         * @description Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back the meta that it sent, without the user.
          */
         patch: operations["mergeLearningSpaceMeta"];
         trace?: never;
@@ -818,7 +818,7 @@ export interface paths {
         put?: never;
         /**
          * Learn from a session
-         * @description The space reads the session from its beginning, and goes on reading as it grows. A session may be in any number of spaces. If learning from it has failed, this tries again; with `now`, the model takes a known session at once.
+         * @description The space reads the session from its beginning, and keeps reading as it grows. A session may be in any number of spaces. If learning from it has failed, this tries again; with `now`, the model takes a known session at once.
          */
         post: operations["learnFromSession"];
         delete?: never;
@@ -836,7 +836,7 @@ export interface paths {
         };
         /**
          * List the sessions of a learning space
-         * @description All of them, in the order in which they were given to the space.
+         * @description All sessions, in the order in which they were added to the space.
          */
         get: operations["listSpaceSessions"];
         put?: never;
@@ -854,7 +854,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read how far a learning space is with a session */
+        /** Read a learning space's progress with a session */
         get: operations["getSpaceSession"];
         put?: never;
         post?: never;
@@ -872,8 +872,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what a learning space has used of a model
-         * @description Calls and tokens, by day and by what the model was asked to do.
+         * Read a learning space's use of a model
+         * @description Calls and tokens, by day and by task of the model.
          */
         get: operations["getSpaceUsage"];
         put?: never;
@@ -895,7 +895,7 @@ export interface paths {
         get: operations["getSpacePolicy"];
         /**
          * Set how a learning space learns
-         * @description Replaces the policy. Sessions of the space are read again under it as far as it matters.
+         * @description Replaces the policy. If it matters, sessions of the space are read again under the new one.
          */
         put: operations["setSpacePolicy"];
         post?: never;
@@ -914,13 +914,13 @@ export interface paths {
         };
         /**
          * List the statements of a learning space
-         * @description In order of `created_at`, each with the entries that it cites.
+         * @description In order of `created_at`, each with the entries it cites.
          */
         get: operations["listStatements"];
         put?: never;
         /**
          * Add a statement of your own
-         * @description It is active at once and pinned. The same statement again is not stored twice. By default a `fact` of the skill `general`.
+         * @description The statement is active at once, and pinned. Sending the same statement again stores nothing. By default, it is a `fact` of the skill `general`.
          */
         post: operations["addStatement"];
         delete?: never;
@@ -944,7 +944,7 @@ export interface paths {
         head?: never;
         /**
          * Approve, reject or edit a statement
-         * @description Whatever a person changes is pinned: rules and models no longer reword it. A key without the scope `read` gets back what it sent.
+         * @description A statement that a person changes is pinned: rules and models no longer reword it. A key without the scope `read` gets back what it sent.
          */
         patch: operations["changeStatement"];
         trace?: never;
@@ -959,8 +959,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Say whether statements helped a session
-         * @description A session says it once of each statement; what it says later replaces that.
+         * Report whether statements helped a session
+         * @description A session has one report per statement; a later one replaces it.
          */
         post: operations["addFeedback"];
         delete?: never;
@@ -997,7 +997,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what a learning space's skills were
+         * Read the history of a learning space's skills
          * @description Newest first: each change of a SKILL.md, by whom and why.
          */
         get: operations["getSpaceHistory"];
@@ -1024,7 +1024,7 @@ export interface paths {
         put?: never;
         /**
          * Upload a skill
-         * @description A zip in the Agent Skills format: SKILL.md at its top level or in its only folder, with a name and a description in front matter, and at most 200 files. It is the skill of a user, who is created on first use, or of the project; each has one skill of a name. The same skill again is not stored twice.
+         * @description A zip in the Agent Skills format: SKILL.md at its top level or in its only folder, with a name and a description in front matter, and at most 200 files. It belongs to a user, who is created on first use, or to the project; each has at most one skill of a name. Uploading the same skill again stores nothing.
          */
         post: operations["createSkill"];
         delete?: never;
@@ -4497,7 +4497,7 @@ export interface operations {
                              */
                             pattern: string;
                             /**
-                             * @description How its masks are called; by default `REDACTED`.
+                             * @description The name in its masks; by default `REDACTED`.
                              * @example ORDER
                              */
                             as?: string;
@@ -4508,7 +4508,7 @@ export interface operations {
                          */
                         do: "mask" | "hash" | "drop" | "refuse";
                         /**
-                         * @description `write`: before anything is stored. `read`: in what masked keys read; without `where`.
+                         * @description `write`: before anything is stored. `read`: when masked keys read; without `where`.
                          * @enum {string}
                          */
                         when: "write" | "read";
@@ -4670,7 +4670,7 @@ export interface operations {
                      */
                     ttl_ms: number;
                     /**
-                     * @description How long to wait if the answer would be no, in ms.
+                     * @description How long to wait if the lease is held, in ms.
                      * @default 0
                      */
                     wait_ms?: number;
@@ -4680,7 +4680,7 @@ export interface operations {
                      */
                     progress?: boolean;
                     /**
-                     * @description Until the lease is released or taken anew, appends, requests and changes of configs without the header `Annals-Fence` are refused.
+                     * @description Until the lease is released or taken again, appends, requests and changes of configs without the header `Annals-Fence` are refused.
                      * @default false
                      */
                     requires_fence?: boolean;
@@ -4800,7 +4800,7 @@ export interface operations {
                      */
                     max?: number;
                     /**
-                     * @description How long to wait if the answer would be no, in ms.
+                     * @description How long to wait if the lease is held, in ms.
                      * @default 0
                      */
                     wait_ms?: number;
@@ -4997,13 +4997,13 @@ export interface operations {
                     id?: string;
                     /**
                      * Format: date-time
-                     * @description It is due from then on. By default at once.
+                     * @description When it becomes due. By default at once.
                      * @example 2026-11-21T09:30:00.123456Z
                      */
                     not_before?: string;
                     /**
                      * Format: date-time
-                     * @description From then on it is no longer pending. By default never.
+                     * @description When it stops being pending. By default never.
                      * @example 2026-11-21T09:30:00.123456Z
                      */
                     expires_at?: string;
@@ -5038,13 +5038,13 @@ export interface operations {
                     id?: string;
                     /**
                      * Format: date-time
-                     * @description It is due from then on. By default at once.
+                     * @description When it becomes due. By default at once.
                      * @example 2026-11-21T09:30:00.123456Z
                      */
                     not_before?: string;
                     /**
                      * Format: date-time
-                     * @description From then on it is no longer pending. By default never.
+                     * @description When it stops being pending. By default never.
                      * @example 2026-11-21T09:30:00.123456Z
                      */
                     expires_at?: string;
@@ -5088,7 +5088,7 @@ export interface operations {
                         msg: "ok";
                         data: {
                             /**
-                             * @description applied: an append stored it meanwhile, as the entry `seq`.
+                             * @description applied: an append has already stored it, as the entry `seq`.
                              * @enum {string}
                              */
                             state: "pending" | "withdrawn" | "expired" | "applied";
@@ -5589,7 +5589,7 @@ export interface operations {
     listSessions: {
         parameters: {
             query?: {
-                /** @description The first characters of an id, at least 4: only the sessions whose id begins so, in the order of their ids. Not together with `user`, `filter_by_configs`, `parent` or `order_by`. */
+                /** @description The first characters of an id, at least 4: only sessions whose id begins with them, ordered by id. Cannot be combined with `user`, `filter_by_configs`, `parent` or `order_by`. */
                 id_prefix?: string;
                 /**
                  * @description The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use.
@@ -5606,7 +5606,7 @@ export interface operations {
                  * @example none
                  */
                 parent?: string;
-                /** @description What the list is ordered by: when sessions were created, or when anything in them last changed (`updated_at`), to the second. The order by last activity is up to date within a second or two, and a session that changes during a walk may be seen twice or not at all. It is made when a project first asks for it; until it is complete, the answer is 503 `being_prepared`. */
+                /** @description What the list is ordered by: when sessions were created, or when anything in them last changed (`updated_at`), to the second. The order by last activity is up to date within a second or two, and a session that changes during a walk may be seen twice or not at all. It is built when a project first requests it; until it is complete, the answer is 503 `being_prepared`. */
                 order_by?: "created_at" | "last_activity";
                 /** @description Most items per page. It may change between pages. */
                 limit?: number;
@@ -6157,7 +6157,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Count the messages by extraction of tasks */
+            /** @description Count messages by state of task extraction */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6273,7 +6273,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Wait for the extraction of tasks */
+            /** @description Wait for task extraction */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6363,7 +6363,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description What `If-None-Match` names is what there is. */
+            /** @description The answer that `If-None-Match` names is still current. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6492,7 +6492,7 @@ export interface operations {
                 /** @description true: pages go from the newest messages to the oldest. Each page itself reads oldest to newest. */
                 time_desc?: boolean;
                 /**
-                 * @description A JSON array, URL-encoded, of `{ "type", "params" }`, which are applied one after the other to the messages of the page: `remove_tool_result` and `remove_tool_call_params` clear all but the newest results or arguments of calls, `token_limit` leaves out the oldest messages, `middle_out` those in the middle.
+                 * @description A JSON array, URL-encoded, of `{ "type", "params" }`, which are applied in order to the messages of the page: `remove_tool_result` and `remove_tool_call_params` clear all but the newest results or arguments of calls, `token_limit` leaves out the oldest messages, `middle_out` those in the middle.
                  * @example [{"type":"token_limit","params":{"limit_tokens":8000}}]
                  */
                 edit_strategies?: string;
@@ -6501,9 +6501,9 @@ export interface operations {
                  * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
                  */
                 pin_editing_strategies_at_message?: string;
-                /** @description true: the messages of the page as a list that can be sent to the provider, as `GET /session/{session_id}/context` has them. The page alone is looked at, at most 10,000 messages and 32 MiB. */
+                /** @description true: the messages of the page as a list that can be sent to the provider, as `GET /session/{session_id}/context` has them. Only the page is considered, at most 10,000 messages and 32 MiB. */
                 fit?: boolean;
-                /** @description Whether a model's thoughts (`reasoning_content` and the like, thinking, reasoning items) go along: all, none, or those since the user last said something. Providers differ in what they take. */
+                /** @description Whether a model's thoughts (`reasoning_content` and the like, thinking, reasoning items) are included: all, none, or those since the user last said something. Providers differ in what they accept. */
                 reasoning?: "keep" | "drop" | "last_turn";
                 /** @description true: also the events between the messages of the page. */
                 with_events?: boolean;
@@ -6552,7 +6552,7 @@ export interface operations {
                             next_cursor: string;
                             /** @description `pin_editing_strategies_at_message`, if it was sent; otherwise the id of the page's last message, empty on a page without messages. */
                             edit_at_message_id: string;
-                            /** @description Tokens of the page as it is shown (o200k_base); an estimate where it is edited. */
+                            /** @description Tokens of the page as returned (o200k_base); an estimate where it is edited. */
                             this_time_tokens: number;
                             /** @description By the SHA-256 of the blobs. */
                             public_urls?: {
@@ -6596,7 +6596,7 @@ export interface operations {
                                  */
                                 id: string;
                                 /**
-                                 * @description `no_result`: a call without a result was given one that says so; `late_result`: a result came after its call was sent without it, and is a text of the user's; `turn`: a turn of the user's, where the provider wants one.
+                                 * @description `no_result`: a call without a result got a placeholder; `late_result`: a result arrived after its call had been sent without it, and is a user's text; `turn`: a user's turn, where the provider requires one.
                                  * @enum {string}
                                  */
                                 reason: "no_result" | "late_result" | "turn";
@@ -6604,7 +6604,7 @@ export interface operations {
                                 call_id?: string;
                             }[];
                             /**
-                             * @description Tools whose names the provider does not take: their own names by those in the list. Declare the tools under the latter, and call them by the former.
+                             * @description Tools whose names the provider does not accept: a map from the names in the list to their own names. Declare the tools under the former, and call them by the latter.
                              * @example {
                              *       "api_search_0a1b2c3d4e5": "api:search"
                              *     }
@@ -6617,7 +6617,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description What `If-None-Match` names is what there is. */
+            /** @description The answer that `If-None-Match` names is still current. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6741,9 +6741,9 @@ export interface operations {
             query?: {
                 /** @description The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form. */
                 format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
-                /** @description Tokens that the context may have before it is cut. */
+                /** @description How many tokens the context may have before it is cut. */
                 max_tokens?: number;
-                /** @description Down to how many it is cut. By default 60 % of `max_tokens`; at most `max_tokens`. */
+                /** @description How many tokens it is cut down to. By default 60 % of `max_tokens`; at most `max_tokens`. */
                 target_tokens?: number;
                 /** @description This many of the newest tool results stay whole; a short text with seq and size replaces each older one. None: all stay. */
                 keep_tool_results?: number;
@@ -6754,11 +6754,11 @@ export interface operations {
                 exclude_tools?: string;
                 /** @description true: also empties the arguments of the calls whose results are cleared. */
                 clear_tool_inputs?: boolean;
-                /** @description `none`: as if the session had no compactions. */
+                /** @description `none`: ignores the session's compactions. */
                 compaction?: "newest" | "none";
-                /** @description Whether a model's thoughts (`reasoning_content` and the like, thinking, reasoning items) go along: all, none, or those since the user last said something. Providers differ in what they take. */
+                /** @description Whether a model's thoughts (`reasoning_content` and the like, thinking, reasoning items) are included: all, none, or those since the user last said something. Providers differ in what they accept. */
                 reasoning?: "keep" | "drop" | "last_turn";
-                /** @description The `pin` of the previous answer: keeps its cut, so that the same prefix comes back byte for byte until `max_tokens` is passed again. */
+                /** @description The `pin` of the previous answer: keeps its cut, so the same prefix comes back byte for byte until `max_tokens` is exceeded again. */
                 pin?: string;
             };
             header?: {
@@ -6798,9 +6798,9 @@ export interface operations {
                             ids: string[];
                             /** @description Tokens of the context (o200k_base); an estimate where tool results are cleared, or a message is partly left out. */
                             tokens: number;
-                            /** @description The first message from which on the log is shown without a gap; 0 in a session without messages. */
+                            /** @description The seq from which the log is included without a gap; 0 in a session without messages. */
                             from_seq: number;
-                            /** @description Tool results up to here are cleared, those of excluded tools aside; 0: none. */
+                            /** @description Tool results up to this seq are cleared, except those of excluded tools; 0: none. */
                             cleared_through_seq: number;
                             /** @description The compaction that the context begins with; 0: none. */
                             compaction_seq: number;
@@ -6834,7 +6834,7 @@ export interface operations {
                                  */
                                 id: string;
                                 /**
-                                 * @description `no_result`: a call without a result was given one that says so; `late_result`: a result came after its call was sent without it, and is a text of the user's; `turn`: a turn of the user's, where the provider wants one.
+                                 * @description `no_result`: a call without a result got a placeholder; `late_result`: a result arrived after its call had been sent without it, and is a user's text; `turn`: a user's turn, where the provider requires one.
                                  * @enum {string}
                                  */
                                 reason: "no_result" | "late_result" | "turn";
@@ -6842,7 +6842,7 @@ export interface operations {
                                 call_id?: string;
                             }[];
                             /**
-                             * @description Tools whose names the provider does not take: their own names by those in the list. Declare the tools under the latter, and call them by the former.
+                             * @description Tools whose names the provider does not accept: a map from the names in the list to their own names. Declare the tools under the former, and call them by the latter.
                              * @example {
                              *       "api_search_0a1b2c3d4e5": "api:search"
                              *     }
@@ -6856,7 +6856,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description What `If-None-Match` names is what there is. */
+            /** @description The answer that `If-None-Match` names is still current. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6989,12 +6989,12 @@ export interface operations {
                         data: {
                             total_tokens: number;
                             /**
-                             * @description `all`: everything that is sent. `text`: not all of the session is recounted yet since an upgrade, and the total will grow.
+                             * @description `all`: everything that is sent. `text`: after an upgrade, the session is not yet recounted completely, and the total will grow.
                              * @enum {string}
                              */
                             counted: "all" | "text";
                             /**
-                             * @description Whether the model is to write a summary of the beginning of the session. `waits`: it is due, or the model is unavailable or its quota used up. `running`: it is being written. `failed`: the answers of the model were unusable; it is asked again once the context has grown. Absent: nothing is to be done.
+                             * @description Whether the model will write a summary of the beginning of the session. `waits`: it is due, or the model is unavailable or its quota used up. `running`: it is being written. `failed`: the answers of the model were unusable; it is asked again once the context has grown. Absent: no summary is due.
                              * @enum {string}
                              */
                             auto_compaction?: "waits" | "running" | "failed";
@@ -7039,7 +7039,7 @@ export interface operations {
             header?: {
                 /** @description `text/event-stream` for the live tail. */
                 accept?: string;
-                /** @description For the live tail: the `seq` of the last entry received, or better `<seq>@<created_at>`, which is refused (`log_diverged`) if that entry is another by now, as after a restore. It takes precedence over `after_seq`. */
+                /** @description For the live tail: the `seq` of the last entry received, or better `<seq>@<created_at>`, which is refused (`log_diverged`) if that entry has changed, as after a restore. It takes precedence over `after_seq`. */
                 "last-event-id"?: string;
                 /** @description The `ETag` of an earlier answer: if it would be the same, this one is 304. */
                 "if-none-match"?: string;
@@ -7081,7 +7081,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description What `If-None-Match` names is what there is. */
+            /** @description The answer that `If-None-Match` names is still current. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7227,7 +7227,7 @@ export interface operations {
                          */
                         id?: string;
                     })[];
-                    /** @description Inputs of the inbox that become entries in this very commit, before the others and under their own ids: exactly once, or the whole request is refused (`not_pending`). */
+                    /** @description Inputs of the inbox that become entries in the same commit, before the others and with their own ids: exactly once, or the whole request is refused (`not_pending`). */
                     apply?: string[];
                 };
             };
@@ -7271,7 +7271,7 @@ export interface operations {
     appendToSessions: {
         parameters: {
             query?: {
-                /** @description false: `items` are empty, and `seqs` say where the entries stand. For callers that have no use for what they sent. */
+                /** @description false: `items` is empty, and `seqs` has the entries' positions. For callers that do not need their own data back. */
                 with_items?: boolean;
             };
             header?: {
@@ -7382,14 +7382,14 @@ export interface operations {
                              */
                             id?: string;
                         })[];
-                        /** @description Inputs of the inbox that become entries in this very commit, before the others and under their own ids: exactly once, or the whole request is refused (`not_pending`). */
+                        /** @description Inputs of the inbox that become entries in the same commit, before the others and with their own ids: exactly once, or the whole request is refused (`not_pending`). */
                         apply?: string[];
                         /** @description The fence of the lease that the caller holds; by default that in the header `Annals-Fence`. */
                         fence?: number;
                         /** @description Append only if the last seq of the session still has this value. */
                         if_match?: number;
                         /**
-                         * @description Merged into the session's configs: the top level, and a null deletes its key. Not merged again where all entries are stored already.
+                         * @description Merged into the top level of the session's configs; null deletes a key. Not merged again if all entries are already stored.
                          * @example {
                          *       "stage": "booked"
                          *     }
@@ -7507,7 +7507,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description What `If-None-Match` names is what there is. */
+            /** @description The answer that `If-None-Match` names is still current. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7563,7 +7563,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description These entries. Those that were retracted before are skipped. */
+                    /** @description These entries. Already retracted ones are skipped. */
                     ids?: string[];
                     /**
                      * @description All entries with a greater seq, up to 10,000.
@@ -7582,7 +7582,7 @@ export interface operations {
                      * @example tool_call
                      */
                     type?: string;
-                    /** @description Appended after the retraction with the same commit, as by `POST …/entries` but without ids of their own: this replaces entries, all or nothing. */
+                    /** @description Appended after the retraction in the same commit, as by `POST …/entries` but without their own ids: this replaces entries, all or nothing. */
                     entries?: ({
                         /** @enum {string} */
                         kind: "event";
@@ -7753,11 +7753,11 @@ export interface operations {
                  */
                 "application/json": {
                     /**
-                     * @description The last entry that the summary stands for.
+                     * @description The last entry that the summary replaces.
                      * @example 12
                      */
                     to_seq: number;
-                    /** @description What contexts begin with instead: one message or several, each in a format of its own. */
+                    /** @description The replacement in contexts: one or more messages, each in its own format. */
                     summary: {
                         /**
                          * @description One whole message in the provider's own format; of the Responses API, one item.
@@ -7794,7 +7794,7 @@ export interface operations {
                         format?: "openai" | "anthropic" | "gemini" | "acontext" | "responses";
                     }[];
                     /**
-                     * @description The first entry that it stands for; by default the first of the session.
+                     * @description The first entry that it replaces; by default the session's first.
                      * @example 12
                      */
                     from_seq?: number;
@@ -8129,7 +8129,7 @@ export interface operations {
                      * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
                      */
                     session_id: string;
-                    /** @description The model is asked at once, and not only when the session has an outcome or was quiet for ten minutes; for a session that the space has already, too. Rules never wait. */
+                    /** @description The model is asked at once, instead of waiting until the session has an outcome or has been quiet for ten minutes; also for a session that is already in the space. Rules never wait. */
                     now?: boolean;
                 };
             };
@@ -8292,7 +8292,7 @@ export interface operations {
                         data: {
                             /** @description Tokens of the model, as the budget counts them. */
                             tokens: {
-                                /** @description In the last 24 hours; a call under way counts with an estimate. */
+                                /** @description In the last 24 hours; a call in flight counts as an estimate. */
                                 used: number;
                                 max: number | null;
                             };
@@ -8308,15 +8308,15 @@ export interface operations {
                                  * @enum {string}
                                  */
                                 step: "reflect" | "curate";
-                                /** @description Different inputs. One that was answered is never sent again. */
+                                /** @description Different inputs. An answered input is never sent again. */
                                 inputs: number;
-                                /** @description Calls of the model, with those that got no answer. */
+                                /** @description Calls of the model, including those without an answer. */
                                 calls: number;
-                                /** @description Inputs without an answer of use. */
+                                /** @description Inputs without a usable answer. */
                                 failed: number;
                                 /** @description Tokens sent. */
                                 tokens_in: number;
-                                /** @description Tokens answered. */
+                                /** @description Tokens received. */
                                 tokens_out: number;
                             }[];
                         };
@@ -8595,7 +8595,7 @@ export interface operations {
                  */
                 "application/json": {
                     /**
-                     * @description `active` approves it; `retired` rejects it or takes it out.
+                     * @description `active` approves it; `retired` rejects or withdraws it.
                      * @enum {string}
                      */
                     state?: "active" | "retired";
@@ -8673,7 +8673,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was stored, for those of the statements that the space has. */
+            /** @description It was stored for those statements that are in the space. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8707,9 +8707,9 @@ export interface operations {
     getSpaceContext: {
         parameters: {
             query?: {
-                /** @description Words of the task, such as what the user said first: statements that share them come first. Without it, those with most support do. */
+                /** @description Words of the task, such as the user's first message: statements that share them come first. Without it, statements with the most support come first. */
                 q?: string;
-                /** @description Tokens of `text` at most. */
+                /** @description Most tokens of `text`. */
                 max_tokens?: number;
             };
             header?: never;
@@ -8896,7 +8896,7 @@ export interface operations {
                 "multipart/form-data": {
                     /**
                      * Format: binary
-                     * @description A zip with SKILL.md, up to 8 MiB, as is what it unpacks to.
+                     * @description A zip with SKILL.md, up to 8 MiB, packed and unpacked.
                      */
                     file: string;
                     /**
@@ -9365,7 +9365,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description One range of bytes, such as `bytes=0-1023`. Several, or another unit, count as none. */
+                /** @description One range of bytes, such as `bytes=0-1023`. Several ranges, or another unit, are ignored. */
                 range?: string;
             };
             path: {
@@ -9492,7 +9492,7 @@ export interface operations {
                 s3_key?: string;
             };
             header?: {
-                /** @description One range of bytes, such as `bytes=0-1023`. Several, or another unit, count as none. */
+                /** @description One range of bytes, such as `bytes=0-1023`. Several ranges, or another unit, are ignored. */
                 range?: string;
             };
             path: {
@@ -9760,7 +9760,7 @@ export interface operations {
                                 learning_spaces: number;
                                 blobs: number;
                             };
-                            /** @description What the store of attachments has not confirmed yet. It is deleted as soon as it can be. */
+                            /** @description Bytes whose deletion the store of attachments has not confirmed yet. They are deleted as soon as possible. */
                             pending?: {
                                 objects: number;
                             };
@@ -10024,7 +10024,7 @@ export interface operations {
                     /** @description Days until it expires. */
                     expires_in_days: number;
                     /**
-                     * @description By default all that the role of its owner allows, whatever that is at the time.
+                     * @description By default, everything that its owner's current role allows.
                      * @example [
                      *       "read"
                      *     ]
@@ -10156,7 +10156,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The key with which this was asked. */
+            /** @description The key that sent this request. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10417,7 +10417,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is stored, but for what `partialSuccess` names. */
+            /** @description It is stored, except for what `partialSuccess` names. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10461,7 +10461,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is stored, but for what `partialSuccess` names. */
+            /** @description It is stored, except for what `partialSuccess` names. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -10499,12 +10499,12 @@ export interface operations {
                 /** @description The `next_cursor` of the previous page. It belongs to its query: with another order or filter it is refused. */
                 cursor?: string;
                 /**
-                 * @description A project: who read its sessions, instead of what operators did.
+                 * @description A project's id: lists who read its sessions, instead of the acts of operators.
                  * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
                  */
                 reads_of?: string;
                 /**
-                 * @description Of these reads, those of one session.
+                 * @description Only reads of this session.
                  * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
                  */
                 session_id?: string;

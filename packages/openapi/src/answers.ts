@@ -73,7 +73,7 @@ export function answersOf({ extend, ...parts }: DescribedAnswers): Record<string
   if (parts.tagged)
     documented[304] = {
       type: 'null',
-      description: 'What `If-None-Match` names is what there is.',
+      description: 'The answer that `If-None-Match` names is still current.',
       headers: { ...RequestIdHeader, ...TagHeader },
     }
   const errors = [

@@ -28,7 +28,7 @@ class Page(TypedDict, Generic[Item]):
 
 class AddedInput(TypedDict):
     state: Literal["pending", "withdrawn", "expired", "applied"]
-    """applied: an append stored it meanwhile, as the entry `seq`."""
+    """applied: an append has already stored it, as the entry `seq`."""
     id: str
     """The input."""
     input: NotRequired[InboxInput]
@@ -38,7 +38,7 @@ class AddedInput(TypedDict):
 
 class AppendToSessionsQuery(TypedDict):
     with_items: NotRequired[bool | None]
-    """false: `items` are empty, and `seqs` say where the entries stand. For callers that have no use for what they sent."""
+    """false: `items` is empty, and `seqs` has the entries' positions. For callers that do not need their own data back."""
 
 
 class AppendedEntries(TypedDict):
@@ -94,9 +94,9 @@ class Context(TypedDict):
     tokens: int
     """Tokens of the context (o200k_base); an estimate where tool results are cleared, or a message is partly left out."""
     from_seq: int
-    """The first message from which on the log is shown without a gap; 0 in a session without messages."""
+    """The seq from which the log is included without a gap; 0 in a session without messages."""
     cleared_through_seq: int
-    """Tool results up to here are cleared, those of excluded tools aside; 0: none."""
+    """Tool results up to this seq are cleared, except those of excluded tools; 0: none."""
     compaction_seq: int
     """The compaction that the context begins with; 0: none."""
     omitted: list[ContextOmitted]
@@ -104,7 +104,7 @@ class Context(TypedDict):
     added: list[ContextAdded]
     """What was added to the list, or moved within it."""
     names: JsonObject
-    """Tools whose names the provider does not take: their own names by those in the list. Declare the tools under the latter, and call them by the former."""
+    """Tools whose names the provider does not accept: a map from the names in the list to their own names. Declare the tools under the former, and call them by the latter."""
     pin: str
     """What to send as `pin` with the next call."""
 
@@ -113,7 +113,7 @@ class ContextAdded(TypedDict):
     id: str
     """The message that it belongs to."""
     reason: Literal["no_result", "late_result", "turn"]
-    """`no_result`: a call without a result was given one that says so; `late_result`: a result came after its call was sent without it, and is a text of the user's; `turn`: a turn of the user's, where the provider wants one."""
+    """`no_result`: a call without a result got a placeholder; `late_result`: a result arrived after its call had been sent without it, and is a user's text; `turn`: a user's turn, where the provider requires one."""
     call_id: NotRequired[str]
 
 
@@ -131,9 +131,9 @@ class ContextQuery(TypedDict):
     format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext", "responses"] | None]
     """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
     max_tokens: NotRequired[int | None]
-    """Tokens that the context may have before it is cut."""
+    """How many tokens the context may have before it is cut."""
     target_tokens: NotRequired[int | None]
-    """Down to how many it is cut. By default 60 % of `max_tokens`; at most `max_tokens`."""
+    """How many tokens it is cut down to. By default 60 % of `max_tokens`; at most `max_tokens`."""
     keep_tool_results: NotRequired[int | None]
     """This many of the newest tool results stay whole; a short text with seq and size replaces each older one. None: all stay."""
     exclude_tools: NotRequired[str | None]
@@ -141,11 +141,11 @@ class ContextQuery(TypedDict):
     clear_tool_inputs: NotRequired[bool | None]
     """true: also empties the arguments of the calls whose results are cleared."""
     compaction: NotRequired[Literal["newest", "none"] | None]
-    """`none`: as if the session had no compactions."""
+    """`none`: ignores the session's compactions."""
     reasoning: NotRequired[Literal["keep", "drop", "last_turn"] | None]
-    """Whether a model's thoughts (`reasoning_content` and the like, thinking, reasoning items) go along: all, none, or those since the user last said something. Providers differ in what they take."""
+    """Whether a model's thoughts (`reasoning_content` and the like, thinking, reasoning items) are included: all, none, or those since the user last said something. Providers differ in what they accept."""
     pin: NotRequired[str | None]
-    """The `pin` of the previous answer: keeps its cut, so that the same prefix comes back byte for byte until `max_tokens` is passed again."""
+    """The `pin` of the previous answer: keeps its cut, so the same prefix comes back byte for byte until `max_tokens` is exceeded again."""
 
 
 class CopiedSession(TypedDict):
@@ -196,7 +196,7 @@ class DownloadAssetQuery(TypedDict):
 class ErasedUser(TypedDict):
     deleted: ErasedUserDeleted
     pending: NotRequired[ErasedUserPending]
-    """What the store of attachments has not confirmed yet. It is deleted as soon as it can be."""
+    """Bytes whose deletion the store of attachments has not confirmed yet. They are deleted as soon as possible."""
 
 
 class ErasedUserDeleted(TypedDict):
@@ -211,7 +211,7 @@ class ErasedUserDeleted(TypedDict):
 
 
 class ErasedUserPending(TypedDict):
-    """What the store of attachments has not confirmed yet. It is deleted as soon as it can be."""
+    """Bytes whose deletion the store of attachments has not confirmed yet. They are deleted as soon as possible."""
 
     objects: int
 
@@ -600,7 +600,7 @@ class MessagePage(TypedDict):
     edit_at_message_id: str
     """`pin_editing_strategies_at_message`, if it was sent; otherwise the id of the page's last message, empty on a page without messages."""
     this_time_tokens: int
-    """Tokens of the page as it is shown (o200k_base); an estimate where it is edited."""
+    """Tokens of the page as returned (o200k_base); an estimate where it is edited."""
     public_urls: NotRequired[JsonObject]
     """By the SHA-256 of the blobs."""
     omitted: NotRequired[list[MessagePageOmitted]]
@@ -608,7 +608,7 @@ class MessagePage(TypedDict):
     added: NotRequired[list[MessagePageAdded]]
     """What was added to the list, or moved within it."""
     names: NotRequired[JsonObject]
-    """Tools whose names the provider does not take: their own names by those in the list. Declare the tools under the latter, and call them by the former."""
+    """Tools whose names the provider does not accept: a map from the names in the list to their own names. Declare the tools under the former, and call them by the latter."""
     events: NotRequired[list[SessionEvent]]
 
 
@@ -616,7 +616,7 @@ class MessagePageAdded(TypedDict):
     id: str
     """The message that it belongs to."""
     reason: Literal["no_result", "late_result", "turn"]
-    """`no_result`: a call without a result was given one that says so; `late_result`: a result came after its call was sent without it, and is a text of the user's; `turn`: a turn of the user's, where the provider wants one."""
+    """`no_result`: a call without a result got a placeholder; `late_result`: a result arrived after its call had been sent without it, and is a user's text; `turn`: a user's turn, where the provider requires one."""
     call_id: NotRequired[str]
 
 
@@ -640,13 +640,13 @@ class MessagesQuery(TypedDict):
     time_desc: NotRequired[bool | None]
     """true: pages go from the newest messages to the oldest. Each page itself reads oldest to newest."""
     edit_strategies: NotRequired[list[Mapping[str, object]] | None]
-    """A JSON array, URL-encoded, of `{ 'type', 'params' }`, which are applied one after the other to the messages of the page: `remove_tool_result` and `remove_tool_call_params` clear all but the newest results or arguments of calls, `token_limit` leaves out the oldest messages, `middle_out` those in the middle."""
+    """A JSON array, URL-encoded, of `{ 'type', 'params' }`, which are applied in order to the messages of the page: `remove_tool_result` and `remove_tool_call_params` clear all but the newest results or arguments of calls, `token_limit` leaves out the oldest messages, `middle_out` those in the middle."""
     pin_editing_strategies_at_message: NotRequired[str | None]
     """The last message that `edit_strategies` are applied to; later ones are shown as they are."""
     fit: NotRequired[bool | None]
-    """true: the messages of the page as a list that can be sent to the provider, as `GET /session/{session_id}/context` has them. The page alone is looked at, at most 10,000 messages and 32 MiB."""
+    """true: the messages of the page as a list that can be sent to the provider, as `GET /session/{session_id}/context` has them. Only the page is considered, at most 10,000 messages and 32 MiB."""
     reasoning: NotRequired[Literal["keep", "drop", "last_turn"] | None]
-    """Whether a model's thoughts (`reasoning_content` and the like, thinking, reasoning items) go along: all, none, or those since the user last said something. Providers differ in what they take."""
+    """Whether a model's thoughts (`reasoning_content` and the like, thinking, reasoning items) are included: all, none, or those since the user last said something. Providers differ in what they accept."""
     with_events: NotRequired[bool | None]
     """true: also the events between the messages of the page."""
     with_asset_public_url: NotRequired[bool | None]
@@ -655,11 +655,11 @@ class MessagesQuery(TypedDict):
 
 class NewCompaction(TypedDict):
     to_seq: int
-    """The last entry that the summary stands for."""
+    """The last entry that the summary replaces."""
     summary: SummaryMessage | list[SummaryMessage]
-    """What contexts begin with instead: one message or several, each in a format of its own."""
+    """The replacement in contexts: one or more messages, each in its own format."""
     from_seq: NotRequired[int]
-    """The first entry that it stands for; by default the first of the session."""
+    """The first entry that it replaces; by default the session's first."""
     except_: NotRequired[list[str]]
     """Messages that contexts show whole, after the summary. A call and its result stay together."""
     by: NotRequired[str]
@@ -704,9 +704,9 @@ class NewEventInput(TypedDict):
     id: NotRequired[str]
     """An id for the input, and for the entry that it becomes. It makes a retry safe."""
     not_before: NotRequired[str]
-    """It is due from then on. By default at once."""
+    """When it becomes due. By default at once."""
     expires_at: NotRequired[str]
-    """From then on it is no longer pending. By default never."""
+    """When it stops being pending. By default never."""
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
 
@@ -731,11 +731,11 @@ class NewLease(TypedDict):
     ttl_ms: int
     """How long the lease holds unless it is renewed, in ms."""
     wait_ms: NotRequired[int]
-    """How long to wait if the answer would be no, in ms."""
+    """How long to wait if the lease is held, in ms."""
     progress: NotRequired[bool]
     """Renewals alone do not keep the lease: it ends `ttl_ms` after the last append under its fence."""
     requires_fence: NotRequired[bool]
-    """Until the lease is released or taken anew, appends, requests and changes of configs without the header `Annals-Fence` are refused."""
+    """Until the lease is released or taken again, appends, requests and changes of configs without the header `Annals-Fence` are refused."""
     steal: NotRequired[bool]
     """Takes the lease from its holder. The key needs the scope `admin`."""
 
@@ -784,9 +784,9 @@ class NewMessageInput(TypedDict):
     id: NotRequired[str]
     """An id for the input, and for the entry that it becomes. It makes a retry safe."""
     not_before: NotRequired[str]
-    """It is due from then on. By default at once."""
+    """When it becomes due. By default at once."""
     expires_at: NotRequired[str]
-    """From then on it is no longer pending. By default never."""
+    """When it stops being pending. By default never."""
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
     format: NotRequired[Literal["openai", "anthropic", "gemini", "acontext", "responses"]]
@@ -800,7 +800,7 @@ class NewPersonalToken(TypedDict):
     expires_in_days: int
     """Days until it expires."""
     scopes: NotRequired[list[Literal["read", "write", "append", "ingest", "admin"]]]
-    """By default all that the role of its owner allows, whatever that is at the time."""
+    """By default, everything that its owner's current role allows."""
 
 
 class NewRequest(TypedDict):
@@ -1031,7 +1031,7 @@ class RetractedEntries(TypedDict):
 
 class Retraction(TypedDict):
     ids: NotRequired[list[str]]
-    """These entries. Those that were retracted before are skipped."""
+    """These entries. Already retracted ones are skipped."""
     after_seq: NotRequired[int]
     """All entries with a greater seq, up to 10,000."""
     last: NotRequired[int]
@@ -1041,7 +1041,7 @@ class Retraction(TypedDict):
     type: NotRequired[str]
     """With `last`: only events of this type."""
     entries: NotRequired[list[NewEntry]]
-    """Appended after the retraction with the same commit, as by `POST …/entries` but without ids of their own: this replaces entries, all or nothing."""
+    """Appended after the retraction in the same commit, as by `POST …/entries` but without their own ids: this replaces entries, all or nothing."""
 
 
 class Run(TypedDict):
@@ -1185,13 +1185,13 @@ class SessionAppend(TypedDict):
     """The session; each at most once."""
     entries: NotRequired[list[NewEntry]]
     apply: NotRequired[list[str]]
-    """Inputs of the inbox that become entries in this very commit, before the others and under their own ids: exactly once, or the whole request is refused (`not_pending`)."""
+    """Inputs of the inbox that become entries in the same commit, before the others and with their own ids: exactly once, or the whole request is refused (`not_pending`)."""
     fence: NotRequired[int]
     """The fence of the lease that the caller holds; by default that in the header `Annals-Fence`."""
     if_match: NotRequired[int]
     """Append only if the last seq of the session still has this value."""
     configs_patch: NotRequired[Mapping[str, object]]
-    """Merged into the session's configs: the top level, and a null deletes its key. Not merged again where all entries are stored already."""
+    """Merged into the top level of the session's configs; null deletes a key. Not merged again if all entries are already stored."""
 
 
 class SessionEvent(TypedDict):
@@ -1221,7 +1221,7 @@ class SessionEvent(TypedDict):
 
 class SessionsQuery(TypedDict):
     id_prefix: NotRequired[str | None]
-    """The first characters of an id, at least 4: only the sessions whose id begins so, in the order of their ids. Not together with `user`, `filter_by_configs`, `parent` or `order_by`."""
+    """The first characters of an id, at least 4: only sessions whose id begins with them, ordered by id. Cannot be combined with `user`, `filter_by_configs`, `parent` or `order_by`."""
     user: NotRequired[str | None]
     """The caller's own identifier of a user: any text except `.` and `..`, which no URL can name. The user is created on first use."""
     filter_by_configs: NotRequired[Mapping[str, object] | None]
@@ -1229,7 +1229,7 @@ class SessionsQuery(TypedDict):
     parent: NotRequired[str | None]
     """A session's id: only the sessions directly below it. `none`: only sessions without a parent."""
     order_by: NotRequired[Literal["created_at", "last_activity"] | None]
-    """What the list is ordered by: when sessions were created, or when anything in them last changed (`updated_at`), to the second. The order by last activity is up to date within a second or two, and a session that changes during a walk may be seen twice or not at all. It is made when a project first asks for it; until it is complete, the answer is 503 `being_prepared`."""
+    """What the list is ordered by: when sessions were created, or when anything in them last changed (`updated_at`), to the second. The order by last activity is up to date within a second or two, and a session that changes during a walk may be seen twice or not at all. It is built when a project first requests it; until it is complete, the answer is 503 `being_prepared`."""
     limit: NotRequired[int | None]
     """Most items per page. It may change between pages."""
     cursor: NotRequired[str | None]
@@ -1251,14 +1251,14 @@ class SetRedactionBodyRules(TypedDict):
     do: Literal["mask", "hash", "drop", "refuse"]
     """`mask`: `<EMAIL_1>`, the same for the same value in a session. `hash`: `<EMAIL:…>`, the same in the project. `drop`: nothing. `refuse`: the request is refused; not for reading."""
     when: Literal["write", "read"]
-    """`write`: before anything is stored. `read`: in what masked keys read; without `where`."""
+    """`write`: before anything is stored. `read`: when masked keys read; without `where`."""
 
 
 class SetRedactionBodyRulesWhat(TypedDict):
     pattern: str
     """A regular expression in the syntax of RE2."""
     as_: NotRequired[str]
-    """How its masks are called; by default `REDACTED`."""
+    """The name in its masks; by default `REDACTED`."""
 
 
 class SetRedactionBodyRulesWhere(TypedDict):
@@ -1368,9 +1368,9 @@ class SpaceContextItem(TypedDict):
 
 class SpaceContextQuery(TypedDict):
     q: NotRequired[str | None]
-    """Words of the task, such as what the user said first: statements that share them come first. Without it, those with most support do."""
+    """Words of the task, such as the user's first message: statements that share them come first. Without it, statements with the most support come first."""
     max_tokens: NotRequired[int | None]
-    """Tokens of `text` at most."""
+    """Most tokens of `text`."""
 
 
 class SpaceHistoryQuery(TypedDict):
@@ -1424,7 +1424,7 @@ class SpaceTokens(TypedDict):
     """Tokens of the model, as the budget counts them."""
 
     used: int
-    """In the last 24 hours; a call under way counts with an estimate."""
+    """In the last 24 hours; a call in flight counts as an estimate."""
     max: int | None
 
 
@@ -1441,15 +1441,15 @@ class SpaceUsageDay(TypedDict):
     step: Literal["reflect", "curate"]
     """What the model was asked to do."""
     inputs: int
-    """Different inputs. One that was answered is never sent again."""
+    """Different inputs. An answered input is never sent again."""
     calls: int
-    """Calls of the model, with those that got no answer."""
+    """Calls of the model, including those without an answer."""
     failed: int
-    """Inputs without an answer of use."""
+    """Inputs without a usable answer."""
     tokens_in: int
     """Tokens sent."""
     tokens_out: int
-    """Tokens answered."""
+    """Tokens received."""
 
 
 class Statement(TypedDict):
@@ -1488,7 +1488,7 @@ class Statement(TypedDict):
 
 class StatementChange(TypedDict):
     state: NotRequired[Literal["active", "retired"]]
-    """`active` approves it; `retired` rejects it or takes it out."""
+    """`active` approves it; `retired` rejects or withdraws it."""
     text: NotRequired[str]
     """The statement, in a sentence or two."""
     kind: NotRequired[Literal["procedure", "pitfall", "fact", "preference"]]
@@ -1620,9 +1620,9 @@ class Token(TypedDict):
 class TokenCounts(TypedDict):
     total_tokens: int
     counted: Literal["all", "text"]
-    """`all`: everything that is sent. `text`: not all of the session is recounted yet since an upgrade, and the total will grow."""
+    """`all`: everything that is sent. `text`: after an upgrade, the session is not yet recounted completely, and the total will grow."""
     auto_compaction: NotRequired[Literal["waits", "running", "failed"]]
-    """Whether the model is to write a summary of the beginning of the session. `waits`: it is due, or the model is unavailable or its quota used up. `running`: it is being written. `failed`: the answers of the model were unusable; it is asked again once the context has grown. Absent: nothing is to be done."""
+    """Whether the model will write a summary of the beginning of the session. `waits`: it is due, or the model is unavailable or its quota used up. `running`: it is being written. `failed`: the answers of the model were unusable; it is asked again once the context has grown. Absent: no summary is due."""
 
 
 class TokenSessions(TypedDict):
@@ -1912,7 +1912,7 @@ class WorkQuery(TypedDict):
     max: NotRequired[int]
     """Most sessions."""
     wait_ms: NotRequired[int]
-    """How long to wait if the answer would be no, in ms."""
+    """How long to wait if the lease is held, in ms."""
     filter_by_configs: NotRequired[Mapping[str, object]]
     """Only sessions whose `configs` contain it."""
 

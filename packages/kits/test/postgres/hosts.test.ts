@@ -36,7 +36,10 @@ describe('the URL of a database', () => {
   })
 
   it.each([
-    ['postgresql://ann:s3cret@db/annals?target_session_attrs=standby', /target_session_attrs=standby cannot be used/],
+    [
+      'postgresql://ann:s3cret@db/annals?target_session_attrs=standby',
+      /target_session_attrs=standby cannot be used/,
+    ],
     ['postgresql://ann:s3cret@h1,h2,h3/annals?port=1,2', /there are 2 ports for 3 hosts/],
     ['postgresql://ann:s3c/ret@h1,h2/annals', /Invalid URL/],
   ])('is refused, without a secret: %s', (text, reason) => {

@@ -41,8 +41,8 @@ const AuditEntry = Type.Object(
 const AuditQuery = Strict({
   ...cursorQuery(),
   ...optional({
-    reads_of: Uuid('A project: who read its sessions, instead of what operators did.'),
-    session_id: Uuid('Of these reads, those of one session.'),
+    reads_of: Uuid("A project's id: lists who read its sessions, instead of the acts of operators."),
+    session_id: Uuid('Only reads of this session.'),
   }),
 })
 

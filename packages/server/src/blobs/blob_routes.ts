@@ -48,7 +48,8 @@ const AssetQuery = Strict(
 const BlobHeaders = Type.Object(
   optional({
     range: Type.String({
-      description: 'One range of bytes, such as `bytes=0-1023`. Several, or another unit, count as none.',
+      description:
+        'One range of bytes, such as `bytes=0-1023`. Several ranges, or another unit, are ignored.',
     }),
   }),
 )

@@ -25,7 +25,7 @@ export const exportRoutes = ({ thread }: { thread: WorkThread }): ModuleRoutes =
     id: 'exportSession',
     summary: 'Export a session in the format of another tool',
     description:
-      'The whole session as a file, streamed, without the envelope: `atif`, a trajectory of ATIF 1.6; `openai` or `anthropic`, a line `{ "messages" }` as files for fine-tuning have it; `jsonl`, the session and each item of its timeline on a line each. The end of the file counts, by kind, what the format cannot express: in `omitted`, or of a trajectory in `final_metrics.extra.omitted`. If the connection is closed before the end, the file is not complete.',
+      'The whole session as a file, streamed, without the envelope: `atif`, a trajectory of ATIF 1.6; `openai` or `anthropic`, a line `{ "messages" }` as files for fine-tuning have it; `jsonl`, the session and each item of its timeline on a line each. The end of the file counts, by kind, the contents that the format cannot express: in `omitted`, or for a trajectory in `final_metrics.extra.omitted`. If the connection is closed before the end, the file is not complete.',
     querystring: Strict({ format: FORMAT }),
     returns: 'The file.',
     extend: documented,

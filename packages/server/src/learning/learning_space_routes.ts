@@ -88,7 +88,7 @@ const learningSpaceRoutes = ({ erasure }: Pick<Kits, 'erasure'>) =>
       body: LEARNING_BODIES.mergeLearningSpaceMeta,
       summary: "Merge into a learning space's meta",
       description:
-        'The top level is merged; a null deletes its key. Two merges at once lose nothing. A key without the scope `read` gets back the meta that it sent, without the user.',
+        'Merges the top level; a null deletes its key. Concurrent merges lose nothing. A key without the scope `read` gets back the meta that it sent, without the user.',
       returns: 'The merged learning space.',
       data: Type.Ref('LearningSpace'),
       json: async (request) => {

@@ -21,9 +21,9 @@ export const compactSession = (parts: LogParts) =>
     config: { appends: true, attaches_in: 'blob' },
     id: 'compactSession',
     body: LOG_BODIES.compactSession,
-    summary: 'Let a summary stand for the beginning of a session',
+    summary: 'Replace the beginning of a session with a summary in contexts',
     description:
-      'Appends an event of type `annals.compaction`. From then on, contexts begin with the summary, the messages of `except`, and what follows `to_seq`; the log itself stays whole. It is valid until an entry in its range is retracted, and is then retracted by the same event; so the next context does without it. It may not part a tool call from its result, and must cover what earlier ones cover. To take it back, retract it.',
+      'Appends an event of type `annals.compaction`. From then on, contexts begin with the summary, the messages of `except`, and the messages after `to_seq`; the log itself stays whole. If an entry in its range is retracted, the same event retracts the compaction, and the next context does not use it. It must not separate a tool call from its result, and must cover everything that earlier ones cover. To undo it, retract it.',
     headers: AppendHeaders,
     status: 201,
     returns:

@@ -10,15 +10,15 @@ const seq = (description: string) =>
 
 export const CompactSessionBody = Strict(
   {
-    to_seq: seq('The last entry that the summary stands for.'),
+    to_seq: seq('The last entry that the summary replaces.'),
     summary: Type.Union(
       [SummaryMessage, Type.Array(SummaryMessage, { minItems: 1, maxItems: SUMMARY_MESSAGES_MAX })],
       {
-        description: 'What contexts begin with instead: one message or several, each in a format of its own.',
+        description: 'The replacement in contexts: one or more messages, each in its own format.',
       },
     ),
     ...optional({
-      from_seq: seq('The first entry that it stands for; by default the first of the session.'),
+      from_seq: seq("The first entry that it replaces; by default the session's first."),
       except: Type.Array(Uuid('A message in the range.'), {
         maxItems: IDS_MAX,
         description:

@@ -26,7 +26,7 @@ export const getContext = ({ thread }: { thread: WorkThread }) =>
     id: 'getContext',
     summary: 'Get the messages to send to a model next',
     description:
-      "The newest messages that fit `max_tokens`, in any format. Once they do not fit, they are cut down to `target_tokens`, ahead of a user's message; with `pin` that cut stays until `max_tokens` is passed again. System messages stay, and a tool call is never parted from its result. If a single turn is too long, its user's message and its newest steps stay. A single step that is longer than `max_tokens` is shown all the same. After a compaction, the context begins with its summary, which is never cut off. The list is fit to be sent: calls and results stand where the provider wants them, and `omitted` and `added` say what of the log is not in it, and what is in it that the log has not.",
+      "The newest messages that fit `max_tokens`, in any format. Once they no longer fit, they are cut down to `target_tokens`, before a user's message; with `pin`, that cut stays until `max_tokens` is exceeded again. System messages stay, and a tool call is never separated from its result. If a single turn is too long, its user's message and its newest steps stay. A single step longer than `max_tokens` is returned nevertheless. After a compaction, the context begins with its summary, which is never cut off. The list is ready to send: calls and results are where the provider expects them. `omitted` names contents of the log that it lacks, and `added` names what it has in addition.",
     querystring: ContextQuery,
     returns: 'The context.',
     data: Context,

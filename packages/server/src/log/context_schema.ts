@@ -16,11 +16,11 @@ const TOKENS_MAX = 2_000_000
 export const ContextQuery = Strict(
   optional({
     format: MessageFormat,
-    max_tokens: Between(1, TOKENS_MAX, 'Tokens that the context may have before it is cut.', 100_000),
+    max_tokens: Between(1, TOKENS_MAX, 'How many tokens the context may have before it is cut.', 100_000),
     target_tokens: Between(
       1,
       TOKENS_MAX,
-      'Down to how many it is cut. By default 60 % of `max_tokens`; at most `max_tokens`.',
+      'How many tokens it is cut down to. By default 60 % of `max_tokens`; at most `max_tokens`.',
     ),
     keep_tool_results: Between(
       0,
@@ -35,21 +35,19 @@ export const ContextQuery = Strict(
     clear_tool_inputs: Flag('true: also empties the arguments of the calls whose results are cleared.'),
     compaction: Type.Union([Type.Literal('newest'), Type.Literal('none')], {
       default: 'newest',
-      description: '`none`: as if the session had no compactions.',
+      description: "`none`: ignores the session's compactions.",
     }),
     reasoning: Reasoning,
     pin: Text(
       4_096,
-      'The `pin` of the previous answer: keeps its cut, so that the same prefix comes back byte for byte until `max_tokens` is passed again.',
+      'The `pin` of the previous answer: keeps its cut, so the same prefix comes back byte for byte until `max_tokens` is exceeded again.',
     ),
   }),
 )
 export type ContextQuery = Static<typeof ContextQuery>
 
 export const Context = Type.Object({
-  items: Type.Array(
-    JsonObject('A message in the format that was asked for.', { role: 'user', content: 'Hello' }),
-  ),
+  items: Type.Array(JsonObject('A message in the requested format.', { role: 'user', content: 'Hello' })),
   ids: Type.Array(
     Uuid(
       'The message that the item at the same place comes from; the first one, where several are one item; of a summary, the event.',
@@ -58,10 +56,10 @@ export const Context = Type.Object({
   tokens: Count(
     'Tokens of the context (o200k_base); an estimate where tool results are cleared, or a message is partly left out.',
   ),
-  from_seq: Count(
-    'The first message from which on the log is shown without a gap; 0 in a session without messages.',
+  from_seq: Count('The seq from which the log is included without a gap; 0 in a session without messages.'),
+  cleared_through_seq: Count(
+    'Tool results up to this seq are cleared, except those of excluded tools; 0: none.',
   ),
-  cleared_through_seq: Count('Tool results up to here are cleared, those of excluded tools aside; 0: none.'),
   compaction_seq: Count('The compaction that the context begins with; 0: none.'),
   omitted: Omitted,
   added: Added,

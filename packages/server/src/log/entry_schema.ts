@@ -108,7 +108,7 @@ export const TailHeaders = Type.Object(
     'last-event-id': Type.String({
       pattern: '^(0|[1-9][0-9]{0,15})(@[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6}Z)?$',
       description:
-        'For the live tail: the `seq` of the last entry received, or better `<seq>@<created_at>`, which is refused (`log_diverged`) if that entry is another by now, as after a restore. It takes precedence over `after_seq`.',
+        'For the live tail: the `seq` of the last entry received, or better `<seq>@<created_at>`, which is refused (`log_diverged`) if that entry has changed, as after a restore. It takes precedence over `after_seq`.',
     }),
   }),
 )
@@ -146,7 +146,7 @@ const Apply = Type.Array(Uuid('A pending input of the session.'), {
   minItems: 1,
   maxItems: 200,
   description:
-    'Inputs of the inbox that become entries in this very commit, before the others and under their own ids: exactly once, or the whole request is refused (`not_pending`).',
+    'Inputs of the inbox that become entries in the same commit, before the others and with their own ids: exactly once, or the whole request is refused (`not_pending`).',
 })
 
 export const AppendEntriesBody = Strict(optional({ entries: Entries, apply: Apply }), {
@@ -172,7 +172,7 @@ export const AppendToSessionsBody = Strict({
           'Append only if the last seq of the session still has this value.',
         ),
         configs_patch: JsonObject(
-          "Merged into the session's configs: the top level, and a null deletes its key. Not merged again where all entries are stored already.",
+          "Merged into the top level of the session's configs; null deletes a key. Not merged again if all entries are already stored.",
           { stage: 'booked' },
         ),
       }),
@@ -185,7 +185,7 @@ export type AppendToSessionsBody = Static<typeof AppendToSessionsBody>
 export const AppendToSessionsQuery = Strict({
   with_items: Type.Optional(
     Flag(
-      'false: `items` are empty, and `seqs` say where the entries stand. For callers that have no use for what they sent.',
+      "false: `items` is empty, and `seqs` has the entries' positions. For callers that do not need their own data back.",
     ),
   ),
 })
@@ -209,7 +209,7 @@ export const RetractEntriesBody = Strict(
     ids: Type.Array(Uuid('An entry of the session.'), {
       minItems: 1,
       maxItems: IDS_MAX,
-      description: 'These entries. Those that were retracted before are skipped.',
+      description: 'These entries. Already retracted ones are skipped.',
     }),
     after_seq: { ...AfterSeq, description: 'All entries with a greater seq, up to 10,000.' },
     last: Between(
@@ -222,7 +222,7 @@ export const RetractEntriesBody = Strict(
     entries: {
       ...Entries,
       description:
-        'Appended after the retraction with the same commit, as by `POST …/entries` but without ids of their own: this replaces entries, all or nothing.',
+        'Appended after the retraction in the same commit, as by `POST …/entries` but without their own ids: this replaces entries, all or nothing.',
     },
   }),
   { examples: [{ last: 1 }] },

@@ -69,7 +69,7 @@ export const messageRoutes = (parts: LogParts) =>
       id: 'listMessages',
       summary: "List a session's messages in a format",
       description:
-        "In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. One message may become several items, as tool results do in OpenAI's format; `ids` and `metas` then repeat. Items of the Responses API that are one turn of the model become one message in a format that has whole turns, under the id and meta of the first. With `fit=true` the page is a list that can be sent, as a context is. With `with_events=true` each event of the session is on exactly one page of a walk: those after a page's last message are on that page.",
+        "In order of `seq`. A message in its own format is as it was sent; in another it is valid for that provider. One message may become several items, as tool results do in OpenAI's format; `ids` and `metas` then repeat. In a format with whole turns, items of the Responses API that form one turn of the model become one message, with the id and meta of the first. With `fit=true`, the page can be sent to a provider, like a context. With `with_events=true`, each event of the session is on exactly one page of a walk: events after a page's last message are on that page.",
       querystring: ListMessagesQuery,
       returns: 'A page of messages, or all of them.',
       data: MessagePage,
@@ -143,7 +143,7 @@ export const messageRoutes = (parts: LogParts) =>
       id: 'countTokens',
       summary: "Count the tokens of a session's messages",
       description:
-        'Of all that is sent: text in o200k_base; images, documents and recordings by the formulas of their provider. Stored with the session. `counted` is `text` while messages of an earlier version are still being recounted in the background: of these, only text, tool calls and tool results are in the total.',
+        "Counts everything that is sent: text in o200k_base; images, documents and recordings by their provider's formulas. The count is stored with the session. `counted` is `text` while messages stored by an earlier version are still being recounted in the background: for these, the total has only text, tool calls and tool results.",
       returns: 'The count.',
       data: TokenCounts,
       json: async (request) => {

@@ -92,7 +92,7 @@ const OMITTED_REASONS = [
 
 export const Reasoning = Type.Union([Type.Literal('keep'), Type.Literal('drop'), Type.Literal('last_turn')], {
   description:
-    "Whether a model's thoughts (`reasoning_content` and the like, thinking, reasoning items) go along: all, none, or those since the user last said something. Providers differ in what they take.",
+    "Whether a model's thoughts (`reasoning_content` and the like, thinking, reasoning items) are included: all, none, or those since the user last said something. Providers differ in what they accept.",
   default: 'keep',
 })
 
@@ -117,7 +117,7 @@ export const Added = Type.Array(
     id: Uuid('The message that it belongs to.'),
     reason: Type.Union([Type.Literal('no_result'), Type.Literal('late_result'), Type.Literal('turn')], {
       description:
-        "`no_result`: a call without a result was given one that says so; `late_result`: a result came after its call was sent without it, and is a text of the user's; `turn`: a turn of the user's, where the provider wants one.",
+        "`no_result`: a call without a result got a placeholder; `late_result`: a result arrived after its call had been sent without it, and is a user's text; `turn`: a user's turn, where the provider requires one.",
     }),
     call_id: Type.Optional(Type.String({ examples: ['call_1'] })),
   }),
@@ -126,7 +126,7 @@ export const Added = Type.Array(
 
 export const Names = Type.Record(Type.String(), Type.String(), {
   description:
-    'Tools whose names the provider does not take: their own names by those in the list. Declare the tools under the latter, and call them by the former.',
+    'Tools whose names the provider does not accept: a map from the names in the list to their own names. Declare the tools under the former, and call them by the latter.',
   examples: [{ api_search_0a1b2c3d4e5: 'api:search' }],
 })
 
@@ -143,14 +143,14 @@ export const ListMessagesQuery = Strict({
       'true: pages go from the newest messages to the oldest. Each page itself reads oldest to newest.',
     ),
     edit_strategies: JsonInQuery(
-      'A JSON array, URL-encoded, of `{ "type", "params" }`, which are applied one after the other to the messages of the page: `remove_tool_result` and `remove_tool_call_params` clear all but the newest results or arguments of calls, `token_limit` leaves out the oldest messages, `middle_out` those in the middle.',
+      'A JSON array, URL-encoded, of `{ "type", "params" }`, which are applied in order to the messages of the page: `remove_tool_result` and `remove_tool_call_params` clear all but the newest results or arguments of calls, `token_limit` leaves out the oldest messages, `middle_out` those in the middle.',
       '[{"type":"token_limit","params":{"limit_tokens":8000}}]',
     ),
     pin_editing_strategies_at_message: Uuid(
       'The last message that `edit_strategies` are applied to; later ones are shown as they are.',
     ),
     fit: Flag(
-      'true: the messages of the page as a list that can be sent to the provider, as `GET /session/{session_id}/context` has them. The page alone is looked at, at most 10,000 messages and 32 MiB.',
+      'true: the messages of the page as a list that can be sent to the provider, as `GET /session/{session_id}/context` has them. Only the page is considered, at most 10,000 messages and 32 MiB.',
     ),
     reasoning: Reasoning,
     with_events: Flag('true: also the events between the messages of the page.'),
@@ -162,7 +162,7 @@ export const ListMessagesQuery = Strict({
 
 export const MessagePage = Type.Object({
   items: Type.Array(JsonObject('A message in the requested format.', { role: 'user', content: 'Hello' })),
-  ids: Type.Array(Uuid('The message that the item at the same place comes from, or begins with.')),
+  ids: Type.Array(Uuid('The message from which the item at the same index comes, or with which it begins.')),
   metas: Type.Array(MessageMeta),
   has_more: Type.Boolean(),
   next_cursor: Type.String(),
@@ -170,7 +170,7 @@ export const MessagePage = Type.Object({
     description:
       "`pin_editing_strategies_at_message`, if it was sent; otherwise the id of the page's last message, empty on a page without messages.",
   }),
-  this_time_tokens: Count('Tokens of the page as it is shown (o200k_base); an estimate where it is edited.'),
+  this_time_tokens: Count('Tokens of the page as returned (o200k_base); an estimate where it is edited.'),
   public_urls: Type.Optional(
     Type.Record(
       Type.String(),
@@ -192,12 +192,12 @@ export const TokenCounts = Type.Object({
   total_tokens: Type.Integer({ minimum: 0 }),
   counted: Type.Union([Type.Literal('all'), Type.Literal('text')], {
     description:
-      '`all`: everything that is sent. `text`: not all of the session is recounted yet since an upgrade, and the total will grow.',
+      '`all`: everything that is sent. `text`: after an upgrade, the session is not yet recounted completely, and the total will grow.',
   }),
   auto_compaction: Type.Optional(
     Type.Union([Type.Literal('waits'), Type.Literal('running'), Type.Literal('failed')], {
       description:
-        'Whether the model is to write a summary of the beginning of the session. `waits`: it is due, or the model is unavailable or its quota used up. `running`: it is being written. `failed`: the answers of the model were unusable; it is asked again once the context has grown. Absent: nothing is to be done.',
+        'Whether the model will write a summary of the beginning of the session. `waits`: it is due, or the model is unavailable or its quota used up. `running`: it is being written. `failed`: the answers of the model were unusable; it is asked again once the context has grown. Absent: no summary is due.',
     }),
   ),
 })

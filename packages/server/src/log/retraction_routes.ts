@@ -35,7 +35,7 @@ export const retractionRoutes = (parts: AppendParts) =>
       body: LOG_BODIES.retractEntries,
       summary: 'Retract entries of a session',
       description:
-        'Takes exactly one of `ids`, `after_seq` and `last`. Appends one event of type `annals.retraction`, whose data has the `seqs` of the entries, and marks each of them with `retracted_by`. Messages, contexts, the latest entries of keys, and token counts leave them out; the timeline and the list of events show them. Nothing is deleted. The answer has the entries: `{"last":1}` is an atomic pop, and no two callers get the same entry. Where nothing is found, the event has no seqs. With `entries`, these are appended in the same commit, and so replace what is retracted.',
+        'Takes exactly one of `ids`, `after_seq` and `last`. Appends one event of type `annals.retraction`, whose data has the `seqs` of the entries, and marks each of them with `retracted_by`. Messages, contexts, the latest entries of keys, and token counts leave them out; the timeline and the list of events show them. Nothing is deleted. The answer has the entries: `{"last":1}` is an atomic pop, and no two callers get the same entry. If nothing is found, the event has no seqs. With `entries`, these are appended in the same commit, so they replace the retracted ones.',
       headers: AppendHeaders,
       returns: 'The event, and the entries that it retracted.',
       data: RetractedEntries,

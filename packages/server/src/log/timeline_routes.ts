@@ -33,7 +33,7 @@ export const timelineRoutes = (parts: LogParts) =>
       id: 'readTimeline',
       summary: "Read a session's log, or tail it",
       description:
-        'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. After each entry, and after those that `kind` or `type` left out, a block with nothing but `id: <seq>@<created_at>` follows, so that what an `EventSource` sends as `Last-Event-ID` also tells whether the log is still the same. A position beyond the last seq is refused (`seq_ahead`), and so is one whose entry is another by now (`log_diverged`): both can happen after a restore from a backup. An open tail then ends.',
+        'Messages and events in one list, in order of `seq`. With `Accept: text/event-stream` the same path streams the stored entries after `after_seq` (or `Last-Event-ID`) and then each new one, once and in order: `id: <seq>`, `event: message` or `event: event`, `data: <the item on one line>`. After each entry, and after entries that `kind` or `type` left out, a block with only `id: <seq>@<created_at>` follows, so the `Last-Event-ID` that an `EventSource` sends also shows whether the log is still the same. A position beyond the last seq is refused (`seq_ahead`), and so is a position whose entry has changed (`log_diverged`): both can happen after a restore from a backup. An open tail then ends.',
       querystring: TimelineQuery,
       headers: TailHeaders,
       returns: 'A page of entries.',
@@ -138,7 +138,7 @@ export const timelineRoutes = (parts: LogParts) =>
       id: 'readLatest',
       summary: 'Read the newest entry of each key',
       description:
-        'In the order of keys, by their bytes in UTF-8. Entries that were retracted are left out, so the entry before is the newest again. It costs the same however long the log is.',
+        'Ordered by key (by its bytes in UTF-8). Retracted entries are left out, so the entry before is the newest again. The cost does not depend on the length of the log.',
       querystring: LatestQuery,
       returns: 'A page of entries.',
       data: PageOf(Type.Ref('TimelineItem')),

@@ -66,7 +66,7 @@ function takes(parts: OtelParts, signal: Signal) {
     config: { scope: 'ingest', appends: true },
     body_bytes_max: BYTES_MAX,
     ...SAID[signal],
-    returns: 'It is stored, but for what `partialSuccess` names.',
+    returns: 'It is stored, except for what `partialSuccess` names.',
     errors: ['quota_exceeded', 'payload_too_large', 'unsupported_media_type', 'request_timeout'],
     extend: documented,
     handle: async (request, reply) => {

@@ -45,7 +45,7 @@ const CreatePersonalTokenBody = Strict({
     Type.Array(OneOf(SCOPES, 'What the token allows, of what its owner may do.'), {
       minItems: 1,
       uniqueItems: true,
-      description: 'By default all that the role of its owner allows, whatever that is at the time.',
+      description: "By default, everything that its owner's current role allows.",
       examples: [['read']],
     }),
   ),

@@ -179,7 +179,7 @@ const ownRoutes = (parts: ProjectParts) =>
       reach: 'any',
       summary: 'Read what the API key may do',
       description: 'Any key may ask, whatever its scopes are.',
-      returns: 'The key with which this was asked.',
+      returns: 'The key that sent this request.',
       data: Type.Ref('OwnKey'),
       json: async ({ grant, project_id }) => {
         const { key_id, scopes, masked, narrow, outcomes } = grant!

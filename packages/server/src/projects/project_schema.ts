@@ -224,7 +224,7 @@ export const CreateTokenBody = Strict({
   name: Name,
   scopes: Type.Optional(Scopes),
   masked: Type.Optional(Masked),
-  expires_at: Type.Optional(Nullable(Timestamp('When it shall expire.'))),
+  expires_at: Type.Optional(Nullable(Timestamp('When it expires.'))),
 })
 
 export const TokenSecret = Type.String({

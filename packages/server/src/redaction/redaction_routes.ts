@@ -33,7 +33,7 @@ const ownRoutes = (parts: Parts) =>
       call: 'GET /redaction',
       id: 'getRedaction',
       scope: 'admin',
-      summary: "Read the project's rules of redaction",
+      summary: "Read the project's redaction rules",
       returns: 'The rules.',
       data: Type.Ref('Redaction'),
       json: async ({ database, project_id }) => {
@@ -47,9 +47,9 @@ const ownRoutes = (parts: Parts) =>
       id: 'setRedaction',
       scope: 'admin',
       body: REDACTION_BODIES.setRedaction,
-      summary: "Set the project's rules of redaction",
+      summary: "Set the project's redaction rules",
       description:
-        'They take the place of all that there were, and hold on every node within 5 seconds. Without `rules`: secrets are masked before they are stored, and personal data where masked keys read. What is stored already does not change.',
+        'They replace all existing rules, and apply on every node within 5 seconds. Without `rules`: secrets are masked before they are stored, and personal data is masked for masked keys. Stored data does not change.',
       returns: 'The rules.',
       data: Type.Ref('Redaction'),
       json: async (request, _reply, { rules = DEFAULT_RULES as Rule[] }) => {
@@ -63,8 +63,8 @@ const ownRoutes = (parts: Parts) =>
       call: 'DELETE /redaction',
       id: 'deleteRedaction',
       scope: 'admin',
-      summary: "Remove the project's rules of redaction",
-      description: 'From then on what is sent is stored as it is. Masked keys go on reading masks.',
+      summary: "Remove the project's redaction rules",
+      description: 'From then on, data is stored as it was sent. Masked keys still read masks.',
       returns: 'There are none.',
       data: Type.Ref('Redaction'),
       json: (request) => setRules(parts, request, null),

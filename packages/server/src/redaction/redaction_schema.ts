@@ -36,7 +36,7 @@ const What = Type.Union(
       as: Type.Optional(
         Type.String({
           pattern: '^[A-Z][A-Z_]{0,39}$',
-          description: 'How its masks are called; by default `REDACTED`.',
+          description: 'The name in its masks; by default `REDACTED`.',
           examples: ['ORDER'],
         }),
       ),
@@ -54,7 +54,7 @@ const Rule = Strict({
   ),
   when: OneOf(
     ['write', 'read'] as const,
-    '`write`: before anything is stored. `read`: in what masked keys read; without `where`.',
+    '`write`: before anything is stored. `read`: when masked keys read; without `where`.',
   ),
 })
 

@@ -30,7 +30,7 @@ export const inboxRoutes = (parts: RunParts) =>
       body: RUN_BODIES.addInput,
       summary: 'Send input to a session',
       description:
-        "An entry to come: it is checked like an append and stored beside the log, so that the runner's `If-Match` and prompt cache hold. The runner stores it with `apply` in `POST …/entries`. With an `id`, a retry adds nothing.",
+        "Input is a future entry: it is checked like an append, but stored outside the log, so the runner's `If-Match` and prompt cache stay valid. The runner appends it with `apply` in `POST …/entries`. With an `id`, a retry adds nothing.",
       headers: FenceHeaders,
       status: 201,
       returns: 'It was added, or it was known.',
@@ -67,7 +67,7 @@ export const inboxRoutes = (parts: RunParts) =>
       id: 'readInbox',
       summary: "Read a session's inbox, or follow its run",
       description:
-        'Inputs in the order in which they came. With `Accept: text/event-stream` the same path streams what happens in the run: `event: input`, `event: lease` and `event: request`, each with the state that it has when it is sent, and `id: <place>`, which `Last-Event-ID` resumes after.',
+        'Inputs in order of arrival. With `Accept: text/event-stream`, the same path streams the events of the run: `event: input`, `event: lease` and `event: request`, each with its state at the time of sending, and with `id: <place>`, after which `Last-Event-ID` resumes.',
       querystring: InboxQuery,
       headers: TailHeaders,
       returns: 'A page of inputs.',
@@ -109,7 +109,7 @@ export const inboxRoutes = (parts: RunParts) =>
       scope: 'inbox',
       querystring: WithdrawQuery,
       summary: 'Withdraw an input',
-      description: 'Or reject it. What was withdrawn before stays so.',
+      description: 'Withdraws or rejects an input. An input that was already withdrawn stays so.',
       headers: FenceHeaders,
       returns: 'It was withdrawn.',
       data: Empty,

@@ -26,7 +26,7 @@ export const leaseRoutes = (parts: RunParts) =>
       body: RUN_BODIES.takeLease,
       summary: "Take a session's lease",
       description:
-        "One runner at a time: the answer's `fence` is greater than all before it, and every write that carries it as `Annals-Fence` is refused once somebody else has taken the lease. All times are the database's. Asking again under the same `owner` takes the lease anew, with a new fence: a retry after a lost answer, or a process that was restarted, does not wait for itself. A lease that has expired stays with its holder until somebody else takes it.",
+        "One runner at a time: the answer's `fence` is higher than all before it, and writes that carry it as `Annals-Fence` are refused once another runner has taken the lease. All times are the database's. Asking again under the same `owner` takes the lease again, with a new fence, so a retry after a lost answer, or a restarted process, does not wait for itself. An expired lease stays with its holder until another runner takes it.",
       returns: 'The lease.',
       data: Type.Ref('Lease'),
       errors: ['leased', 'quota_exceeded'],
@@ -58,7 +58,7 @@ export const leaseRoutes = (parts: RunParts) =>
       body: RUN_BODIES.renewLease,
       summary: 'Renew a lease',
       description:
-        'Also one that has expired, if nobody has taken it since. With `progress`, a renewal only sets `ttl_ms`.',
+        'This works even for an expired lease, if nobody has taken it since. With `progress`, a renewal only sets `ttl_ms`.',
       returns: 'The lease.',
       data: Type.Ref('Lease'),
       errors: ['fenced'],
@@ -70,7 +70,7 @@ export const leaseRoutes = (parts: RunParts) =>
       call: 'DELETE /session/:session_id/lease',
       id: 'releaseLease',
       summary: 'Release a lease',
-      description: 'Nothing happens if it is no longer held under this fence.',
+      description: 'If the lease is no longer held under this fence, nothing happens.',
       querystring: ReleaseQuery,
       returns: 'It is not held under this fence.',
       data: Empty,
@@ -87,7 +87,7 @@ export const leaseRoutes = (parts: RunParts) =>
       body: RUN_BODIES.claimWork,
       summary: 'Claim sessions with due input',
       description:
-        'Leases sessions that have due input and no valid lease, the longest due first, and returns them with it. Two claimers never get the same session. With `filter_by_configs` it looks at the 10,000 sessions that are due for longest; where few sessions have a value of the filter, at all of these and no others. The key also needs the scope `read`.',
+        'Leases sessions that have due input and no valid lease, the longest due first, and returns them with it. Two claimers never get the same session. With `filter_by_configs`, it examines the 10,000 sessions that have been due longest or, if few sessions have a value of the filter, exactly those. The key also needs the scope `read`.',
       returns: 'The sessions; none if there is no work.',
       data: Claimed,
       errors: ['quota_exceeded'],

@@ -31,7 +31,7 @@ export const requestRoutes = (parts: RunParts) =>
       body: RUN_BODIES.openRequest,
       summary: 'Ask for an approval or an answer',
       description:
-        'Appends an event `annals.request` and opens the request, until somebody resolves it or it expires. With an `id`, a retry opens nothing. Numbers of a call that RFC 8785 cannot hold exactly are refused.',
+        'Appends an event `annals.request` and opens the request, until it is resolved or expires. With an `id`, a retry opens nothing. Numbers of a call that RFC 8785 cannot hold exactly are refused.',
       headers: FenceHeaders,
       status: 201,
       returns: 'The request.',
@@ -89,7 +89,7 @@ export const requestRoutes = (parts: RunParts) =>
       body: RUN_BODIES.resolveRequest,
       summary: 'Answer a request',
       description:
-        'The first answer wins, and appends an event `annals.resolution`; the next gets 409 `resolved`, which says what was decided. With an `id`, a retry gets the first answer again. To approve a call, send its `call_sha256`: what was approved is what runs.',
+        'The first answer wins, and appends an event `annals.resolution`; later ones get 409 `resolved` with the decision. With an `id`, a retry gets the first answer again. To approve a call, send its `call_sha256`, so exactly the approved call runs.',
       returns: 'The request, resolved.',
       data: Type.Ref('RunnerRequest'),
       errors: ['resolved', 'quota_exceeded', 'idempotency_key_reused'],

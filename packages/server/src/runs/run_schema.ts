@@ -36,7 +36,7 @@ const Ttl = {
   ...Between(1_000, 600_000, 'How long the lease holds unless it is renewed, in ms.'),
   examples: [30_000],
 }
-const Wait = Between(0, 30_000, 'How long to wait if the answer would be no, in ms.', 0)
+const Wait = Between(0, 30_000, 'How long to wait if the lease is held, in ms.', 0)
 
 export const Lease = Type.Object(
   {
@@ -56,7 +56,7 @@ const TakeLeaseBody = Strict({
       'Renewals alone do not keep the lease: it ends `ttl_ms` after the last append under its fence.',
     ),
     requires_fence: Flag(
-      'Until the lease is released or taken anew, appends, requests and changes of configs without the header `Annals-Fence` are refused.',
+      'Until the lease is released or taken again, appends, requests and changes of configs without the header `Annals-Fence` are refused.',
     ),
     steal: Flag('Takes the lease from its holder. The key needs the scope `admin`.'),
   }),
@@ -73,8 +73,8 @@ const Mode = OneOf(
 
 const inputMembers = {
   id: Uuid('An id for the input, and for the entry that it becomes. It makes a retry safe.'),
-  not_before: Timestamp('It is due from then on. By default at once.'),
-  expires_at: Timestamp('From then on it is no longer pending. By default never.'),
+  not_before: Timestamp('When it becomes due. By default at once.'),
+  expires_at: Timestamp('When it stops being pending. By default never.'),
   key: EntryKey,
 }
 
@@ -128,7 +128,7 @@ export const InboxInput = Type.Object(
 export const AddedInput = Type.Object({
   state: OneOf(
     ['pending', 'withdrawn', 'expired', 'applied'],
-    'applied: an append stored it meanwhile, as the entry `seq`.',
+    'applied: an append has already stored it, as the entry `seq`.',
   ),
   id: Uuid('The input.'),
   ...optional({ input: Type.Ref('InboxInput'), seq: Seq }),

@@ -45,7 +45,7 @@ const search = (
     reach: 'narrowed',
     summary: 'Search the entries of all sessions',
     description:
-      "Finds messages by their text and by the names, arguments and results of their tools, and events by their type and the values in their data: of each entry the first 64 KiB of text. Entries that were retracted or deleted are not found. An entry is found a second or two after it was stored. Search is off until the project's operator switches it on.",
+      "Finds messages by their text and by the names, arguments and results of their tools, and events by their type and the values in their data. Only the first 64 KiB of an entry's text are searched. Retracted and deleted entries are not found. An entry can be found a second or two after it was stored. Search is off until the project's operator switches it on.",
     querystring: SearchQuery,
     returns: 'A page of entries.',
     data: Type.Union([Type.Ref('FoundPage'), Type.Ref('FoundSessions')]),

@@ -130,7 +130,7 @@ const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: Session
       id: 'deleteSession',
       scope: 'erase',
       summary: 'Delete a session with its log',
-      description: 'And with all sessions below it.',
+      description: 'This also deletes all sessions below it.',
       returns: 'It was deleted.',
       json: async (request) => {
         const { sessions } = await erasure.erase(request, 'session', [request.params.session_id])
@@ -143,7 +143,7 @@ const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: Session
       id: 'updateSession',
       body: SESSION_BODIES.updateSession,
       summary: 'Set when a session expires',
-      description: 'Touches the session. A key without the scope `read` gets back what it sent.',
+      description: 'This updates `updated_at`. A key without the scope `read` gets back what it sent.',
       returns: 'The session.',
       data: Type.Ref('Session'),
       json: async (request) => {
@@ -159,7 +159,7 @@ const sessionRoutes = ({ changes, usage, erasure, longWork, isServing }: Session
       body: SESSION_BODIES.copySession,
       summary: 'Copy a session with its log, or fork it',
       description:
-        "The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. With `up_to_seq` it is a fork: the log up to there. `user` and `configs` replace those of the original. More than 2,000 entries or 4 MiB are copied in short steps, at about a minute for a million entries, and nobody sees the copy before it is complete. If a message's meta changes meanwhile, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` or a `use_uuid` is finished; one without is dropped.",
+        "The copy is the session as it was at one moment: same user, same configs, same entries in the same order with the same seqs and times, under new ids. With `up_to_seq` it is a fork: the log up to there. `user` and `configs` replace those of the original. More than 2,000 entries or 4 MiB are copied in short steps, at about a minute for a million entries, and the copy is invisible until it is complete. If a message's meta changes in the meantime, either version may be copied. If the caller disconnects, a copy with an `Idempotency-Key` or a `use_uuid` is still finished; a copy without either is dropped.",
       headers: IdempotencyHeaders,
       returns: 'It was copied.',
       data: CopiedSession,
@@ -237,16 +237,16 @@ const ObservingStatus = Type.Object({
 
 const Flushed = Type.Object({ status: None, errmsg: Type.Literal('') })
 
-const NO_TASKS = 'This service extracts no tasks from sessions: there are none, and none are under way.'
+const NO_TASKS = 'This service does not extract tasks from sessions, so there are none.'
 
 /** Operations of existing clients on tasks, with true answers of a service that extracts none. */
 const taskRoutes = allOf(
   operation({
     call: 'GET /session/:session_id/observing_status',
     id: 'getObservingStatus',
-    summary: 'Count the messages by extraction of tasks',
+    summary: 'Count messages by state of task extraction',
     description: NO_TASKS,
-    returns: 'Count the messages by extraction of tasks',
+    returns: 'Count messages by state of task extraction',
     data: ObservingStatus,
     json: async (request) => {
       const session = await readSession(request, request.params.session_id)
@@ -276,9 +276,9 @@ const taskRoutes = allOf(
     call: 'POST /session/:session_id/flush',
     id: 'flushSession',
     body: SESSION_BODIES.flushSession,
-    summary: 'Wait for the extraction of tasks',
+    summary: 'Wait for task extraction',
     description: NO_TASKS,
-    returns: 'Wait for the extraction of tasks',
+    returns: 'Wait for task extraction',
     data: Flushed,
     json: async (request) => {
       await readSession(request, request.params.session_id)

@@ -25,7 +25,7 @@ const ExpiresIn = Nullable(
   Type.Integer({
     ...EXPIRES_IN_S,
     description:
-      'Seconds, up to ten years. When nothing in the session has changed for so long, it is deleted within a minute, with its log and the sessions below it. Until then it can be read, and any change keeps it. null: never.',
+      'Seconds, up to ten years. When nothing in the session has changed for that long, it is deleted within a minute, with its log and the sessions below it. Until then, it can be read, and any change keeps it. null: never.',
   }),
 )
 
@@ -68,7 +68,7 @@ const CreateSessionBody = Strict(
     expires_in_s: ExpiresIn,
     parent: Nullable(
       Uuid(
-        'A session of this project, the parent of the new one. When the parent is deleted, or its user is erased, this one goes as well, whichever user it has. A session keeps its parent.',
+        'A session of this project, the parent of the new one. When the parent is deleted, or its user is erased, this session is deleted as well, whatever its user. The parent cannot be changed.',
       ),
     ),
     use_uuid: Nullable(
@@ -89,7 +89,7 @@ export const ListSessionsQuery = Strict({
     id_prefix: Type.String({
       pattern: ID_PREFIX,
       description:
-        'The first characters of an id, at least 4: only the sessions whose id begins so, in the order of their ids. Not together with `user`, `filter_by_configs`, `parent` or `order_by`.',
+        'The first characters of an id, at least 4: only sessions whose id begins with them, ordered by id. Cannot be combined with `user`, `filter_by_configs`, `parent` or `order_by`.',
     }),
     user: UserIdentifier,
     filter_by_configs: JsonInQuery(
@@ -105,7 +105,7 @@ export const ListSessionsQuery = Strict({
     order_by: Type.Union([Type.Literal('created_at'), Type.Literal('last_activity')], {
       default: 'created_at',
       description:
-        'What the list is ordered by: when sessions were created, or when anything in them last changed (`updated_at`), to the second. The order by last activity is up to date within a second or two, and a session that changes during a walk may be seen twice or not at all. It is made when a project first asks for it; until it is complete, the answer is 503 `being_prepared`.',
+        'What the list is ordered by: when sessions were created, or when anything in them last changed (`updated_at`), to the second. The order by last activity is up to date within a second or two, and a session that changes during a walk may be seen twice or not at all. It is built when a project first requests it; until it is complete, the answer is 503 `being_prepared`.',
     }),
   }),
   ...pageQuery(),
@@ -125,7 +125,7 @@ const CopySessionBody = Strict(
     configs: Nullable(Configs("The copy's configs, up to 64 KiB; by default those of the original.")),
     use_uuid: Nullable(
       Uuid(
-        'An id for the copy. If it is the id of a copy of this session already, the request must agree with it, and gets the same answer.',
+        'An id for the copy. If a copy of this session already has this id, the request must agree with it, and gets the same answer.',
       ),
     ),
   }),

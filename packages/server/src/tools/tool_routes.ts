@@ -31,9 +31,9 @@ const routes = ({ changes }: Asking) =>
     operation({
       call: 'GET /tools',
       id: 'listTools',
-      summary: 'Count the calls of tools',
+      summary: 'Count tool calls',
       description:
-        'Counts the calls in messages and events of all sessions, each once however often it is recorded, by tool. Retracted calls are left out, and what a copy of a session has from the original is counted there. The first request has the project read, in the background; from then on calls are counted as they are stored.',
+        'Counts the calls in messages and events of all sessions, by tool. A call counts once, however often it is recorded. Retracted calls are left out, and copied calls count in the original session. The first request starts reading the project in the background; from then on, calls are counted as they are stored.',
       querystring: ToolsQuery,
       returns: 'The tools, those that failed most first.',
       data: Type.Ref('ToolPage'),
@@ -52,7 +52,7 @@ const routes = ({ changes }: Asking) =>
       id: 'getTool',
       summary: 'Group the failures of a tool',
       description:
-        'A tool that nobody called has no calls. Failures are grouped by what their messages have in common.',
+        'Failures are grouped by what their messages have in common. A tool that was never called has no calls.',
       querystring: ToolQuery,
       returns: 'Its figures and its failures.',
       data: Type.Ref('ToolFailures'),

@@ -52,7 +52,7 @@ function ErasedUser(names: readonly string[]) {
         { objects: Count },
         {
           description:
-            'What the store of attachments has not confirmed yet. It is deleted as soon as it can be.',
+            'Bytes whose deletion the store of attachments has not confirmed yet. They are deleted as soon as possible.',
         },
       ),
     ),

@@ -17,7 +17,7 @@ const ownRoutes = ({ changes, config }: Pick<Kits, 'changes' | 'config'>) =>
       body: WEBHOOK_BODIES.createWebhook,
       summary: 'Create a webhook',
       description:
-        'From now on, each new entry of these kinds is posted to the URL: at least once, in order of `seq` within its session, signed after the Standard Webhooks specification. A project may have 10.',
+        'From now on, each new entry of these kinds is posted to the URL: at least once, in order of `seq` within its session, and signed as Standard Webhooks specifies. A project may have 10.',
       status: 201,
       returns: 'The webhook with its secret.',
       data: NewWebhook,
@@ -44,7 +44,7 @@ const ownRoutes = ({ changes, config }: Pick<Kits, 'changes' | 'config'>) =>
       call: 'DELETE /webhooks/:webhook_id',
       id: 'deleteWebhook',
       summary: 'Delete a webhook',
-      description: 'What was not delivered is dropped.',
+      description: 'Its undelivered entries are dropped.',
       returns: 'It was deleted.',
       data: Empty,
       json: async (request) => {

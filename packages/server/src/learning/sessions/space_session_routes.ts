@@ -22,7 +22,7 @@ export const spaceSessionRoutes = ({ changes, config }: Pick<Kits, 'changes' | '
       body: LEARNING_BODIES.learnFromSession,
       summary: 'Learn from a session',
       description:
-        'The space reads the session from its beginning, and goes on reading as it grows. A session may be in any number of spaces. If learning from it has failed, this tries again; with `now`, the model takes a known session at once.',
+        'The space reads the session from its beginning, and keeps reading as it grows. A session may be in any number of spaces. If learning from it has failed, this tries again; with `now`, the model takes a known session at once.',
       status: 201,
       returns: 'The session in the space.',
       data: Type.Ref('SpaceSession'),
@@ -40,7 +40,7 @@ export const spaceSessionRoutes = ({ changes, config }: Pick<Kits, 'changes' | '
       call: 'GET /learning_spaces/:learning_space_id/sessions',
       id: 'listSpaceSessions',
       summary: 'List the sessions of a learning space',
-      description: 'All of them, in the order in which they were given to the space.',
+      description: 'All sessions, in the order in which they were added to the space.',
       returns: 'The sessions.',
       data: Type.Array(Type.Ref('SpaceSession')),
       handle: async (request, reply) =>
@@ -50,7 +50,7 @@ export const spaceSessionRoutes = ({ changes, config }: Pick<Kits, 'changes' | '
     operation({
       call: 'GET /learning_spaces/:learning_space_id/sessions/:session_id',
       id: 'getSpaceSession',
-      summary: 'Read how far a learning space is with a session',
+      summary: "Read a learning space's progress with a session",
       returns: 'The session in the space.',
       data: Type.Ref('SpaceSession'),
       errors: ['space_session_not_found'],
@@ -61,8 +61,8 @@ export const spaceSessionRoutes = ({ changes, config }: Pick<Kits, 'changes' | '
     operation({
       call: 'GET /learning_spaces/:learning_space_id/usage',
       id: 'getSpaceUsage',
-      summary: 'Read what a learning space has used of a model',
-      description: 'Calls and tokens, by day and by what the model was asked to do.',
+      summary: "Read a learning space's use of a model",
+      description: 'Calls and tokens, by day and by task of the model.',
       querystring: SpaceUsageQuery,
       returns: 'The usage.',
       data: SpaceUsage,
@@ -86,7 +86,8 @@ export const spaceSessionRoutes = ({ changes, config }: Pick<Kits, 'changes' | '
       id: 'setSpacePolicy',
       body: LEARNING_BODIES.setSpacePolicy,
       summary: 'Set how a learning space learns',
-      description: 'Replaces the policy. Sessions of the space are read again under it as far as it matters.',
+      description:
+        'Replaces the policy. If it matters, sessions of the space are read again under the new one.',
       returns: 'The policy.',
       data: Type.Ref('SpacePolicy'),
       json: async (request) => {

@@ -34,7 +34,7 @@ export const LearnBody = Strict({
   now: Type.Optional(
     Type.Boolean({
       description:
-        'The model is asked at once, and not only when the session has an outcome or was quiet for ten minutes; for a session that the space has already, too. Rules never wait.',
+        'The model is asked at once, instead of waiting until the session has an outcome or has been quiet for ten minutes; also for a session that is already in the space. Rules never wait.',
     }),
   ),
 })
@@ -70,7 +70,7 @@ export const SpaceUsageQuery = Strict(optional({ days: Between(1, 90, 'How many 
 export const SpaceUsage = Type.Object({
   tokens: Type.Object(
     {
-      used: Count('In the last 24 hours; a call under way counts with an estimate.'),
+      used: Count('In the last 24 hours; a call in flight counts as an estimate.'),
       max: Nullable(Count('`max_tokens_per_day` of the policy; null: none.')),
     },
     { description: 'Tokens of the model, as the budget counts them.' },
@@ -79,11 +79,11 @@ export const SpaceUsage = Type.Object({
     Type.Object({
       day: Type.String({ format: 'date', description: 'In UTC: when the inputs were first sent.' }),
       step: OneOf(['reflect', 'curate'], 'What the model was asked to do.'),
-      inputs: Count('Different inputs. One that was answered is never sent again.'),
-      calls: Count('Calls of the model, with those that got no answer.'),
-      failed: Count('Inputs without an answer of use.'),
+      inputs: Count('Different inputs. An answered input is never sent again.'),
+      calls: Count('Calls of the model, including those without an answer.'),
+      failed: Count('Inputs without a usable answer.'),
       tokens_in: Count('Tokens sent.'),
-      tokens_out: Count('Tokens answered.'),
+      tokens_out: Count('Tokens received.'),
     }),
     { description: 'Newest first; a day without a call is left out.' },
   ),

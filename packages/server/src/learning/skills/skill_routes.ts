@@ -60,7 +60,7 @@ const postSkill = ({ thread, usage }: SkillParts) =>
     body_bytes_max: ZIP_BYTES_MAX + SKILL_FIELD_BYTES_MAX,
     summary: 'Upload a skill',
     description:
-      'A zip in the Agent Skills format: SKILL.md at its top level or in its only folder, with a name and a description in front matter, and at most 200 files. It is the skill of a user, who is created on first use, or of the project; each has one skill of a name. The same skill again is not stored twice.',
+      'A zip in the Agent Skills format: SKILL.md at its top level or in its only folder, with a name and a description in front matter, and at most 200 files. It belongs to a user, who is created on first use, or to the project; each has at most one skill of a name. Uploading the same skill again stores nothing.',
     status: 201,
     returns: 'The skill was stored.',
     data: Type.Ref('Skill'),

@@ -68,7 +68,7 @@ export type SkillFields = Static<typeof SkillFields>
 export const SkillForm = Strict({
   file: Type.String({
     format: 'binary',
-    description: 'A zip with SKILL.md, up to 8 MiB, as is what it unpacks to.',
+    description: 'A zip with SKILL.md, up to 8 MiB, packed and unpacked.',
   }),
   user: Type.Optional(UserIdentifier),
   meta: Type.Optional(

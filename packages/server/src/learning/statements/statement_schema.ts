@@ -81,7 +81,7 @@ export type AddStatementBody = Static<typeof AddStatementBody>
 
 export const ChangeStatementBody = Strict(
   optional({
-    state: OneOf(['active', 'retired'], '`active` approves it; `retired` rejects it or takes it out.'),
+    state: OneOf(['active', 'retired'], '`active` approves it; `retired` rejects or withdraws it.'),
     text: Text,
     kind: Kind,
   }),
@@ -94,9 +94,9 @@ export const SpaceContextQuery = Strict(
     q: Type.String({
       maxLength: 4_000,
       description:
-        'Words of the task, such as what the user said first: statements that share them come first. Without it, those with most support do.',
+        "Words of the task, such as the user's first message: statements that share them come first. Without it, statements with the most support come first.",
     }),
-    max_tokens: Between(1, 100_000, 'Tokens of `text` at most.', 1_000),
+    max_tokens: Between(1, 100_000, 'Most tokens of `text`.', 1_000),
   }),
 )
 
