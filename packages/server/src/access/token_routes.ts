@@ -90,7 +90,7 @@ export const tokenRoutes = (tokens: SessionTokens): ModuleRoutes => ({
       if (lacking)
         throw new AnnalsError(
           'insufficient_scope',
-          `This API key lacks the scope "${lacking}", so its tokens cannot have it. Leave it out, or use a key that has it.`,
+          `This API key does not allow "${lacking}", so its tokens cannot allow it. Leave it out, or use a key that does.`,
         )
       const reach = sessionsOf(body.for)
       await requireSession({ database, project_id }, reach)
