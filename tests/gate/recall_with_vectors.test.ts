@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { type EmbeddingsServer, startEmbeddingsServer, vectorsOf } from '../../lab/embeddings_server.ts'
 import { tokenFor } from '../harness/access_requests.ts'
@@ -177,6 +178,76 @@ describe.skipIf(reason)(`vectors${reason ? `, skipped because ${reason}` : ''}`,
     await switchSearch(service.adminClient(), id, false)
     await untilEmbedded(id, 0)
     expect(await vectorsIn(other.id)).toHaveLength(1)
+  })
+
+  it('find all that may be seen and nothing that is hidden, whatever is stored, asked and done to it', async () => {
+    const words = ['reimbursement', 'kitten', 'plane', 'kettle', 'seat', 'naïve', '東京駅']
+    const anyText = fc
+      .array(fc.constantFrom(...words), { minLength: 1, maxLength: 4 })
+      .map((said) => said.join(' '))
+    const anySession = fc.record({
+      lines: fc.array(anyText, { minLength: 1, maxLength: 3 }),
+      user: fc.constantFrom('ada', 'bo', undefined),
+      fate: fc.constantFrom('kept', 'kept', 'copied', 'retracted', 'expired', 'deleted', 'erased'),
+    })
+    const projects = await Promise.all([newProject(), newProject()])
+    const seen = projects.map(() => new Map<string, string | undefined>())
+    for (const [index, { api, id: project_id }] of projects.entries()) {
+      const sessions = await Promise.all(
+        fc.sample(anySession, 14).map(async (one) => {
+          const id = await store(api, one.lines, one.fate === 'erased' ? 'gone' : one.user)
+          return { ...one, id, ids: [id] }
+        }),
+      )
+      for (const one of sessions.filter(({ fate }) => fate === 'copied')) {
+        const path = `/api/v1/session/${one.id}/copy`
+        const made = await api.request<{ new_session_id: string }>('POST', path, { body: {} })
+        one.ids.push(expectOk(made).new_session_id)
+      }
+      const count = sessions.reduce((sum, { lines, ids }) => sum + lines.length * ids.length, 0)
+      await untilEmbedded(project_id, count)
+      await untilIndexed(api)
+      for (const { id, ids, fate, lines, user } of sessions) {
+        const path = `/api/v1/session/${id}`
+        if (fate === 'retracted')
+          expectOk(await api.request('POST', `${path}/retractions`, { body: { after_seq: 1 } }))
+        if (fate === 'expired') {
+          const old = "UPDATE session_heads SET updated_at = now() - interval '1 day' WHERE session_id = $1"
+          expectOk(await api.request('PATCH', path, { body: { expires_in_s: 60 } }))
+          await execute(service.databaseUrl, old, [id])
+        }
+        if (fate === 'deleted') expectOk(await api.request('DELETE', path))
+        const left: Record<string, number> = { kept: 3, copied: 3, retracted: 1 }
+        const there = lines.slice(0, left[fate] ?? 0)
+        for (const id of ids) for (const at of there.keys()) seen[index]!.set(`${id} ${at + 1}`, user)
+      }
+      if (sessions.some(({ fate }) => fate === 'erased'))
+        expectOk(await api.request('DELETE', '/api/v1/user/gone'))
+    }
+    const check = async (q: string, user: string | undefined) => {
+      for (const [index, { api }] of projects.entries()) {
+        const query = { limit: 50, ...(user && { user }) }
+        const { items, vectors } = await ask(api, q, { ...query, group: 'entry' })
+        expect(vectors).not.toBe('unavailable')
+        const visible = [...seen[index]!].flatMap(([place, owner]) =>
+          !user || owner === user ? [place] : [],
+        )
+        // The event that notes a retraction has no vector, and can be found by its words only.
+        expect(items.map(({ session_id, seq }) => `${session_id} ${seq}`).toSorted()).toEqual(
+          visible.toSorted(),
+        )
+        const ids = new Set(visible.map((place) => place.split(' ')[0]))
+        const sessions = (await ask(api, q, query)).items
+        expect(new Set(sessions.map(({ session_id }) => session_id))).toEqual(ids)
+      }
+    }
+    await fc.assert(fc.asyncProperty(anyText, fc.constantFrom('ada', 'bo', undefined), check), {
+      numRuns: 25,
+    })
+    for (const [index, { id }] of projects.entries()) {
+      const left = new Set((await vectorsIn(id)).map(({ session_id }) => session_id))
+      for (const place of seen[index]!.keys()) expect(left).toContain(place.split(' ')[0])
+    }
   })
 
   it('are left out of an answer while the model hangs or fails, and neither words nor other projects wait', async () => {

@@ -37,7 +37,7 @@ import { nearQuestion } from './vectors/near_entries.js'
 const search = (
   { thread, changes }: Pick<Kits, 'thread' | 'changes'>,
   embeddings: Embeddings | undefined,
-  known = { counts: new WordCounts(), runWords: new RunWords() },
+  known: Known = { embeddings, counts: new WordCounts(), runWords: new RunWords() },
 ) =>
   operationsOf('Search')({
     call: 'GET /search',
@@ -53,7 +53,7 @@ const search = (
     json: async (request) => {
       const { narrow } = request.grant!
       const query = narrow ? await narrowedSearch(request) : request.query
-      if (query.mode === 'recall') return answerQuestion(request, thread, embeddings, known)
+      if (query.mode === 'recall') return answerQuestion(request, thread, known)
       const search = searchOf(request.project_id, query)
       const { order = 'newest', group = 'entry', limit = PAGE_LIMIT_DEFAULT, cursor } = query
       const { terms: _read, ...filters } = search
@@ -168,13 +168,14 @@ function placeOf(place: FoundPlace | RankedPlace): FoundPlace | RankedPlace {
   return { created_at, session_id, seq }
 }
 
+type Known = { embeddings: Embeddings | undefined; counts: WordCounts; runWords: RunWords }
+
 type SearchRequest = Parameters<typeof logReadBytes>[0] & FastifyRequest<{ Querystring: SearchQuery }>
 
 async function answerQuestion(
   request: SearchRequest,
   thread: WorkThread,
-  embeddings: Embeddings | undefined,
-  known: { counts: WordCounts; runWords: RunWords },
+  { embeddings, ...known }: Known,
 ): Promise<string> {
   const { project_id, database, query } = request
   const { group = 'session', limit = RECALL_LIMIT.default } = query

@@ -3,7 +3,7 @@ import type { Composed } from '@annals/kits/lists/listed.js'
 import { beside, composed } from '@annals/kits/lists/listed.js'
 import { timestampText } from '@annals/kits/lists/resource_json.js'
 import { prepared } from '@annals/kits/postgres/statement.js'
-import { storedInsert } from '@annals/kits/postgres/stored_function.js'
+import { sqlFile, storedInsert } from '@annals/kits/postgres/stored_function.js'
 import sql, { empty, raw, type Sql } from 'sql-template-tag'
 
 /** The tables of calls: see migrations/0036_tool_calls.sql. */
@@ -54,22 +54,7 @@ ON CONFLICT (project_id, session_id, number) DO UPDATE SET call_id = excluded.ca
 /** Writes a session into the index, in this order, in the transaction that moves the cursor. Parameters of each: $1 project, $2 session. */
 export const INDEX_CALLS = {
   /** Of calls that are known here: $3 seqs of entries that were retracted. */
-  retract: prepared(
-    'retract_calls',
-    `
-UPDATE tool_calls AS t SET
-  is_retracted = t.is_retracted OR t.seq = ANY ($3::bigint[]),
-  is_counted = t.is_counted AND NOT t.seq = ANY ($3::bigint[]),
-  failed = CASE WHEN t.result_seq = ANY ($3::bigint[]) THEN NULL ELSE t.failed END,
-  answered = CASE WHEN t.seq = ANY ($3::bigint[]) THEN 3 WHEN t.result_seq = ANY ($3::bigint[]) THEN 0 ELSE t.answered END,
-  message = CASE WHEN t.seq = ANY ($3::bigint[]) OR t.result_seq = ANY ($3::bigint[]) THEN NULL ELSE t.message END,
-  result = CASE WHEN t.seq = ANY ($3::bigint[]) OR t.result_seq = ANY ($3::bigint[]) THEN NULL ELSE t.result END,
-  duration_ms = CASE WHEN t.result_seq = ANY ($3::bigint[]) THEN NULL ELSE t.duration_ms END,
-  result_seq = CASE WHEN t.result_seq = ANY ($3::bigint[]) THEN NULL ELSE t.result_seq END,
-  said_seq = NULL, said = NULL
-WHERE t.project_id = $1 AND t.session_id = $2
-  AND (t.seq = ANY ($3::bigint[]) OR t.result_seq = ANY ($3::bigint[]) OR t.said_seq = ANY ($3::bigint[]))`,
-  ),
+  retract: prepared('retract_calls', sqlFile('tools/retract_calls.sql')),
   /** $3 calls, as JSON. Copied calls count in the original. */
   calls: INDEX_CALL_ROWS.statement,
   /** $3 question, $4 its seq, $5 stream. */

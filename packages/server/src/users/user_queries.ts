@@ -7,25 +7,14 @@ import {
   PLACE,
 } from '@annals/kits/lists/listed.js'
 import { prepared, type Statement } from '@annals/kits/postgres/statement.js'
+import { sqlFile } from '@annals/kits/postgres/stored_function.js'
 
 /**
  * Steps of a stored function that set `owner`: the user with the identifier in `p_user`, created under the id
  * `p_new_user` if new, or null if `p_user` is null. They end the function with null if somebody erases the user
  * meanwhile; the caller then calls it again.
  */
-export const FIND_OR_CREATE_OWNER = `
-  IF p_user IS NOT NULL THEN
-    SELECT u.id INTO owner FROM users u WHERE u.project_id = p_project AND u.identifier = p_user;
-    IF owner IS NULL THEN
-      INSERT INTO users AS u (project_id, id, identifier, created_at, updated_at)
-      VALUES (p_project, p_new_user, p_user, now(), now())
-      ON CONFLICT (project_id, identifier) DO NOTHING;
-      SELECT u.id INTO owner FROM users u WHERE u.project_id = p_project AND u.identifier = p_user;
-      IF owner IS NULL THEN
-        RETURN NULL;
-      END IF;
-    END IF;
-  END IF;`
+export const FIND_OR_CREATE_OWNER = `\n${sqlFile('users/find_or_create_owner.sql').trimEnd()}`
 
 export const FIND_USER = prepared(
   'find_user',

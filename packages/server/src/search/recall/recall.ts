@@ -143,13 +143,7 @@ async function recallByWords(asking: Asking, narrowed: Narrowed): Promise<Recall
   }
 }
 
-interface EntryFilter {
-  kind?: string | undefined
-  type?: string | undefined
-  role?: string | undefined
-  from?: string | undefined
-  to?: string | undefined
-}
+type EntryFilter = Partial<Pick<Search, 'kind' | 'type' | 'role' | 'from' | 'to'>>
 
 async function readEntries(
   { database, search, state }: Asking,
