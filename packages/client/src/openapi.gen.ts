@@ -1089,7 +1089,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a skill
-         * @description Its files go with it, and it leaves all learning spaces.
+         * @description Deletes its files with it, and removes it from all learning spaces.
          */
         delete: operations["deleteSkill"];
         options?: never;
@@ -1112,7 +1112,7 @@ export interface paths {
         put?: never;
         /**
          * Include a skill in a learning space
-         * @description A skill that somebody wrote, in any number of spaces. The space of a user takes skills of that user and of the project.
+         * @description A written skill can be in any number of spaces. A user's space takes skills of that user and of the project.
          */
         post: operations["includeSkill"];
         delete?: never;
@@ -1132,8 +1132,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Take a skill out of a learning space
-         * @description If it is in it. The skill itself stays.
+         * Remove a skill from a learning space
+         * @description The skill itself stays.
          */
         delete: operations["excludeSkill"];
         options?: never;
@@ -1150,7 +1150,7 @@ export interface paths {
         };
         /**
          * Prove an entry of a session
-         * @description The entry as it was chained, with what makes its link again, and the first signed anchor after it. `docs/proof.md` says how to check it; the verifiers in `examples/proof` take the answer as a file. The project must have `proof` on when the entry is stored.
+         * @description The entry as it was chained, with the data to compute its link, and the first signed anchor after it. `docs/proof.md` explains how to check it; the verifiers in `examples/proof` take the answer as a file. The project must have `proof` on when the entry is stored.
          */
         get: operations["getProof"];
         put?: never;
@@ -1170,12 +1170,12 @@ export interface paths {
         };
         /**
          * Read a blob
-         * @description The bytes, all or one range of them. HEAD tells how many there are.
+         * @description The bytes, all or one range of them. HEAD returns their number.
          */
         get: operations["getBlob"];
         /**
          * Send a blob
-         * @description The body is the bytes themselves, of any type. If the project has the blob already, it is not read. A blob that no entry refers to is deleted after 24 hours; sending it again begins these anew.
+         * @description The body is the bytes themselves, of any type. If the project already has the blob, the body is not read. A blob that no entry refers to is deleted after 24 hours; sending it again restarts that time.
          */
         put: operations["putBlob"];
         post?: never;
@@ -1194,7 +1194,7 @@ export interface paths {
         };
         /**
          * Read a blob of a session
-         * @description The same, of a blob that an entry of the session refers to; any other is unknown here.
+         * @description Only a blob that an entry of the session refers to; others get 404.
          */
         get: operations["downloadAsset"];
         put?: never;
@@ -1215,8 +1215,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make a token for some sessions
-         * @description For a browser, a runner or a partner: it reaches these sessions, and everything else answers as if it did not exist. It is signed and stored nowhere. It ends when it expires, and within 5 seconds after the key is revoked with which it was made. A key makes tokens that allow no more than itself.
+         * Create a token for some sessions
+         * @description For a browser, a runner or a partner: the token reaches these sessions; to it, nothing else exists. It is signed, and not stored. It ends when it expires, and within 5 seconds after its key is revoked. It allows no more than its key.
          */
         post: operations["issueToken"];
         delete?: never;
@@ -1252,7 +1252,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Count what a user has */
+        /** Count a user's resources */
         get: operations["countUserResources"];
         put?: never;
         post?: never;
@@ -1293,8 +1293,8 @@ export interface paths {
         get: operations["listMembers"];
         put?: never;
         /**
-         * Invite somebody to the project
-         * @description The first person who signs in with this address, verified by the issuer, becomes the member. Nothing is sent.
+         * Invite a person to the project
+         * @description The first person who signs in with this address, verified by the issuer, becomes the member. Annals sends no message.
          */
         post: operations["inviteMember"];
         delete?: never;
@@ -1315,14 +1315,14 @@ export interface paths {
         post?: never;
         /**
          * Remove a member
-         * @description The sessions in the console and the personal tokens of the member end within 5 seconds. Somebody whose groups give a role is a member again after the next sign-in.
+         * @description The member's console sessions and personal tokens end within 5 seconds. A person whose groups assign a role becomes a member again at the next sign-in.
          */
         delete: operations["removeMember"];
         options?: never;
         head?: never;
         /**
          * Change a member's role
-         * @description It takes effect within 5 seconds. Somebody whose groups give a higher role keeps that one.
+         * @description This takes effect within 5 seconds. A person whose groups assign a higher role keeps that role.
          */
         patch: operations["changeMember"];
         trace?: never;
@@ -1334,12 +1334,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List one's own personal tokens */
+        /** List your personal tokens */
         get: operations["listPersonalTokens"];
         put?: never;
         /**
-         * Make a personal token
-         * @description For somebody who is signed in to the console: a token that allows no more than its owner may do at the time, and that ends when it expires or its owner is no member any more.
+         * Create a personal token
+         * @description For a person who is signed in to the console. The token allows no more than its owner may do at the time, and ends when it expires or its owner is no longer a member.
          */
         post: operations["createPersonalToken"];
         delete?: never;
@@ -1359,8 +1359,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Revoke one of one's own personal tokens
-         * @description Every node refuses it within 5 seconds. An administrator revokes those of others like keys.
+         * Revoke one of your personal tokens
+         * @description Every node refuses it within 5 seconds. An administrator can revoke other people's tokens like keys.
          */
         delete: operations["revokePersonalToken"];
         options?: never;
@@ -1377,7 +1377,7 @@ export interface paths {
         };
         /**
          * Read what the API key may do
-         * @description Any key may ask, whatever its scopes are.
+         * @description Any key may ask, whatever its scopes.
          */
         get: operations["getKey"];
         put?: never;
@@ -1397,7 +1397,7 @@ export interface paths {
         };
         /**
          * Read the project's usage and quotas
-         * @description Figures are at most one second old, or for a very large project twenty times as old as counting it takes. Tails are those of the node that answers. Figures by day lack what other nodes stored within the last 15 seconds.
+         * @description Figures are at most one second old; for a very large project, at most twenty times as old as counting takes. Tails are those of the node that answers. Figures by day lack data that other nodes stored in the last 15 seconds.
          */
         get: operations["getUsage"];
         put?: never;
@@ -1459,8 +1459,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take in traces of OpenTelemetry
-         * @description An `ExportTraceServiceRequest` of OTLP. A span becomes an event `otel.span` of the session that its attributes name, or else its trace; what a model was sent and answered becomes messages, each once. 200 means that all of it is committed, and in the next read; `partialSuccess` says what was refused.
+         * Store OpenTelemetry traces
+         * @description An `ExportTraceServiceRequest` of OTLP. A span becomes an event `otel.span` of the session named by its attributes, or else by its trace; a model's input and output become messages, each stored once. 200 means that everything is committed and visible to the next read; `partialSuccess` names what was refused.
          */
         post: operations["takeTraces"];
         delete?: never;
@@ -1479,8 +1479,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take in logs of OpenTelemetry
-         * @description An `ExportLogsServiceRequest` of OTLP. A record becomes an event `otel.log` of the session that its attributes name, or else its trace.
+         * Store OpenTelemetry logs
+         * @description An `ExportLogsServiceRequest` of OTLP. A record becomes an event `otel.log` of the session named by its attributes, or else by its trace.
          */
         post: operations["takeLogs"];
         delete?: never;
@@ -1498,7 +1498,7 @@ export interface paths {
         };
         /**
          * List what operators did, or who read sessions
-         * @description Every change of projects and tokens, by this API and by the command line, oldest first. Nothing is ever deleted from it. With `reads_of`, who read which session of a project, where its `audit_reads` says so: one act `session.read` for each session, principal and minute, a few seconds after it. The last page has a `next_cursor`, too, from which later acts follow.
+         * @description Every change of projects and tokens, by this API and by the command line, oldest first. Acts are never deleted. With `reads_of`, who read which session of a project, where its `audit_reads` says so: one act `session.read` for each session, principal and minute, a few seconds after it. The last page has a `next_cursor`, too, from which later acts follow.
          */
         get: operations["listAudit"];
         put?: never;
@@ -1598,7 +1598,7 @@ export interface paths {
         };
         /**
          * Read a project's usage and quotas
-         * @description Figures are at most one second old, or for a very large project twenty times as old as counting it takes. Tails are those of the node that answers. Figures by day lack what other nodes stored within the last 15 seconds.
+         * @description Figures are at most one second old; for a very large project, at most twenty times as old as counting takes. Tails are those of the node that answers. Figures by day lack data that other nodes stored in the last 15 seconds.
          */
         get: operations["getProjectUsage"];
         put?: never;
@@ -1621,7 +1621,7 @@ export interface components {
              */
             id: string;
             /**
-             * @description Where deliveries are posted to: http or https, without a user name or a fragment.
+             * @description The URL that receives deliveries: http or https, without a user name or a fragment.
              * @example https://agents.example.com/hooks/annals
              */
             url: string;
@@ -1655,7 +1655,7 @@ export interface components {
             name: string;
             /** @description How often it was called. */
             calls: number;
-            /** @description Calls whose result says that they failed. */
+            /** @description Calls whose result reports a failure. */
             failures: number;
             /** @description Calls that have no result. */
             unanswered: number;
@@ -1666,11 +1666,11 @@ export interface components {
             last_called_at: string | null;
         };
         ToolPage: {
-            /** @description Those that failed most first. */
+            /** @description The tools that failed most come first. */
             items: components["schemas"]["Tool"][];
             /** @description Whether there are more tools than `limit`. */
             has_more: boolean;
-            /** @description Whether every call is counted that was stored before the request. If not, each number is a lower bound. */
+            /** @description Whether every call stored before the request is counted. If not, each number is a lower bound. */
             complete: boolean;
             counted_from: string | null;
             indexing: {
@@ -1688,7 +1688,7 @@ export interface components {
             name: string;
             /** @description How often it was called. */
             calls: number;
-            /** @description Calls whose result says that they failed. */
+            /** @description Calls whose result reports a failure. */
             failures: number;
             /** @description Calls that have no result. */
             unanswered: number;
@@ -1697,12 +1697,12 @@ export interface components {
             p50_ms: number | null;
             p95_ms: number | null;
             last_called_at: string | null;
-            /** @description Its failed calls by what their messages have in common, the most frequent first. */
+            /** @description Its failed calls, grouped by the common part of their messages, most frequent first. */
             groups: {
                 message: string | null;
                 /** @description Failed calls. */
                 failures: number;
-                /** @description Sessions that they are in. */
+                /** @description Sessions with these calls. */
                 sessions: number;
                 /**
                  * Format: date-time
@@ -1759,7 +1759,7 @@ export interface components {
             }[];
             /** @description Whether there are more groups than `limit`. */
             has_more: boolean;
-            /** @description Whether every call is counted that was stored before the request. If not, each number is a lower bound. */
+            /** @description Whether every call stored before the request is counted. If not, each number is a lower bound. */
             complete: boolean;
             counted_from: string | null;
             indexing: {
@@ -1789,7 +1789,7 @@ export interface components {
              */
             type?: string;
             /**
-             * @description Of a message: who says it; `tool` where it has results of tools alone, whoever it was sent as.
+             * @description The role of a message; `tool` if it has only results of tools, whatever its stored role.
              * @example assistant
              */
             role?: string;
@@ -1801,18 +1801,18 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock.
              * @example 2026-11-21T09:30:00.123456Z
              */
             occurred_at?: string;
             snippet: {
                 /**
-                 * @description Up to 200 characters of the entry's text, around what was found.
+                 * @description Up to 200 characters of the entry's text, around the match.
                  * @example …your refund failed, because the card has expired
                  */
                 text: string;
                 /**
-                 * @description Where in it what was looked for begins and ends, in UTF-16 code units.
+                 * @description Where matches in it begin and end, in UTF-16 code units.
                  * @example [
                  *       [
                  *         6,
@@ -1842,7 +1842,7 @@ export interface components {
                  */
                 type?: string;
                 /**
-                 * @description Of a message: who says it; `tool` where it has results of tools alone, whoever it was sent as.
+                 * @description The role of a message; `tool` if it has only results of tools, whatever its stored role.
                  * @example assistant
                  */
                 role?: string;
@@ -1854,18 +1854,18 @@ export interface components {
                 created_at: string;
                 /**
                  * Format: date-time
-                 * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                 * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock.
                  * @example 2026-11-21T09:30:00.123456Z
                  */
                 occurred_at?: string;
                 snippet: {
                     /**
-                     * @description Up to 200 characters of the entry's text, around what was found.
+                     * @description Up to 200 characters of the entry's text, around the match.
                      * @example …your refund failed, because the card has expired
                      */
                     text: string;
                     /**
-                     * @description Where in it what was looked for begins and ends, in UTF-16 code units.
+                     * @description Where matches in it begin and end, in UTF-16 code units.
                      * @example [
                      *       [
                      *         6,
@@ -1891,7 +1891,7 @@ export interface components {
                  */
                 type?: string;
                 /**
-                 * @description Of a message: who says it; `tool` where it has results of tools alone, whoever it was sent as.
+                 * @description The role of a message; `tool` if it has only results of tools, whatever its stored role.
                  * @example assistant
                  */
                 role?: string;
@@ -1903,18 +1903,18 @@ export interface components {
                 created_at: string;
                 /**
                  * Format: date-time
-                 * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                 * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock.
                  * @example 2026-11-21T09:30:00.123456Z
                  */
                 occurred_at?: string;
                 snippet: {
                     /**
-                     * @description Up to 200 characters of the entry's text, around what was found.
+                     * @description Up to 200 characters of the entry's text, around the match.
                      * @example …your refund failed, because the card has expired
                      */
                     text: string;
                     /**
-                     * @description Where in it what was looked for begins and ends, in UTF-16 code units.
+                     * @description Where matches in it begin and end, in UTF-16 code units.
                      * @example [
                      *       [
                      *         6,
@@ -1934,7 +1934,7 @@ export interface components {
             /** @description The `cursor` of the next page; empty on the last page. */
             next_cursor: string;
             /**
-             * @description With `mode=recall`: the words of the question that were looked for.
+             * @description With `mode=recall`: the words of the question that were searched for.
              * @example [
              *       "omar",
              *       "complain",
@@ -1954,7 +1954,7 @@ export interface components {
                 sessions_done: number;
                 sessions: number;
             } | null;
-            /** @description With `mode=recall`, while the index that an older version made is written anew: of the other entries, only exact words are found. */
+            /** @description With `mode=recall`, while an older version's index is being rewritten: in the remaining entries, only exact words are found. */
             refilling?: {
                 entries_done: number;
                 entries: number;
@@ -1991,7 +1991,7 @@ export interface components {
             /** @description The `cursor` of the next page; empty on the last page. */
             next_cursor: string;
             /**
-             * @description With `mode=recall`: the words of the question that were looked for.
+             * @description With `mode=recall`: the words of the question that were searched for.
              * @example [
              *       "omar",
              *       "complain",
@@ -2011,7 +2011,7 @@ export interface components {
                 sessions_done: number;
                 sessions: number;
             } | null;
-            /** @description With `mode=recall`, while the index that an older version made is written anew: of the other entries, only exact words are found. */
+            /** @description With `mode=recall`, while an older version's index is being rewritten: in the remaining entries, only exact words are found. */
             refilling?: {
                 entries_done: number;
                 entries: number;
@@ -2024,7 +2024,7 @@ export interface components {
         };
         Lease: {
             /**
-             * @description The number of a lease. It only grows: whoever takes the lease next gets a greater one.
+             * @description The number of a lease. It only increases: the next lease has a higher one.
              * @example 1795685400123
              */
             fence: number;
@@ -2056,7 +2056,7 @@ export interface components {
             /** @description Its place: inputs of a session are in this order. */
             place: number;
             /**
-             * @description What the runner should do: take it up after its turn, during it, or stop for it. The service treats all alike.
+             * @description What the runner should do with it: take it after its turn, during it, or stop for it. The service treats all three the same.
              * @enum {string}
              */
             mode: "queue" | "steer" | "interrupt";
@@ -2182,7 +2182,7 @@ export interface components {
             call_sha256?: string;
             /**
              * Format: date-time
-             * @description From then on it cannot be answered.
+             * @description When it stops being answerable.
              * @example 2026-11-21T09:30:00.123456Z
              */
             expires_at?: string;
@@ -2216,7 +2216,7 @@ export interface components {
              */
             created_at: string;
         };
-        /** @description Who works on the session, and what waits. Absent: it never had a lease, an input or a request. Lists of sessions leave it out. */
+        /** @description The session's runner, and what is waiting. Absent: it never had a lease, an input or a request. Lists of sessions leave it out. */
         Run: {
             /**
              * @description running, else waiting, else queued, else idle.
@@ -2225,7 +2225,7 @@ export interface components {
             state: "running" | "waiting" | "queued" | "idle";
             /** @description The fence of the last lease; 0: there never was one. */
             fence: number;
-            /** @description Inputs that are pending, also those that are not due yet. */
+            /** @description Pending inputs, including those that are not due yet. */
             pending: number;
             /** @description Requests that can be answered. */
             open_requests: number;
@@ -2262,7 +2262,7 @@ export interface components {
             project_id: string;
             user_id: string | null;
             /**
-             * @description The session is deleted when nobody has touched it for so many seconds. Absent: never.
+             * @description The session is deleted when unchanged for this many seconds. Absent: never.
              * @example 86400
              */
             expires_in_s?: number;
@@ -2274,7 +2274,7 @@ export interface components {
             parent_id?: string;
             /**
              * Format: uuid
-             * @description The session that this one was copied from, for as long as that one exists. Absent: none.
+             * @description The session from which this one was copied, as long as the original exists. Absent: none.
              * @example 01931b0e-7d3c-7a52-9d3f-8a4c1f0e2b6d
              */
             forked_from?: string;
@@ -2369,7 +2369,7 @@ export interface components {
             key?: string;
             /**
              * Format: date-time
-             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock.
              * @example 2026-11-21T09:30:00.123456Z
              */
             occurred_at?: string;
@@ -2438,7 +2438,7 @@ export interface components {
             key?: string;
             /**
              * Format: date-time
-             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock.
              * @example 2026-11-21T09:30:00.123456Z
              */
             occurred_at?: string;
@@ -2497,7 +2497,7 @@ export interface components {
             key?: string;
             /**
              * Format: date-time
-             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock.
              * @example 2026-11-21T09:30:00.123456Z
              */
             occurred_at?: string;
@@ -2582,7 +2582,7 @@ export interface components {
             key?: string;
             /**
              * Format: date-time
-             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock.
              * @example 2026-11-21T09:30:00.123456Z
              */
             occurred_at?: string;
@@ -2638,7 +2638,7 @@ export interface components {
             /** @description What it does and when to use it, from the same front matter. */
             description: string;
             /**
-             * @description `written` by somebody and uploaded, or `learnt` by a learning space.
+             * @description `written` by a person and uploaded, or `learnt` by a learning space.
              * @enum {string}
              */
             source: "written" | "learnt";
@@ -2681,7 +2681,7 @@ export interface components {
             /** @description What it does and when to use it, from the same front matter. */
             description: string;
             /**
-             * @description `written` by somebody and uploaded, or `learnt` by a learning space.
+             * @description `written` by a person and uploaded, or `learnt` by a learning space.
              * @enum {string}
              */
             source: "written" | "learnt";
@@ -2730,7 +2730,7 @@ export interface components {
         };
         SpacePolicy: {
             /**
-             * @description `suggest`: every statement waits for a person. `auto`: those of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also go with success in runs of the same task. Those of rules wait for a person. `off`: nothing is learnt.
+             * @description `suggest`: every statement waits for a person. `auto`: statements of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also correlate with success in runs of the same task. Statements from rules wait for a person. `off`: nothing is learnt.
              * @enum {string}
              */
             mode: "off" | "suggest" | "auto";
@@ -2792,16 +2792,16 @@ export interface components {
              */
             session_id: string;
             /**
-             * @description `pending`: rules have not read it to its end. `queued`: it waits for its turn with the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is learnt from, too. `failed`: see `error`; if the model is away, it is still tried again now and then. Without a model it is `completed` once rules have read it.
+             * @description `pending`: rules have not read it to its end. `queued`: it waits for its turn with the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is learnt from, too. `failed`: see `error`; if the model is unavailable, it is still retried from time to time. Without a model it is `completed` once rules have read it.
              * @enum {string}
              */
             status: "pending" | "distilling" | "queued" | "skill_writing" | "completed" | "failed";
             error: string | null;
-            /** @description Up to where the log was read by rules. */
+            /** @description How far rules have read the log. */
             learnt_seq: number;
             /**
              * Format: date-time
-             * @description When the session was given to the space.
+             * @description When the session was added to the space.
              * @example 2026-11-21T09:30:00.123456Z
              */
             created_at: string;
@@ -2853,12 +2853,12 @@ export interface components {
             learning_space_id: string;
             skill: string | null;
             /**
-             * @description What it says: what to do, what to avoid, how things are, or what somebody wants.
+             * @description What to do, what to avoid, how things are, or what a person wants.
              * @enum {string}
              */
             kind: "procedure" | "pitfall" | "fact" | "preference";
             /**
-             * @description `proposed` waits for a person; `active` is given to agents; `conflict`: sessions contradict it; `retired`: a person took it out; `revoked`: what it was learnt from was deleted, and its text with that.
+             * @description `proposed` waits for a person; `active` is returned to agents; `conflict`: sessions contradict it; `retired`: a person rejected it; `revoked`: its sources were deleted, and its text with them.
              * @enum {string}
              */
             state: "proposed" | "active" | "conflict" | "retired" | "revoked";
@@ -2867,7 +2867,7 @@ export interface components {
              * @enum {string}
              */
             author: "rule" | "model" | "person";
-            /** @description A person wrote, edited or approved it: nothing else rewords it. */
+            /** @description A person wrote, edited or approved it: only people reword it. */
             pinned: boolean;
             /** @description The statement; empty if it was revoked. */
             text: string;
@@ -2875,13 +2875,13 @@ export interface components {
             supports: number;
             /** @description Sessions that contradict it. */
             contradicts: number;
-            /** @description Sessions that said whether it helped. */
+            /** @description Sessions that reported whether it helped. */
             used: number;
             /** @description Those that it helped. */
             helped: number;
             /** @description Those that it did not help. */
             harmed: number;
-            /** @description The entries that it rests on, at most 100. */
+            /** @description The entries that it cites, at most 100. */
             cites: {
                 /**
                  * Format: uuid
@@ -3023,7 +3023,7 @@ export interface components {
              * @example 2026-11-21T09:30:00.123456Z
              */
             created_at: string;
-            /** @description Who did it: the command line with its user, the address of a caller of the API, or a person or key with the address. */
+            /** @description Who did it: the command line with its user, the address of an API caller, or a person or key with the address. */
             actor: string;
             /** @example project.change */
             action: string;
@@ -3034,7 +3034,7 @@ export interface components {
              */
             project_id: string;
             /**
-             * @description What was asked for, without secrets.
+             * @description The request, without secrets.
              * @example {
              *       "max_sessions": 1000
              *     }
@@ -3103,9 +3103,9 @@ export interface components {
              */
             email: string;
             role: ("admin" | "member" | "viewer") | null;
-            /** @description Whether the role comes only from groups that the issuer names. It ends with these. */
+            /** @description Whether the role comes only from the issuer's groups, and ends with them. */
             is_from_group: boolean;
-            /** @description false: whoever signs in with the address first becomes the member. */
+            /** @description false: the first person who signs in with this address becomes the member. */
             has_signed_in: boolean;
             /**
              * Format: date-time
@@ -3136,11 +3136,11 @@ export interface components {
              */
             scopes: string[];
             /**
-             * @description It reads masks in place of personal data. Absent: it reads all.
+             * @description It reads masks in place of personal data. Absent: it reads everything.
              * @enum {boolean}
              */
             masked?: true;
-            /** @description Of a token for some sessions: which these are. Absent: the whole project. */
+            /** @description For a token for some sessions: the sessions it reaches. Absent: the whole project. */
             reaches?: {
                 [key: string]: unknown;
             };
@@ -4076,7 +4076,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description Where deliveries are posted to: http or https, without a user name or a fragment.
+                     * @description The URL that receives deliveries: http or https, without a user name or a fragment.
                      * @example https://agents.example.com/hooks/annals
                      */
                     url: string;
@@ -4120,7 +4120,7 @@ export interface operations {
                              */
                             id: string;
                             /**
-                             * @description Where deliveries are posted to: http or https, without a user name or a fragment.
+                             * @description The URL that receives deliveries: http or https, without a user name or a fragment.
                              * @example https://agents.example.com/hooks/annals
                              */
                             url: string;
@@ -4599,7 +4599,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description The number of a lease. It only grows: whoever takes the lease next gets a greater one.
+                     * @description The number of a lease. It only increases: the next lease has a higher one.
                      * @example 1795685400123
                      */
                     fence: number;
@@ -4728,7 +4728,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description The number of a lease. It only grows: whoever takes the lease next gets a greater one.
+                 * @description The number of a lease. It only increases: the next lease has a higher one.
                  * @example 1795685400123
                  */
                 fence: number;
@@ -4840,7 +4840,7 @@ export interface operations {
                                  */
                                 session_id: string;
                                 /**
-                                 * @description The number of a lease. It only grows: whoever takes the lease next gets a greater one.
+                                 * @description The number of a lease. It only increases: the next lease has a higher one.
                                  * @example 1795685400123
                                  */
                                 fence: number;
@@ -4968,7 +4968,7 @@ export interface operations {
                     /** @enum {string} */
                     kind: "event";
                     /**
-                     * @description What the runner should do: take it up after its turn, during it, or stop for it. The service treats all alike.
+                     * @description What the runner should do with it: take it after its turn, during it, or stop for it. The service treats all three the same.
                      * @enum {string}
                      */
                     mode: "queue" | "steer" | "interrupt";
@@ -5016,7 +5016,7 @@ export interface operations {
                     /** @enum {string} */
                     kind: "message";
                     /**
-                     * @description What the runner should do: take it up after its turn, during it, or stop for it. The service treats all alike.
+                     * @description What the runner should do with it: take it after its turn, during it, or stop for it. The service treats all three the same.
                      * @enum {string}
                      */
                     mode: "queue" | "steer" | "interrupt";
@@ -5226,7 +5226,7 @@ export interface operations {
                     options?: string[];
                     /**
                      * Format: date-time
-                     * @description From then on it cannot be answered.
+                     * @description When it stops being answerable.
                      * @example 2026-11-21T09:30:00.123456Z
                      */
                     expires_at?: string;
@@ -6439,7 +6439,7 @@ export interface operations {
                     key?: string;
                     /**
                      * Format: date-time
-                     * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                     * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock.
                      * @example 2026-11-21T09:30:00.123456Z
                      */
                     occurred_at?: string;
@@ -6695,7 +6695,7 @@ export interface operations {
                     key?: string;
                     /**
                      * Format: date-time
-                     * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                     * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock.
                      * @example 2026-11-21T09:30:00.123456Z
                      */
                     occurred_at?: string;
@@ -7171,7 +7171,7 @@ export interface operations {
                         key?: string;
                         /**
                          * Format: date-time
-                         * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                         * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock.
                          * @example 2026-11-21T09:30:00.123456Z
                          */
                         occurred_at?: string;
@@ -7216,7 +7216,7 @@ export interface operations {
                         key?: string;
                         /**
                          * Format: date-time
-                         * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                         * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock.
                          * @example 2026-11-21T09:30:00.123456Z
                          */
                         occurred_at?: string;
@@ -7326,7 +7326,7 @@ export interface operations {
                             key?: string;
                             /**
                              * Format: date-time
-                             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock.
                              * @example 2026-11-21T09:30:00.123456Z
                              */
                             occurred_at?: string;
@@ -7371,7 +7371,7 @@ export interface operations {
                             key?: string;
                             /**
                              * Format: date-time
-                             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                             * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock.
                              * @example 2026-11-21T09:30:00.123456Z
                              */
                             occurred_at?: string;
@@ -7610,7 +7610,7 @@ export interface operations {
                         key?: string;
                         /**
                          * Format: date-time
-                         * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                         * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock.
                          * @example 2026-11-21T09:30:00.123456Z
                          */
                         occurred_at?: string;
@@ -7655,7 +7655,7 @@ export interface operations {
                         key?: string;
                         /**
                          * Format: date-time
-                         * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.
+                         * @description When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock.
                          * @example 2026-11-21T09:30:00.123456Z
                          */
                         occurred_at?: string;
@@ -8393,7 +8393,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description `suggest`: every statement waits for a person. `auto`: those of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also go with success in runs of the same task. Those of rules wait for a person. `off`: nothing is learnt.
+                     * @description `suggest`: every statement waits for a person. `auto`: statements of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also correlate with success in runs of the same task. Statements from rules wait for a person. `off`: nothing is learnt.
                      * @enum {string}
                      */
                     mode: "off" | "suggest" | "auto";
@@ -8446,9 +8446,9 @@ export interface operations {
     listStatements: {
         parameters: {
             query?: {
-                /** @description `proposed` waits for a person; `active` is given to agents; `conflict`: sessions contradict it; `retired`: a person took it out; `revoked`: what it was learnt from was deleted, and its text with that. */
+                /** @description `proposed` waits for a person; `active` is returned to agents; `conflict`: sessions contradict it; `retired`: a person rejected it; `revoked`: its sources were deleted, and its text with them. */
                 state?: "proposed" | "active" | "conflict" | "retired" | "revoked";
-                /** @description What it says: what to do, what to avoid, how things are, or what somebody wants. */
+                /** @description What to do, what to avoid, how things are, or what a person wants. */
                 kind?: "procedure" | "pitfall" | "fact" | "preference";
                 /**
                  * @description The skill that it belongs to.
@@ -8530,7 +8530,7 @@ export interface operations {
                      */
                     text: string;
                     /**
-                     * @description What it says: what to do, what to avoid, how things are, or what somebody wants.
+                     * @description What to do, what to avoid, how things are, or what a person wants.
                      * @enum {string}
                      */
                     kind?: "procedure" | "pitfall" | "fact" | "preference";
@@ -8605,7 +8605,7 @@ export interface operations {
                      */
                     text?: string;
                     /**
-                     * @description What it says: what to do, what to avoid, how things are, or what somebody wants.
+                     * @description What to do, what to avoid, how things are, or what a person wants.
                      * @enum {string}
                      */
                     kind?: "procedure" | "pitfall" | "fact" | "preference";
@@ -8754,7 +8754,7 @@ export interface operations {
                                 id: string;
                                 skill: string;
                                 /**
-                                 * @description What it says: what to do, what to avoid, how things are, or what somebody wants.
+                                 * @description What to do, what to avoid, how things are, or what a person wants.
                                  * @enum {string}
                                  */
                                 kind: "procedure" | "pitfall" | "fact" | "preference";

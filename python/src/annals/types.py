@@ -77,7 +77,7 @@ class ClaimedSession(TypedDict):
     session_id: str
     """The session."""
     fence: int
-    """The number of a lease. It only grows: whoever takes the lease next gets a greater one."""
+    """The number of a lease. It only increases: the next lease has a higher one."""
     owner: str
     """Names the runner: one name for each process, such as a host and a process id."""
     expires_at: str
@@ -177,7 +177,7 @@ class CreatedWebhook(TypedDict):
     id: str
     """The webhook."""
     url: str
-    """Where deliveries are posted to: http or https, without a user name or a fragment."""
+    """The URL that receives deliveries: http or https, without a user name or a fragment."""
     events: list[str]
     """`message`: every message. `event`: every event. `event.<type>`: events of that type. `request.opened`: requests of runners. `input.added`: input that waits for a runner."""
     created_at: str
@@ -256,11 +256,11 @@ class FoundEntry(TypedDict):
     type: NotRequired[str]
     """The kind of event, named by the caller."""
     role: NotRequired[str]
-    """Of a message: who says it; `tool` where it has results of tools alone, whoever it was sent as."""
+    """The role of a message; `tool` if it has only results of tools, whatever its stored role."""
     created_at: str
     """When it was stored."""
     occurred_at: NotRequired[str]
-    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock."""
     snippet: FoundEntrySnippet
     score: NotRequired[float]
     """With `mode=recall`: how well it answers. Comparable within an answer."""
@@ -279,19 +279,19 @@ class FoundEntryAfter(TypedDict):
     type: NotRequired[str]
     """The kind of event, named by the caller."""
     role: NotRequired[str]
-    """Of a message: who says it; `tool` where it has results of tools alone, whoever it was sent as."""
+    """The role of a message; `tool` if it has only results of tools, whatever its stored role."""
     created_at: str
     """When it was stored."""
     occurred_at: NotRequired[str]
-    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock."""
     snippet: FoundEntryAfterSnippet
 
 
 class FoundEntryAfterSnippet(TypedDict):
     text: str
-    """Up to 200 characters of the entry's text, around what was found."""
+    """Up to 200 characters of the entry's text, around the match."""
     hits: list[list[int]]
-    """Where in it what was looked for begins and ends, in UTF-16 code units."""
+    """Where matches in it begin and end, in UTF-16 code units."""
 
 
 class FoundEntryBefore(TypedDict):
@@ -303,26 +303,26 @@ class FoundEntryBefore(TypedDict):
     type: NotRequired[str]
     """The kind of event, named by the caller."""
     role: NotRequired[str]
-    """Of a message: who says it; `tool` where it has results of tools alone, whoever it was sent as."""
+    """The role of a message; `tool` if it has only results of tools, whatever its stored role."""
     created_at: str
     """When it was stored."""
     occurred_at: NotRequired[str]
-    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock."""
     snippet: FoundEntryBeforeSnippet
 
 
 class FoundEntryBeforeSnippet(TypedDict):
     text: str
-    """Up to 200 characters of the entry's text, around what was found."""
+    """Up to 200 characters of the entry's text, around the match."""
     hits: list[list[int]]
-    """Where in it what was looked for begins and ends, in UTF-16 code units."""
+    """Where matches in it begin and end, in UTF-16 code units."""
 
 
 class FoundEntrySnippet(TypedDict):
     text: str
-    """Up to 200 characters of the entry's text, around what was found."""
+    """Up to 200 characters of the entry's text, around the match."""
     hits: list[list[int]]
-    """Where in it what was looked for begins and ends, in UTF-16 code units."""
+    """Where matches in it begin and end, in UTF-16 code units."""
 
 
 class FoundPage(TypedDict):
@@ -334,7 +334,7 @@ class FoundPage(TypedDict):
     next_cursor: str
     """The `cursor` of the next page; empty on the last page."""
     terms: NotRequired[list[str]]
-    """With `mode=recall`: the words of the question that were looked for."""
+    """With `mode=recall`: the words of the question that were searched for."""
     complete: NotRequired[bool]
     """With `mode=recall`: whether all entries that have any of the words were scored. Otherwise, only those with the rarest words were, and of frequent words the newest."""
     vectors: NotRequired[Literal["used", "filling", "unavailable"]]
@@ -342,7 +342,7 @@ class FoundPage(TypedDict):
     indexed_through: str | None
     indexing: FoundPageIndexing | None
     refilling: NotRequired[FoundPageRefilling]
-    """With `mode=recall`, while the index that an older version made is written anew: of the other entries, only exact words are found."""
+    """With `mode=recall`, while an older version's index is being rewritten: in the remaining entries, only exact words are found."""
 
 
 class FoundPageIndexing(TypedDict):
@@ -353,7 +353,7 @@ class FoundPageIndexing(TypedDict):
 
 
 class FoundPageRefilling(TypedDict):
-    """With `mode=recall`, while the index that an older version made is written anew: of the other entries, only exact words are found."""
+    """With `mode=recall`, while an older version's index is being rewritten: in the remaining entries, only exact words are found."""
 
     entries_done: int
     entries: int
@@ -381,7 +381,7 @@ class FoundSessions(TypedDict):
     next_cursor: str
     """The `cursor` of the next page; empty on the last page."""
     terms: NotRequired[list[str]]
-    """With `mode=recall`: the words of the question that were looked for."""
+    """With `mode=recall`: the words of the question that were searched for."""
     complete: NotRequired[bool]
     """With `mode=recall`: whether all entries that have any of the words were scored. Otherwise, only those with the rarest words were, and of frequent words the newest."""
     vectors: NotRequired[Literal["used", "filling", "unavailable"]]
@@ -389,7 +389,7 @@ class FoundSessions(TypedDict):
     indexed_through: str | None
     indexing: FoundSessionsIndexing | None
     refilling: NotRequired[FoundSessionsRefilling]
-    """With `mode=recall`, while the index that an older version made is written anew: of the other entries, only exact words are found."""
+    """With `mode=recall`, while an older version's index is being rewritten: in the remaining entries, only exact words are found."""
 
 
 class FoundSessionsIndexing(TypedDict):
@@ -400,7 +400,7 @@ class FoundSessionsIndexing(TypedDict):
 
 
 class FoundSessionsRefilling(TypedDict):
-    """With `mode=recall`, while the index that an older version made is written anew: of the other entries, only exact words are found."""
+    """With `mode=recall`, while an older version's index is being rewritten: in the remaining entries, only exact words are found."""
 
     entries_done: int
     entries: int
@@ -424,7 +424,7 @@ class InboxInput(TypedDict):
     place: int
     """Its place: inputs of a session are in this order."""
     mode: Literal["queue", "steer", "interrupt"]
-    """What the runner should do: take it up after its turn, during it, or stop for it. The service treats all alike."""
+    """What the runner should do with it: take it after its turn, during it, or stop for it. The service treats all three the same."""
     state: Literal["pending", "withdrawn", "expired"]
     """Its state. Input that was applied is an entry of the log."""
     kind: Literal["event", "message"]
@@ -507,7 +507,7 @@ class LearningSpacesQuery(TypedDict):
 
 class Lease(TypedDict):
     fence: int
-    """The number of a lease. It only grows: whoever takes the lease next gets a greater one."""
+    """The number of a lease. It only increases: the next lease has a higher one."""
     owner: str
     """Names the runner: one name for each process, such as a host and a process id."""
     expires_at: str
@@ -532,7 +532,7 @@ class ListedSkill(TypedDict):
     description: str
     """What it does and when to use it, from the same front matter."""
     source: Literal["written", "learnt"]
-    """`written` by somebody and uploaded, or `learnt` by a learning space."""
+    """`written` by a person and uploaded, or `learnt` by a learning space."""
     meta: JsonObject
     """Any JSON object of the caller, stored with the skill; `{}` if never set."""
     created_at: str
@@ -550,9 +550,9 @@ class Member(TypedDict):
     """The address; letter case does not matter."""
     role: Literal["admin", "member", "viewer"] | None
     is_from_group: bool
-    """Whether the role comes only from groups that the issuer names. It ends with these."""
+    """Whether the role comes only from the issuer's groups, and ends with them."""
     has_signed_in: bool
-    """false: whoever signs in with the address first becomes the member."""
+    """false: the first person who signs in with this address becomes the member."""
     created_at: str
     """When the member was added."""
 
@@ -588,7 +588,7 @@ class Message(TypedDict):
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
     occurred_at: NotRequired[str]
-    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock."""
 
 
 class MessagePage(TypedDict):
@@ -676,7 +676,7 @@ class NewEvent(TypedDict):
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
     occurred_at: NotRequired[str]
-    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock."""
 
 
 class NewEventEntry(TypedDict):
@@ -688,7 +688,7 @@ class NewEventEntry(TypedDict):
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
     occurred_at: NotRequired[str]
-    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock."""
     id: NotRequired[str]
     """An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored."""
 
@@ -696,7 +696,7 @@ class NewEventEntry(TypedDict):
 class NewEventInput(TypedDict):
     kind: Literal["event"]
     mode: Literal["queue", "steer", "interrupt"]
-    """What the runner should do: take it up after its turn, during it, or stop for it. The service treats all alike."""
+    """What the runner should do with it: take it after its turn, during it, or stop for it. The service treats all three the same."""
     type: str
     """The kind of event, named by the caller."""
     data: Mapping[str, object]
@@ -756,7 +756,7 @@ class NewMessage(TypedDict):
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
     occurred_at: NotRequired[str]
-    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock."""
 
 
 class NewMessageEntry(TypedDict):
@@ -770,7 +770,7 @@ class NewMessageEntry(TypedDict):
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
     occurred_at: NotRequired[str]
-    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock."""
     id: NotRequired[str]
     """An id for the entry. If the session already has an entry with this id, that one is returned and nothing is stored."""
 
@@ -778,7 +778,7 @@ class NewMessageEntry(TypedDict):
 class NewMessageInput(TypedDict):
     kind: Literal["message"]
     mode: Literal["queue", "steer", "interrupt"]
-    """What the runner should do: take it up after its turn, during it, or stop for it. The service treats all alike."""
+    """What the runner should do with it: take it after its turn, during it, or stop for it. The service treats all three the same."""
     blob: Mapping[str, object]
     """One whole message in the provider's own format; of the Responses API, one item."""
     id: NotRequired[str]
@@ -814,7 +814,7 @@ class NewRequest(TypedDict):
     options: NotRequired[list[str]]
     """Answers to choose from."""
     expires_at: NotRequired[str]
-    """From then on it cannot be answered."""
+    """When it stops being answerable."""
 
 
 class NewSession(TypedDict):
@@ -828,7 +828,7 @@ class NewSession(TypedDict):
 
 class NewSpacePolicy(TypedDict):
     mode: Literal["off", "suggest", "auto"]
-    """`suggest`: every statement waits for a person. `auto`: those of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also go with success in runs of the same task. Those of rules wait for a person. `off`: nothing is learnt."""
+    """`suggest`: every statement waits for a person. `auto`: statements of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also correlate with success in runs of the same task. Statements from rules wait for a person. `off`: nothing is learnt."""
     reward: NotRequired[str]
     """Where a session's configs have the reward, a number from 0 (failure) to 1 (success): names of keys, each after a slash."""
     group: NotRequired[str]
@@ -841,7 +841,7 @@ class NewStatement(TypedDict):
     text: str
     """The statement, in a sentence or two."""
     kind: NotRequired[Literal["procedure", "pitfall", "fact", "preference"]]
-    """What it says: what to do, what to avoid, how things are, or what somebody wants."""
+    """What to do, what to avoid, how things are, or what a person wants."""
     skill: NotRequired[str]
     """The skill that it belongs to."""
 
@@ -858,7 +858,7 @@ class NewToken(TypedDict):
 
 class NewWebhook(TypedDict):
     url: str
-    """Where deliveries are posted to: http or https, without a user name or a fragment."""
+    """The URL that receives deliveries: http or https, without a user name or a fragment."""
     events: list[str]
     """`message`: every message. `event`: every event. `event.<type>`: events of that type. `request.opened`: requests of runners. `input.added`: input that waits for a runner."""
     secret: NotRequired[str]
@@ -873,9 +873,9 @@ class OwnKey(TypedDict):
     scopes: list[str]
     """What it allows."""
     masked: NotRequired[bool]
-    """It reads masks in place of personal data. Absent: it reads all."""
+    """It reads masks in place of personal data. Absent: it reads everything."""
     reaches: NotRequired[JsonObject]
-    """Of a token for some sessions: which these are. Absent: the whole project."""
+    """For a token for some sessions: the sessions it reaches. Absent: the whole project."""
     expires_at: NotRequired[str]
     """When such a token expires."""
     outcomes: NotRequired[JsonObject]
@@ -1045,14 +1045,14 @@ class Retraction(TypedDict):
 
 
 class Run(TypedDict):
-    """Who works on the session, and what waits. Absent: it never had a lease, an input or a request. Lists of sessions leave it out."""
+    """The session's runner, and what is waiting. Absent: it never had a lease, an input or a request. Lists of sessions leave it out."""
 
     state: Literal["running", "waiting", "queued", "idle"]
     """running, else waiting, else queued, else idle."""
     fence: int
     """The fence of the last lease; 0: there never was one."""
     pending: int
-    """Inputs that are pending, also those that are not due yet."""
+    """Pending inputs, including those that are not due yet."""
     open_requests: int
     """Requests that can be answered."""
     owner: NotRequired[str]
@@ -1090,7 +1090,7 @@ class RunnerRequest(TypedDict):
     call_sha256: NotRequired[str]
     """The SHA-256 of `{ 'name', 'arguments' }` in the canonical form of RFC 8785, in hexadecimal."""
     expires_at: NotRequired[str]
-    """From then on it cannot be answered."""
+    """When it stops being answerable."""
     decision: NotRequired[Literal["approve", "deny", "answer"]]
     """`approve` or `deny` an approval, `answer` a question."""
     answer: NotRequired[Any]
@@ -1163,11 +1163,11 @@ class Session(TypedDict):
     """The project that the token names."""
     user_id: str | None
     expires_in_s: NotRequired[int]
-    """The session is deleted when nobody has touched it for so many seconds. Absent: never."""
+    """The session is deleted when unchanged for this many seconds. Absent: never."""
     parent_id: NotRequired[str]
     """The session with which this one is deleted. Absent: none."""
     forked_from: NotRequired[str]
-    """The session that this one was copied from, for as long as that one exists. Absent: none."""
+    """The session from which this one was copied, as long as the original exists. Absent: none."""
     forked_at_seq: NotRequired[int]
     """The last seq of that session that was copied."""
     run: NotRequired[Run]
@@ -1214,7 +1214,7 @@ class SessionEvent(TypedDict):
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
     occurred_at: NotRequired[str]
-    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock."""
     retracted_by: NotRequired[int]
     """The seq of the event that retracted the entry. Absent: it was not retracted."""
 
@@ -1283,7 +1283,7 @@ class Skill(TypedDict):
     description: str
     """What it does and when to use it, from the same front matter."""
     source: Literal["written", "learnt"]
-    """`written` by somebody and uploaded, or `learnt` by a learning space."""
+    """`written` by a person and uploaded, or `learnt` by a learning space."""
     meta: JsonObject
     """Any JSON object of the caller, stored with the skill; `{}` if never set."""
     created_at: str
@@ -1360,7 +1360,7 @@ class SpaceContextItem(TypedDict):
     """The statement."""
     skill: str
     kind: Literal["procedure", "pitfall", "fact", "preference"]
-    """What it says: what to do, what to avoid, how things are, or what somebody wants."""
+    """What to do, what to avoid, how things are, or what a person wants."""
     text: str
     supports: int
     """Sessions that support it."""
@@ -1382,7 +1382,7 @@ class SpaceHistoryQuery(TypedDict):
 
 class SpacePolicy(TypedDict):
     mode: Literal["off", "suggest", "auto"]
-    """`suggest`: every statement waits for a person. `auto`: those of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also go with success in runs of the same task. Those of rules wait for a person. `off`: nothing is learnt."""
+    """`suggest`: every statement waits for a person. `auto`: statements of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also correlate with success in runs of the same task. Statements from rules wait for a person. `off`: nothing is learnt."""
     reward: NotRequired[str]
     """Where a session's configs have the reward, a number from 0 (failure) to 1 (success): names of keys, each after a slash."""
     group: NotRequired[str]
@@ -1399,12 +1399,12 @@ class SpaceSession(TypedDict):
     session_id: str
     """The session that it learns from."""
     status: Literal["pending", "distilling", "queued", "skill_writing", "completed", "failed"]
-    """`pending`: rules have not read it to its end. `queued`: it waits for its turn with the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is learnt from, too. `failed`: see `error`; if the model is away, it is still tried again now and then. Without a model it is `completed` once rules have read it."""
+    """`pending`: rules have not read it to its end. `queued`: it waits for its turn with the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is learnt from, too. `failed`: see `error`; if the model is unavailable, it is still retried from time to time. Without a model it is `completed` once rules have read it."""
     error: str | None
     learnt_seq: int
-    """Up to where the log was read by rules."""
+    """How far rules have read the log."""
     created_at: str
-    """When the session was given to the space."""
+    """When the session was added to the space."""
     updated_at: str
     """When this record last changed."""
 
@@ -1459,13 +1459,13 @@ class Statement(TypedDict):
     """Its learning space."""
     skill: str | None
     kind: Literal["procedure", "pitfall", "fact", "preference"]
-    """What it says: what to do, what to avoid, how things are, or what somebody wants."""
+    """What to do, what to avoid, how things are, or what a person wants."""
     state: Literal["proposed", "active", "conflict", "retired", "revoked"]
-    """`proposed` waits for a person; `active` is given to agents; `conflict`: sessions contradict it; `retired`: a person took it out; `revoked`: what it was learnt from was deleted, and its text with that."""
+    """`proposed` waits for a person; `active` is returned to agents; `conflict`: sessions contradict it; `retired`: a person rejected it; `revoked`: its sources were deleted, and its text with them."""
     author: Literal["rule", "model", "person"]
     """Who worded it first."""
     pinned: bool
-    """A person wrote, edited or approved it: nothing else rewords it."""
+    """A person wrote, edited or approved it: only people reword it."""
     text: str
     """The statement; empty if it was revoked."""
     supports: int
@@ -1473,13 +1473,13 @@ class Statement(TypedDict):
     contradicts: int
     """Sessions that contradict it."""
     used: int
-    """Sessions that said whether it helped."""
+    """Sessions that reported whether it helped."""
     helped: int
     """Those that it helped."""
     harmed: int
     """Those that it did not help."""
     cites: list[StatementCites]
-    """The entries that it rests on, at most 100."""
+    """The entries that it cites, at most 100."""
     created_at: str
     """When it was first stored."""
     updated_at: str
@@ -1492,7 +1492,7 @@ class StatementChange(TypedDict):
     text: NotRequired[str]
     """The statement, in a sentence or two."""
     kind: NotRequired[Literal["procedure", "pitfall", "fact", "preference"]]
-    """What it says: what to do, what to avoid, how things are, or what somebody wants."""
+    """What to do, what to avoid, how things are, or what a person wants."""
 
 
 class StatementCites(TypedDict):
@@ -1508,9 +1508,9 @@ class StatementCites(TypedDict):
 
 class StatementsQuery(TypedDict):
     state: NotRequired[Literal["proposed", "active", "conflict", "retired", "revoked"] | None]
-    """`proposed` waits for a person; `active` is given to agents; `conflict`: sessions contradict it; `retired`: a person took it out; `revoked`: what it was learnt from was deleted, and its text with that."""
+    """`proposed` waits for a person; `active` is returned to agents; `conflict`: sessions contradict it; `retired`: a person rejected it; `revoked`: its sources were deleted, and its text with them."""
     kind: NotRequired[Literal["procedure", "pitfall", "fact", "preference"] | None]
-    """What it says: what to do, what to avoid, how things are, or what somebody wants."""
+    """What to do, what to avoid, how things are, or what a person wants."""
     skill: NotRequired[str | None]
     """The skill that it belongs to."""
     limit: NotRequired[int | None]
@@ -1549,7 +1549,7 @@ class TimelineEvent(TypedDict):
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
     occurred_at: NotRequired[str]
-    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock."""
     retracted_by: NotRequired[int]
     """The seq of the event that retracted the entry. Absent: it was not retracted."""
 
@@ -1575,7 +1575,7 @@ class TimelineMessage(TypedDict):
     key: NotRequired[str]
     """The caller's name for what the entry says. The newest entry of each key is its latest."""
     occurred_at: NotRequired[str]
-    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service."""
+    """When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock."""
     format: Literal["openai", "anthropic", "gemini", "acontext", "responses"]
     """The provider whose own message format it is: OpenAI's Chat Completions (`openai`) or Responses API (`responses`), Anthropic, Gemini; `acontext` is the neutral form."""
     blob: JsonObject
@@ -1642,7 +1642,7 @@ class Tool(TypedDict):
     calls: int
     """How often it was called."""
     failures: int
-    """Calls whose result says that they failed."""
+    """Calls whose result reports a failure."""
     unanswered: int
     """Calls that have no result."""
     sessions: int
@@ -1658,7 +1658,7 @@ class ToolFailures(TypedDict):
     calls: int
     """How often it was called."""
     failures: int
-    """Calls whose result says that they failed."""
+    """Calls whose result reports a failure."""
     unanswered: int
     """Calls that have no result."""
     sessions: int
@@ -1667,11 +1667,11 @@ class ToolFailures(TypedDict):
     p95_ms: int | None
     last_called_at: str | None
     groups: list[ToolFailuresGroups]
-    """Its failed calls by what their messages have in common, the most frequent first."""
+    """Its failed calls, grouped by the common part of their messages, most frequent first."""
     has_more: bool
     """Whether there are more groups than `limit`."""
     complete: bool
-    """Whether every call is counted that was stored before the request. If not, each number is a lower bound."""
+    """Whether every call stored before the request is counted. If not, each number is a lower bound."""
     counted_from: str | None
     indexing: ToolFailuresIndexing | None
 
@@ -1681,7 +1681,7 @@ class ToolFailuresGroups(TypedDict):
     failures: int
     """Failed calls."""
     sessions: int
-    """Sessions that they are in."""
+    """Sessions with these calls."""
     first_at: str
     """When the first of the calls was made."""
     last_at: str
@@ -1732,11 +1732,11 @@ class ToolFailuresIndexing(TypedDict):
 
 class ToolPage(TypedDict):
     items: list[Tool]
-    """Those that failed most first."""
+    """The tools that failed most come first."""
     has_more: bool
     """Whether there are more tools than `limit`."""
     complete: bool
-    """Whether every call is counted that was stored before the request. If not, each number is a lower bound."""
+    """Whether every call stored before the request is counted. If not, each number is a lower bound."""
     counted_from: str | None
     indexing: ToolPageIndexing | None
 
@@ -1891,7 +1891,7 @@ class Webhook(TypedDict):
     id: str
     """The webhook."""
     url: str
-    """Where deliveries are posted to: http or https, without a user name or a fragment."""
+    """The URL that receives deliveries: http or https, without a user name or a fragment."""
     events: list[str]
     """`message`: every message. `event`: every event. `event.<type>`: events of that type. `request.opened`: requests of runners. `input.added`: input that waits for a runner."""
     created_at: str

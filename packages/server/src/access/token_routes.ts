@@ -75,9 +75,9 @@ export const tokenRoutes = (tokens: SessionTokens): ModuleRoutes => ({
     id: 'issueToken',
     scope: 'any',
     body: ACCESS_BODIES.issueToken,
-    summary: 'Make a token for some sessions',
+    summary: 'Create a token for some sessions',
     description:
-      'For a browser, a runner or a partner: it reaches these sessions, and everything else answers as if it did not exist. It is signed and stored nowhere. It ends when it expires, and within 5 seconds after the key is revoked with which it was made. A key makes tokens that allow no more than itself.',
+      'For a browser, a runner or a partner: the token reaches these sessions; to it, nothing else exists. It is signed, and not stored. It ends when it expires, and within 5 seconds after its key is revoked. It allows no more than its key.',
     status: 201,
     returns: 'The token.',
     data: Type.Ref('IssuedToken'),

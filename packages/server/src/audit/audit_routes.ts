@@ -29,11 +29,11 @@ const AuditEntry = Type.Object(
     created_at: Timestamp('When it was done; of reads, the minute.'),
     actor: Type.String({
       description:
-        'Who did it: the command line with its user, the address of a caller of the API, or a person or key with the address.',
+        'Who did it: the command line with its user, the address of an API caller, or a person or key with the address.',
     }),
     action: Type.String({ examples: ['project.change'] }),
     project_id: Uuid('The project, which may have been erased since.'),
-    details: JsonObject('What was asked for, without secrets.', { max_sessions: 1000 }),
+    details: JsonObject('The request, without secrets.', { max_sessions: 1000 }),
   },
   { $id: 'AuditEntry' },
 )
@@ -84,7 +84,7 @@ const auditRoute = ({ database }: Pick<Kits, 'database'>) =>
     id: 'listAudit',
     summary: 'List what operators did, or who read sessions',
     description:
-      'Every change of projects and tokens, by this API and by the command line, oldest first. Nothing is ever deleted from it. With `reads_of`, who read which session of a project, where its `audit_reads` says so: one act `session.read` for each session, principal and minute, a few seconds after it. The last page has a `next_cursor`, too, from which later acts follow.',
+      'Every change of projects and tokens, by this API and by the command line, oldest first. Acts are never deleted. With `reads_of`, who read which session of a project, where its `audit_reads` says so: one act `session.read` for each session, principal and minute, a few seconds after it. The last page has a `next_cursor`, too, from which later acts follow.',
     querystring: AuditQuery,
     returns: 'A page of acts.',
     data: PageOf(Type.Ref('AuditEntry')),

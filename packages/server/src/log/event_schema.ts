@@ -32,7 +32,7 @@ export const Seq = Type.Integer({
 export const Fence = Type.Integer({
   minimum: 0,
   maximum: Number.MAX_SAFE_INTEGER,
-  description: 'The number of a lease. It only grows: whoever takes the lease next gets a greater one.',
+  description: 'The number of a lease. It only increases: the next lease has a higher one.',
   examples: [1_795_685_400_123],
 })
 
@@ -43,7 +43,7 @@ export const EntryKey = Text(
 )
 
 export const OccurredAt = Timestamp(
-  'When it happened, if not when it was stored. Years 1 to 9999, no leap second; what is finer than a microsecond is cut off, and the answer is in UTC. It is never compared with a clock of the service.',
+  "When it happened, if not when it was stored. Years 1 to 9999, no leap second; digits beyond microseconds are cut off, and answers are in UTC. It is never compared with the service's clock.",
 )
 
 /** Fields of an entry that are left out if unset. */

@@ -48,15 +48,15 @@ export const otelRoutes = (parts: OtelParts): ModuleRoutes => ({
 const SAID = {
   traces: {
     id: 'takeTraces',
-    summary: 'Take in traces of OpenTelemetry',
+    summary: 'Store OpenTelemetry traces',
     description:
-      'An `ExportTraceServiceRequest` of OTLP. A span becomes an event `otel.span` of the session that its attributes name, or else its trace; what a model was sent and answered becomes messages, each once. 200 means that all of it is committed, and in the next read; `partialSuccess` says what was refused.',
+      "An `ExportTraceServiceRequest` of OTLP. A span becomes an event `otel.span` of the session named by its attributes, or else by its trace; a model's input and output become messages, each stored once. 200 means that everything is committed and visible to the next read; `partialSuccess` names what was refused.",
   },
   logs: {
     id: 'takeLogs',
-    summary: 'Take in logs of OpenTelemetry',
+    summary: 'Store OpenTelemetry logs',
     description:
-      'An `ExportLogsServiceRequest` of OTLP. A record becomes an event `otel.log` of the session that its attributes name, or else its trace.',
+      'An `ExportLogsServiceRequest` of OTLP. A record becomes an event `otel.log` of the session named by its attributes, or else by its trace.',
   },
 } as const
 

@@ -37,9 +37,9 @@ const memberRoutes = ({ database }: Pick<Kits, 'database'>) => {
       id: 'inviteMember',
       scope: 'admin',
       body: PEOPLE_BODIES.inviteMember,
-      summary: 'Invite somebody to the project',
+      summary: 'Invite a person to the project',
       description:
-        'The first person who signs in with this address, verified by the issuer, becomes the member. Nothing is sent.',
+        'The first person who signs in with this address, verified by the issuer, becomes the member. Annals sends no message.',
       status: 201,
       returns: 'The member.',
       data: Type.Ref('Member'),
@@ -55,7 +55,7 @@ const memberRoutes = ({ database }: Pick<Kits, 'database'>) => {
       body: PEOPLE_BODIES.changeMember,
       summary: "Change a member's role",
       description:
-        'It takes effect within 5 seconds. Somebody whose groups give a higher role keeps that one.',
+        'This takes effect within 5 seconds. A person whose groups assign a higher role keeps that role.',
       returns: 'The member.',
       data: Type.Ref('Member'),
       errors: ['last_admin'],
@@ -74,7 +74,7 @@ const memberRoutes = ({ database }: Pick<Kits, 'database'>) => {
       scope: 'admin',
       summary: 'Remove a member',
       description:
-        'The sessions in the console and the personal tokens of the member end within 5 seconds. Somebody whose groups give a role is a member again after the next sign-in.',
+        "The member's console sessions and personal tokens end within 5 seconds. A person whose groups assign a role becomes a member again at the next sign-in.",
       returns: 'The member was removed.',
       errors: ['last_admin'],
       json: (request) =>
@@ -101,9 +101,9 @@ const personalTokenRoutes = ({ database }: Pick<Kits, 'database'>) =>
       id: 'createPersonalToken',
       scope: 'any',
       body: PEOPLE_BODIES.createPersonalToken,
-      summary: 'Make a personal token',
+      summary: 'Create a personal token',
       description:
-        'For somebody who is signed in to the console: a token that allows no more than its owner may do at the time, and that ends when it expires or its owner is no member any more.',
+        'For a person who is signed in to the console. The token allows no more than its owner may do at the time, and ends when it expires or its owner is no longer a member.',
       status: 201,
       returns: 'The token with its secret.',
       data: NewToken,
@@ -127,7 +127,7 @@ const personalTokenRoutes = ({ database }: Pick<Kits, 'database'>) =>
       call: 'GET /personal_tokens',
       id: 'listPersonalTokens',
       scope: 'any',
-      summary: "List one's own personal tokens",
+      summary: 'List your personal tokens',
       returns: 'Those that are valid, oldest first, without their secrets.',
       data: Type.Object({ items: Type.Array(Type.Ref('Token')) }),
       json: async (request) => {
@@ -141,9 +141,9 @@ const personalTokenRoutes = ({ database }: Pick<Kits, 'database'>) =>
       call: 'DELETE /personal_tokens/:token_id',
       id: 'revokePersonalToken',
       scope: 'any',
-      summary: "Revoke one of one's own personal tokens",
+      summary: 'Revoke one of your personal tokens',
       description:
-        'Every node refuses it within 5 seconds. An administrator revokes those of others like keys.',
+        "Every node refuses it within 5 seconds. An administrator can revoke other people's tokens like keys.",
       returns: 'The token.',
       data: Type.Ref('Token'),
       json: async (request) => {

@@ -25,10 +25,10 @@ export const Member = Type.Object(
     email: Email,
     role: Nullable(Role),
     is_from_group: Type.Boolean({
-      description: 'Whether the role comes only from groups that the issuer names. It ends with these.',
+      description: "Whether the role comes only from the issuer's groups, and ends with them.",
     }),
     has_signed_in: Type.Boolean({
-      description: 'false: whoever signs in with the address first becomes the member.',
+      description: 'false: the first person who signs in with this address becomes the member.',
     }),
     created_at: Timestamp('When the member was added.'),
   },

@@ -146,7 +146,7 @@ function actorOf({ address }: Pick<FastifyRequest, 'address'>): string {
 }
 
 const DESCRIPTION =
-  'Figures are at most one second old, or for a very large project twenty times as old as counting it takes. Tails are those of the node that answers. Figures by day lack what other nodes stored within the last 15 seconds.'
+  'Figures are at most one second old; for a very large project, at most twenty times as old as counting takes. Tails are those of the node that answers. Figures by day lack data that other nodes stored in the last 15 seconds.'
 const USAGE = {
   description: DESCRIPTION,
   querystring: UsageQuery,
@@ -178,7 +178,7 @@ const ownRoutes = (parts: ProjectParts) =>
       scope: 'any',
       reach: 'any',
       summary: 'Read what the API key may do',
-      description: 'Any key may ask, whatever its scopes are.',
+      description: 'Any key may ask, whatever its scopes.',
       returns: 'The key that sent this request.',
       data: Type.Ref('OwnKey'),
       json: async ({ grant, project_id }) => {

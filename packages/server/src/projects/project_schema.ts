@@ -192,13 +192,13 @@ export const OwnKey = Type.Object(
     scopes: Type.Array(Type.String(), { description: 'What it allows.', examples: [['read', 'write']] }),
     ...optional({
       masked: Type.Literal(true, {
-        description: 'It reads masks in place of personal data. Absent: it reads all.',
+        description: 'It reads masks in place of personal data. Absent: it reads everything.',
       }),
       reaches: Type.Object(
         {},
         {
           additionalProperties: true,
-          description: 'Of a token for some sessions: which these are. Absent: the whole project.',
+          description: 'For a token for some sessions: the sessions it reaches. Absent: the whole project.',
         },
       ),
       expires_at: Timestamp('When such a token expires.'),

@@ -23,7 +23,7 @@ export const proofRoutes = (destination: string | null): ModuleRoutes => ({
     id: 'getProof',
     summary: 'Prove an entry of a session',
     description:
-      'The entry as it was chained, with what makes its link again, and the first signed anchor after it. `docs/proof.md` says how to check it; the verifiers in `examples/proof` take the answer as a file. The project must have `proof` on when the entry is stored.',
+      'The entry as it was chained, with the data to compute its link, and the first signed anchor after it. `docs/proof.md` explains how to check it; the verifiers in `examples/proof` take the answer as a file. The project must have `proof` on when the entry is stored.',
     querystring: Strict({ seq: SEQ }),
     returns: 'The proof.',
     data: Type.Ref('Proof'),

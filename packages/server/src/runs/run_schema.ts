@@ -68,7 +68,7 @@ const RenewLeaseBody = Strict({ fence: Fence, ttl_ms: Ttl })
 
 const Mode = OneOf(
   ['queue', 'steer', 'interrupt'],
-  'What the runner should do: take it up after its turn, during it, or stop for it. The service treats all alike.',
+  'What the runner should do with it: take it after its turn, during it, or stop for it. The service treats all three the same.',
 )
 
 const inputMembers = {
@@ -206,7 +206,7 @@ const OpenRequestBody = Strict({
   ...optional({
     id: Uuid('An id for the request. It makes a retry safe.'),
     ...asked,
-    expires_at: Timestamp('From then on it cannot be answered.'),
+    expires_at: Timestamp('When it stops being answerable.'),
   }),
 })
 
@@ -220,7 +220,7 @@ export const RunnerRequest = Type.Object(
     ...optional({
       ...asked,
       call_sha256: CallDigest,
-      expires_at: Timestamp('From then on it cannot be answered.'),
+      expires_at: Timestamp('When it stops being answerable.'),
       decision: Decision,
       answer: Type.Unsafe<unknown>({ description: 'The answer: any JSON.' }),
       by: By,
@@ -276,7 +276,7 @@ export const Run = Type.Object(
   {
     state: OneOf(['running', 'waiting', 'queued', 'idle'], 'running, else waiting, else queued, else idle.'),
     fence: Count('The fence of the last lease; 0: there never was one.'),
-    pending: Count('Inputs that are pending, also those that are not due yet.'),
+    pending: Count('Pending inputs, including those that are not due yet.'),
     open_requests: Count('Requests that can be answered.'),
     ...optional({
       owner: Owner,
@@ -287,7 +287,7 @@ export const Run = Type.Object(
   {
     $id: 'Run',
     description:
-      'Who works on the session, and what waits. Absent: it never had a lease, an input or a request. Lists of sessions leave it out.',
+      "The session's runner, and what is waiting. Absent: it never had a lease, an input or a request. Lists of sessions leave it out.",
   },
 )
 

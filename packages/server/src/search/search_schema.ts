@@ -70,11 +70,11 @@ export type SearchQuery = Static<typeof SearchQuery>
 
 const SNIPPET = Type.Object({
   text: Type.String({
-    description: "Up to 200 characters of the entry's text, around what was found.",
+    description: "Up to 200 characters of the entry's text, around the match.",
     examples: ['…your refund failed, because the card has expired'],
   }),
   hits: Type.Array(Type.Array(Type.Integer({ minimum: 0 }), { minItems: 2, maxItems: 2 }), {
-    description: 'Where in it what was looked for begins and ends, in UTF-16 code units.',
+    description: 'Where matches in it begin and end, in UTF-16 code units.',
     examples: [[[6, 12]]],
   }),
 })
@@ -85,8 +85,7 @@ const WHAT = {
   type: Type.Optional(EventType),
   role: Type.Optional(
     Type.String({
-      description:
-        'Of a message: who says it; `tool` where it has results of tools alone, whoever it was sent as.',
+      description: 'The role of a message; `tool` if it has only results of tools, whatever its stored role.',
       examples: ['assistant'],
     }),
   ),
@@ -123,7 +122,7 @@ const PAGE_OF_ANY = {
   ...ASKED,
   indexed_through: Nullable(
     Timestamp(
-      'Everything that was stored before this time is found; null while what was there is being indexed.',
+      'Everything stored before this time can be found; null while existing entries are being indexed.',
     ),
   ),
   indexing: Nullable(
@@ -143,7 +142,7 @@ const PAGE_OF_ANY = {
       },
       {
         description:
-          'With `mode=recall`, while the index that an older version made is written anew: of the other entries, only exact words are found.',
+          "With `mode=recall`, while an older version's index is being rewritten: in the remaining entries, only exact words are found.",
       },
     ),
   ),

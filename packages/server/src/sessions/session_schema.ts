@@ -39,11 +39,11 @@ export const Session = Type.Object(
     ...optional({
       expires_in_s: Type.Integer({
         ...EXPIRES_IN_S,
-        description: 'The session is deleted when nobody has touched it for so many seconds. Absent: never.',
+        description: 'The session is deleted when unchanged for this many seconds. Absent: never.',
       }),
       parent_id: Uuid('The session with which this one is deleted. Absent: none.'),
       forked_from: Uuid(
-        'The session that this one was copied from, for as long as that one exists. Absent: none.',
+        'The session from which this one was copied, as long as the original exists. Absent: none.',
       ),
       forked_at_seq: Type.Integer({
         minimum: 0,

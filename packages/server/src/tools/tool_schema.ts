@@ -34,15 +34,13 @@ export const ToolQuery = Strict(
 const FIGURES = {
   name: Type.String({ description: 'The name of the tool.', examples: ['issue_refund'] }),
   calls: Count('How often it was called.'),
-  failures: Count('Calls whose result says that they failed.'),
+  failures: Count('Calls whose result reports a failure.'),
   unanswered: Count('Calls that have no result.'),
   sessions: Count('Sessions that called it.'),
   p50_ms: Nullable(
-    Count(
-      'How long a call took at the median, in ms, from its entry to that of its result; null if not known.',
-    ),
+    Count("The median duration of a call in ms, from its entry to its result's; null if not known."),
   ),
-  p95_ms: Nullable(Count('How long all but one in 20 calls took at most, in ms; null if not known.')),
+  p95_ms: Nullable(Count('The 95th percentile of the duration in ms; null if not known.')),
   last_called_at: Nullable(Timestamp('When it was last called.')),
 }
 
@@ -51,7 +49,7 @@ export const Tool = Type.Object(FIGURES, { $id: 'Tool' })
 const HOW_MUCH = {
   complete: Type.Boolean({
     description:
-      'Whether every call is counted that was stored before the request. If not, each number is a lower bound.',
+      'Whether every call stored before the request is counted. If not, each number is a lower bound.',
   }),
   counted_from: Nullable(
     Timestamp('Of more than 500,000 calls, the newest are counted: these were made at this time or later.'),
@@ -69,7 +67,7 @@ const HOW_MUCH = {
 
 export const ToolPage = Type.Object(
   {
-    items: Type.Array(Type.Ref('Tool'), { description: 'Those that failed most first.' }),
+    items: Type.Array(Type.Ref('Tool'), { description: 'The tools that failed most come first.' }),
     has_more: Type.Boolean({ description: 'Whether there are more tools than `limit`.' }),
     ...HOW_MUCH,
   },
@@ -80,7 +78,7 @@ const FailedCall = Type.Object({
   session_id: Uuid('The session that called the tool.'),
   title: Nullable(
     Type.String({
-      description: 'What the session is called: `title` in its configs, or what a user said first.',
+      description: "The session's title: `title` in its configs, or the beginning of a user's first message.",
     }),
   ),
   seq: Seq,
@@ -109,17 +107,19 @@ export const ToolFailures = Type.Object(
         message: Nullable(
           Type.String({
             description:
-              'The first line of what the tool returned, without what differs between the failures, such as numbers and quoted texts; null for those that say nothing.',
+              'The first line that the tool returned, without the parts that differ between failures, such as numbers and quoted texts; null for failures without a message.',
             examples: ['payment method … not found'],
           }),
         ),
         failures: Count('Failed calls.'),
-        sessions: Count('Sessions that they are in.'),
+        sessions: Count('Sessions with these calls.'),
         first_at: Timestamp('When the first of the calls was made.'),
         last_at: Timestamp('When the last of the calls was made.'),
         examples: Type.Array(FailedCall, { description: 'The newest, up to 3.' }),
       }),
-      { description: 'Its failed calls by what their messages have in common, the most frequent first.' },
+      {
+        description: 'Its failed calls, grouped by the common part of their messages, most frequent first.',
+      },
     ),
     has_more: Type.Boolean({ description: 'Whether there are more groups than `limit`.' }),
     ...HOW_MUCH,

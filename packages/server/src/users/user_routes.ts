@@ -90,7 +90,7 @@ export function userRoutes({ longWork, erasure, registry }: UserParts): ModuleRo
     operation({
       call: 'GET /user/:identifier/resources',
       id: 'countUserResources',
-      summary: 'Count what a user has',
+      summary: "Count a user's resources",
       returns: 'The counts.',
       data: ResourceCounts(names),
       errors: ['user_not_found'],

@@ -8,7 +8,7 @@ const EVENT_PREFIX = 'event.'
 const Url = Type.String({
   maxLength: 2_048,
   pattern: '^https?://',
-  description: 'Where deliveries are posted to: http or https, without a user name or a fragment.',
+  description: 'The URL that receives deliveries: http or https, without a user name or a fragment.',
   examples: ['https://agents.example.com/hooks/annals'],
 })
 
@@ -39,7 +39,7 @@ export const Webhook = Type.Object(
     waiting_sessions: Count(
       'Sessions with entries, and inputs, that may still have to be sent; counted up to 1,000.',
     ),
-    last_error: Nullable(Type.String({ description: 'Why the last failed attempt failed; null: none has.' })),
+    last_error: Nullable(Type.String({ description: 'Why the last failure occurred; null: none has.' })),
     last_error_at: Nullable(Timestamp('When that was.')),
     given_up: Count('Entries and inputs that could not be delivered within a day.'),
   },

@@ -17,13 +17,11 @@ export const SpaceSession = Type.Object(
     session_id: Uuid('The session that it learns from.'),
     status: OneOf(
       ['pending', 'distilling', 'queued', 'skill_writing', 'completed', 'failed'],
-      '`pending`: rules have not read it to its end. `queued`: it waits for its turn with the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is learnt from, too. `failed`: see `error`; if the model is away, it is still tried again now and then. Without a model it is `completed` once rules have read it.',
+      '`pending`: rules have not read it to its end. `queued`: it waits for its turn with the model. `distilling`, `skill_writing`: the model is at work. `completed`: it was learnt from; what is appended later is learnt from, too. `failed`: see `error`; if the model is unavailable, it is still retried from time to time. Without a model it is `completed` once rules have read it.',
     ),
-    error: Nullable(
-      Type.String({ description: 'The reason why it cannot be learnt from, if there is one.' }),
-    ),
-    learnt_seq: Count('Up to where the log was read by rules.'),
-    created_at: Timestamp('When the session was given to the space.'),
+    error: Nullable(Type.String({ description: 'Why it cannot be learnt from, if so.' })),
+    learnt_seq: Count('How far rules have read the log.'),
+    created_at: Timestamp('When the session was added to the space.'),
     updated_at: Timestamp('When this record last changed.'),
   },
   { $id: 'SpaceSession' },
@@ -53,7 +51,7 @@ export const SpacePolicy = Type.Object(
   {
     mode: OneOf(
       ['off', 'suggest', 'auto'],
-      '`suggest`: every statement waits for a person. `auto`: those of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also go with success in runs of the same task. Those of rules wait for a person. `off`: nothing is learnt.',
+      '`suggest`: every statement waits for a person. `auto`: statements of a model become active when sessions of two users support them (in the space of a user, two sessions); procedures only if they also correlate with success in runs of the same task. Statements from rules wait for a person. `off`: nothing is learnt.',
     ),
     reward: Path('the reward, a number from 0 (failure) to 1 (success)'),
     group: Path('the task, by which runs are compared'),

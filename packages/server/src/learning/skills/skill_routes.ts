@@ -187,7 +187,7 @@ export const skillRoutes = (parts: SkillParts) =>
       call: 'DELETE /agent_skills/:skill_id',
       id: 'deleteSkill',
       summary: 'Delete a skill',
-      description: 'Its files go with it, and it leaves all learning spaces.',
+      description: 'Deletes its files with it, and removes it from all learning spaces.',
       returns: 'It was deleted.',
       errors: ['skill_is_learnt'],
       json: async (request) => {
@@ -203,7 +203,7 @@ export const skillRoutes = (parts: SkillParts) =>
       body: LEARNING_BODIES.includeSkill,
       summary: 'Include a skill in a learning space',
       description:
-        'A skill that somebody wrote, in any number of spaces. The space of a user takes skills of that user and of the project.',
+        "A written skill can be in any number of spaces. A user's space takes skills of that user and of the project.",
       status: 201,
       returns: 'The skill in the space.',
       data: Type.Ref('SpaceSkill'),
@@ -230,8 +230,8 @@ export const skillRoutes = (parts: SkillParts) =>
     inSpace({
       call: 'DELETE /learning_spaces/:learning_space_id/skills/:skill_id',
       id: 'excludeSkill',
-      summary: 'Take a skill out of a learning space',
-      description: 'If it is in it. The skill itself stays.',
+      summary: 'Remove a skill from a learning space',
+      description: 'The skill itself stays.',
       returns: 'It is not in the space.',
       errors: ['skill_is_learnt'],
       json: async (request) => {

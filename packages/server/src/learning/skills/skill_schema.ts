@@ -29,7 +29,7 @@ const SkillFile = Type.Object({
 const LISTED = {
   id: Uuid('The skill.'),
   user_id: Nullable(Uuid("The user's UUID; null if the skill is the project's.")),
-  learning_space_id: Nullable(Uuid('The space that learnt it; null if somebody wrote it.')),
+  learning_space_id: Nullable(Uuid('The space that learnt it; null if it was written.')),
   name: Type.String({
     description: 'Its name, from the front matter of SKILL.md.',
     examples: ['fill-forms'],
@@ -37,7 +37,7 @@ const LISTED = {
   description: Type.String({ description: 'What it does and when to use it, from the same front matter.' }),
   source: OneOf(
     ['written', 'learnt'],
-    '`written` by somebody and uploaded, or `learnt` by a learning space.',
+    '`written` by a person and uploaded, or `learnt` by a learning space.',
   ),
   meta: JsonObject('Any JSON object of the caller, stored with the skill; `{}` if never set.', {
     team: 'forms',

@@ -16,10 +16,10 @@ import Type, { type Static } from '#typebox'
 
 const STATEMENT_LENGTH_MAX = 2_000
 
-const Kind = OneOf(KINDS, 'What it says: what to do, what to avoid, how things are, or what somebody wants.')
+const Kind = OneOf(KINDS, 'What to do, what to avoid, how things are, or what a person wants.')
 const State = OneOf(
   ['proposed', 'active', 'conflict', 'retired', 'revoked'],
-  '`proposed` waits for a person; `active` is given to agents; `conflict`: sessions contradict it; `retired`: a person took it out; `revoked`: what it was learnt from was deleted, and its text with that.',
+  '`proposed` waits for a person; `active` is returned to agents; `conflict`: sessions contradict it; `retired`: a person rejected it; `revoked`: its sources were deleted, and its text with them.',
 )
 const SkillName = Type.String({
   minLength: 1,
@@ -51,14 +51,14 @@ export const Statement = Type.Object(
     kind: Kind,
     state: State,
     author: OneOf(['rule', 'model', 'person'], 'Who worded it first.'),
-    pinned: Type.Boolean({ description: 'A person wrote, edited or approved it: nothing else rewords it.' }),
+    pinned: Type.Boolean({ description: 'A person wrote, edited or approved it: only people reword it.' }),
     text: Type.String({ description: 'The statement; empty if it was revoked.' }),
     supports: Count('Sessions that support it.'),
     contradicts: Count('Sessions that contradict it.'),
-    used: Count('Sessions that said whether it helped.'),
+    used: Count('Sessions that reported whether it helped.'),
     helped: Count('Those that it helped.'),
     harmed: Count('Those that it did not help.'),
-    cites: Type.Array(Cite, { description: 'The entries that it rests on, at most 100.' }),
+    cites: Type.Array(Cite, { description: 'The entries that it cites, at most 100.' }),
     created_at: Timestamp('When it was first stored.'),
     updated_at: Timestamp('When it last changed.'),
   },

@@ -7,7 +7,7 @@ export const RECALL_LIMIT = { default: 10, most: 50 }
 export const ASKED = {
   terms: Type.Optional(
     Type.Array(Type.String(), {
-      description: 'With `mode=recall`: the words of the question that were looked for.',
+      description: 'With `mode=recall`: the words of the question that were searched for.',
       examples: [['omar', 'complain', 'refund']],
     }),
   ),
