@@ -103,7 +103,7 @@ export class Annals {
     return this.#transport.call({ method: 'GET', path: ['tools', name], query }, options)
   }
 
-  /** The project's usage, beside its quotas, and what it stored by day. `days`: 30, to today. */
+  /** The project's usage with its quotas, and what it stored by day. `days`: 30, up to today. */
   usage({ days, ...options }: CallOptions & { days?: number } = {}): Promise<Usage> {
     return this.#transport.call({ method: 'GET', path: ['usage'], query: { days } }, options)
   }

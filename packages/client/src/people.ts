@@ -16,7 +16,7 @@ export class Members {
     return (await this.#transport.call<{ items: Member[] }>(call, options)).items
   }
 
-  /** Makes whoever signs in with a verified address a member. Nothing is sent to it. */
+  /** Makes the first person who signs in with this verified address a member. Sends no message. */
   invite(member: NewMember, options?: CallOptions): Promise<Member> {
     return this.#transport.call({ method: 'POST', path: ['members'], body: member, once: true }, options)
   }
@@ -33,7 +33,7 @@ export class Members {
   }
 }
 
-/** The personal tokens of whoever the client's own one belongs to. `annals login` makes them. */
+/** The personal tokens of the person whose token the client uses. `annals login` creates them. */
 export class PersonalTokens {
   readonly #transport: Transport
 

@@ -54,13 +54,13 @@ export class Runs {
     return this.#list(['runs'], { ...query, filter_by_configs }, options)
   }
 
-  /** Takes a session's lease. @throws AnnalsError leased, if somebody else holds it after `wait_ms` */
+  /** Takes a session's lease. @throws AnnalsError leased, if another owner holds it after `wait_ms` */
   takeLease(session_id: string, lease: NewLease, options?: CallOptions): Promise<Lease> {
     const call = { method: 'POST' as const, path: ['session', session_id, 'lease'], body: lease }
     return this.#transport.call(call, waiting(lease.wait_ms, options))
   }
 
-  /** @throws AnnalsError fenced, if somebody else has taken the lease */
+  /** @throws AnnalsError fenced, if another runner has taken the lease */
   renewLease(
     session_id: string,
     lease: { fence: number; ttl_ms: number },

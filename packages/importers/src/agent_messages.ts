@@ -35,7 +35,7 @@ function ofToolLine(line: JsonObject): JsonObject | undefined {
     : undefined
 }
 
-/** An event of a session of Claude's managed agents, also in the `raw` of a line that somebody wrote of it. */
+/** An event of a session of Claude's managed agents, or in the `raw` of a line made from it. */
 export function managedEventOf(line: JsonObject): JsonObject | undefined {
   const event = isJsonObject(line.raw) ? line.raw : line
   const is_event = /^(?:agent|user|session|span)\.[a-z_]+$/.test(String(event.type))

@@ -152,7 +152,7 @@ function messageOfAmp(given: JsonObject): JsonObject {
   const { role, content, meta, usage } = given
   const blocks = objectsIn(content).map((block) => {
     if (block.type !== 'tool_result' || block.toolUseID === undefined) return block
-    // Plugins see what a thread has in `run` beside the id.
+    // Plugins see the contents of a thread's `run`, besides the id.
     const { status, result, error, output } = { ...block, ...objectIn(block.run) }
     const given = objectIn(result).output ?? result ?? output ?? status
     const told = error === undefined ? given : (objectIn(error).message ?? error)

@@ -12,7 +12,7 @@ export interface Parser {
   end?(): void
 }
 
-/** What a parser knows of its file. */
+/** A parser's file. */
 export interface FileFacts {
   /** Its path, as far as it was given: `projects/shop/7c0c.jsonl`. */
   name: string
@@ -36,7 +36,7 @@ export interface Format {
   streamed?: readonly string[]
   /** Archives that are all of this format, and which of their files only repeat what others have. */
   archive?: { readonly ending: RegExp; readonly repeats: RegExp }
-  /** Its messages may refer to pictures in files beside it. */
+  /** Its messages may refer to pictures in files next to it. */
   has_pictures?: true
   /** What stands beside a file counts. */
   asks_beside?: true

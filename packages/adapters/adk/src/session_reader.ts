@@ -14,7 +14,7 @@ export interface ReadSession {
   lastUpdateTime: number
 }
 
-/** What is stored of a session, or undefined if there is no such session. */
+/** A stored session, or undefined if it does not exist. */
 export async function readSession(
   annals: Annals,
   name: SessionName,
@@ -23,7 +23,7 @@ export async function readSession(
   const scopes = scopesOf(name)
   const { use_uuid } = scopes.session
   try {
-    // The seq is read first: whatever is stored meanwhile makes the next append read again.
+    // The seq is read first: anything stored in the meantime makes the next append read again.
     const { items } = await annals.sessions.timeline(use_uuid, { time_desc: true, limit: 1 }).page()
     const [stored, events, session, app, user] = await Promise.all([
       annals.sessions.get(use_uuid),

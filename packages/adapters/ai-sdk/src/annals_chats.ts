@@ -20,7 +20,7 @@ import { chatSession, finishStream, STREAM_TYPE } from './stored_streams.js'
 /** Most entries of a page, and most that one request retracts by their ids. */
 const PAGE_LIMIT = 1_000
 const RETRACTED_MAX = 200
-/** What the ids of retracted entries need beside the entries that replace them. */
+/** Room for the ids of retracted entries, in addition to the entries that replace them. */
 const RETRACTED_BYTES = 10_000
 /** Others who write to the chat make a save start over; each time, one of them has made progress. */
 const ATTEMPTS_MAX = 50
@@ -30,7 +30,7 @@ export interface NewChat {
   chatId?: string | undefined
   /** Whose chat it is: its data goes when the user is erased. */
   user?: string | undefined
-  /** What the session is created with, beside its `ai_sdk_chat`. */
+  /** Configs with which the session is created, in addition to its `ai_sdk_chat`. */
   configs?: object | undefined
 }
 

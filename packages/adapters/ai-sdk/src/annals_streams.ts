@@ -92,7 +92,7 @@ export class AnnalsStreams {
     return endStream(this.#options.annals, this.#sessionOf(streamId).use_uuid, 'stopped')
   }
 
-  /** Aborts when somebody stops the stream through the inbox. If the service refuses that, the stream goes on. */
+  /** Aborts when the stream is stopped through the inbox. If the service refuses this, the stream continues. */
   #listen(stream: { id: string; began_at: string }, abort: AbortController, over: AbortSignal): void {
     const { annals, chatId } = this.#options
     stopRequested(annals, chatSession(chatId).use_uuid, stream, over).then(

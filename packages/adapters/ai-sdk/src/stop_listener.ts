@@ -26,7 +26,7 @@ export async function stopRequested(
   return false
 }
 
-/** Applies an input, or withdraws it, unless somebody else has. */
+/** Applies or withdraws an input, unless another reader has. */
 async function takeUp(annals: Annals, session_id: string, id: string, isLate: boolean): Promise<void> {
   const taken = isLate
     ? annals.runs.withdraw(session_id, id, 'It came before the stream began.')

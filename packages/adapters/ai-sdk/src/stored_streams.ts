@@ -23,7 +23,7 @@ export type StreamEnd = 'done' | 'stopped' | 'failed' | 'interrupted'
 
 /** For streams whose final message nobody stores. */
 const EXPIRES_IN_S = 24 * 60 * 60
-/** For the others: readers that are behind still get the end. */
+/** For the others: slow readers still get the end. */
 const FINISHED = { expires_in_s: 30 }
 
 export function chatSession(chatId: string): KeyedNewSession & { configs: object } {

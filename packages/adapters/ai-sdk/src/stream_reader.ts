@@ -66,7 +66,7 @@ async function* textsOf(
       listen()
     }
   } catch (error) {
-    // The chat was deleted meanwhile.
+    // The chat was deleted in the meantime.
     if (!isError(error, 'session_not_found')) throw error
     end = 'interrupted'
   } finally {

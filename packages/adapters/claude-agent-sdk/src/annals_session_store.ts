@@ -29,7 +29,7 @@ export interface AnnalsSessionStoreOptions {
   body_bytes_max?: number | undefined
 }
 
-/** What a session's configs say of its transcript. `subpath` is null for a main transcript. */
+/** The transcript, as in the session's configs. `subpath` is null for a main transcript. */
 interface TranscriptConfigs {
   project_key: string
   session_id: string

@@ -7,7 +7,7 @@ import { idOfUuid, transcriptEntry } from './transcript_entries.js'
 const PAGE_LIMIT = 1_000
 /** Lines that are read at once to find the one ahead of a prompt. */
 const NEAR_LIMIT = 50
-/** Most messages of a branch that a compaction shows whole, beside its first. */
+/** Most messages of a branch that a compaction shows whole, in addition to its first. */
 const SHOWN_MAX = 200
 
 interface Line {

@@ -19,7 +19,7 @@ import {
 /** Where a transcript's summary stands in its session's configs. */
 export const SUMMARY_CONFIG = 'claude_summary'
 
-/** What a request needs beside its entries. A summary has a few texts, which the SDK cuts. */
+/** Room in a request besides its entries. A summary has a few texts, which the SDK cuts. */
 const SUMMARY_BYTES_MAX = 16 * 1024
 
 /** An entry of the transcript, and what stores it. */
@@ -97,7 +97,7 @@ export class MainTranscript {
     }
   }
 
-  /** The seq is read first: if somebody appends before the summary is read, the append on this seq is refused. */
+  /** The seq is read first: if another process appends before the summary is read, the append on this seq is refused. */
   async #readHead(): Promise<Head> {
     const { use_uuid } = this.session
     const newest = () => this.annals.sessions.timeline(use_uuid, { time_desc: true, limit: 1 }).page()

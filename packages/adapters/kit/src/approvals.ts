@@ -17,7 +17,7 @@ export interface WaitingCall {
   name: string
   /** JSON as the model wrote it. */
   arguments: string
-  /** What a person is told beside the call. */
+  /** A text for the person, shown next to the call. */
   text: string
 }
 

@@ -6,7 +6,7 @@ import { attachedLength, BODY_BYTES_MAX, byteLength } from './sizes.js'
 export const BATCH_ENTRIES_MAX = 1_000
 /** Most base64 of one request that is kept apart: the service takes 25 MiB of bytes. */
 const ATTACHMENTS_MAX = 25 * 1024 * 1024
-/** What a request has around its entries, generously. */
+/** Room in a request around its entries, generously. */
 const ENVELOPE_BYTES = 1_024
 
 /** Entries that cannot be stored as they were given. Nothing of them was stored. */

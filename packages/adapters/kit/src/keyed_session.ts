@@ -5,11 +5,11 @@ import { escapeJson } from './escape.js'
 import { readByIds } from './read_by_ids.js'
 import { stableId } from './stable_names.js'
 
-/** What a session is created with; `use_uuid` is its stable id, and the framework's own key is part of `configs`. */
+/** The fields with which a session is created; `use_uuid` is its stable id, and the framework's own key is part of `configs`. */
 export type KeyedNewSession = NewSession & { use_uuid: string }
 
 export interface KeyedAppendOptions extends AppendOptions {
-  /** What the framework calls this write, as `idempotencyKey` gives it. Repeating the append stores nothing more. */
+  /** The framework's name for this write, from `idempotencyKey`. Repeating the append stores nothing more. */
   idempotency_key: string
   /** All or nothing: if it is too much for one request, it is refused before anything is stored. */
   is_atomic?: boolean

@@ -35,7 +35,7 @@ export function splitLargeMessage(
   return [...parts, { ...message, blob: shown, meta: { [PARTS_FIELD]: parts.map((part) => part.id) } }]
 }
 
-/** What a stored message holds as it was given: put together if it is large, and without escapes. */
+/** A stored message as it was passed: reassembled if it is large, and without escapes. */
 export async function readWholeMessage(
   annals: Annals,
   session_id: string,

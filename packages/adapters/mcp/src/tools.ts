@@ -6,7 +6,7 @@ import { ANSWER_LENGTH_MAX, Room } from './shortened.js'
 
 export const SessionId = z.uuid().describe("The session's id, as list_sessions shows it")
 export const User = z.string().min(1).max(256).describe("Only this user's, by the project's own identifier")
-/** What a tool takes that answers page by page. */
+/** Parameters of a tool that answers page by page. */
 export const PAGED = {
   limit: z.int().min(1).max(50).default(20),
   cursor: z.string().max(2_000).optional().describe('The next_cursor of the page before'),

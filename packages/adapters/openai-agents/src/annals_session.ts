@@ -46,7 +46,7 @@ import { type AnyAgent, type AnyRun, callIdOf, RUN_KEY, RUN_TYPE, waitingCalls }
 const MESSAGES_MAX = 1_000
 /** Most entries that one request retracts by their ids. */
 const IDS_MAX = 200
-/** The type of an item that stands for all before it. */
+/** The type of an item that replaces all items before it. */
 const COMPACTION = 'compaction'
 /** In the meta of one that replaced the history: what it sums up is not read any more. */
 const BEGINS = 'openai_agents_begins'
@@ -61,7 +61,7 @@ export interface AnnalsSessionOptions {
   sessionId: string
   /** Whose session it is: its data goes when the user is erased. */
   user?: string | undefined
-  /** What the session is created with, beside its `openai_agents_session`. */
+  /** Configs with which the session is created, in addition to its `openai_agents_session`. */
   configs?: object | undefined
   /** The limit of a body as the service is set, in bytes; default 1 MiB. */
   body_bytes_max?: number | undefined

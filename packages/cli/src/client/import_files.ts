@@ -240,7 +240,7 @@ async function* counting(
   }
 }
 
-/** What is watched may be gone for a while, such as a file that is about to be replaced. */
+/** A watched file may be gone for a while, for example while it is being replaced. */
 function ifGone(error: unknown): Source[] {
   if (error instanceof StartError) return []
   throw error

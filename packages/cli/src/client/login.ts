@@ -82,12 +82,12 @@ async function hasIssuer(url: string): Promise<boolean> {
   }
 }
 
-/** Whether a browser of this machine is that of whoever sits at the terminal. */
+/** Whether a browser on this machine belongs to the person at the terminal. */
 function canShow(env: NodeJS.ProcessEnv): boolean {
   return !env.SSH_CONNECTION && openerOf(process.platform, env) !== undefined
 }
 
-/** Has somebody sign in at the issuer, in a browser here or elsewhere. Returns a personal token. */
+/** Lets a person sign in at the issuer, in a browser here or elsewhere. Returns a personal token. */
 async function signInByBrowser(url: string, isHere: boolean): Promise<string> {
   const verifier = randomBytes(32).toString('base64url')
   const challenge = createHash('sha256').update(verifier).digest('base64url')

@@ -253,7 +253,7 @@ export class Redaction {
     return ids
   }
 
-  /** A node may not have heard of new rules, and somebody may have removed them. @throws StartError */
+  /** A node may not know new rules yet, and they may have been removed. @throws StartError */
   private async verify(id: string): Promise<void> {
     const copy = await this.annals.sessions.get(id, this.call)
     const { found } = await this.count(copy)

@@ -78,7 +78,7 @@ export function outcomeText(configs: Session['configs'], words: OutcomeWords): s
   return shownOutcome(configs)?.verdict === verdict ? word : `${word} (${verdict})`
 }
 
-/** What a table has of sessions beside the API's fields, for programs. */
+/** Fields of sessions that a table adds to the API's, for programs. */
 export async function factsOf(
   annals: Annals,
   sessions: Session[],

@@ -5,7 +5,7 @@ export interface Account {
   project_id: string
   project: string
   scopes: string[]
-  /** The address of whoever signed in with an account; undefined: a key did. */
+  /** The address of the person who signed in with an account; undefined after signing in with a key. */
   person?: string | undefined
   /** What its own words for outcomes mean; undefined: it has none. */
   outcomes?: OutcomeWords | undefined

@@ -3,7 +3,7 @@ import { readAccess } from './service.ts'
 
 const EVERY_MS = 15 * 60_000
 
-/** Puts off the end of the sessions while somebody uses the page; a tab that is only open lets them end. */
+/** Extends the console sessions while the page is used; a tab that is merely open lets them end. */
 export function useRenewal(is_signed_in: boolean): void {
   useEffect(() => {
     if (!is_signed_in) return

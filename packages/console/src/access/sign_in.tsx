@@ -12,7 +12,7 @@ const KEY_REFUSED =
 const LINK_BROKEN =
   'This link is not complete: something was cut off or changed on its way. Copy all of it, or print a new one with `npx annals console`. You can also sign in with an API key.'
 
-/** By the reason with which the service sent somebody back who signed in at the issuer. */
+/** By the reason with which the service sent a person back from signing in at the issuer. */
 const NOT_SIGNED_IN = new Map([
   ['address', 'Your account has no verified address that may sign in here.'],
   ['no_project', 'You are no member of a project. Ask an administrator to invite you.'],

@@ -29,7 +29,7 @@ export interface Moment {
   appends_per_s: number
   requests_per_s: number
   errors_per_s: number
-  /** ms; undefined if nothing was appended meanwhile. */
+  /** ms; undefined if nothing was appended in the meantime. */
   append_p50: number | undefined
   append_p99: number | undefined
   queue: number

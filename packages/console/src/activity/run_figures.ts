@@ -9,7 +9,7 @@ export interface Run {
   figures: SessionFigures | undefined
 }
 
-/** What is told of one agent: its sessions, and how they ended. */
+/** Figures of one agent: its sessions, and how they ended. */
 export interface AgentFigures {
   name: string
   sessions: number

@@ -35,7 +35,7 @@ function everyUntilComplete(found: Pick<ToolPage, 'complete' | 'counted_from'> |
   return !found || found.complete || found.counted_from !== null ? false : UNREAD_EVERY_MS
 }
 
-/** What is told of an answer that does not count everything; undefined if it does. */
+/** A note for an answer that does not count everything; undefined if it does. */
 export function whatIsLeft({
   complete,
   counted_from,

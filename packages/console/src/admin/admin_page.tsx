@@ -17,7 +17,7 @@ interface AdminProject {
   created_at: string
 }
 
-/** Projects and their API keys, for whoever has the admin token. */
+/** Projects and their API keys, for a holder of the admin token. */
 export function AdminPage() {
   usePageTitle('Keys and projects')
   const { accounts } = useAccounts()

@@ -9,7 +9,7 @@ const TEXT_MAX = 1_200
 const COMPARED_MAX = 8_000
 const DIFF_MS_MAX = 100
 
-/** Two steps beside each other, with what differs marked. */
+/** Two steps side by side, with their differences marked. */
 export function ComparedRow(props: {
   row: Row
   is_same: boolean

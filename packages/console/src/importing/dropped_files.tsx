@@ -7,7 +7,7 @@ import type { ImportReport } from './import_files.ts'
 
 const CHOSEN = 'annals:files'
 
-/** Imports files that somebody chose. */
+/** Imports dropped or chosen files. */
 export function importChosen(files: FileList | null): void {
   if (files && files.length > 0) dispatchEvent(new CustomEvent(CHOSEN, { detail: [...files] }))
 }
@@ -28,7 +28,7 @@ export function DroppedFiles({ project }: { project: Project }) {
       if (!may_write) return
       setProgress('Reading…')
       try {
-        // The parsers are loaded when somebody needs them.
+        // The parsers are loaded when they are needed.
         const { importFiles } = await import('./import_files.ts')
         setReport(await importFiles(annals, files, setProgress))
         void queries.invalidateQueries({ queryKey: [project_id] })

@@ -1,7 +1,7 @@
 import type { ElementType, Key } from 'react'
 import { jsx, jsxs } from './jsx-runtime.ts'
 
-/** The same while somebody works on the page. */
+/** The same, for development. */
 
 export { Fragment, type JSX } from './jsx-runtime.ts'
 

@@ -35,7 +35,7 @@ export function useChangeStatement(space_id: string, shown: State) {
       )
       say(SAID[change.state ?? 'edited'])
     },
-    // After a refusal as well: somebody else may have changed it, or it was revoked.
+    // After a refusal as well: another person may have changed it, or it was revoked.
     onSettled: () => void queries.invalidateQueries({ queryKey: learnt }),
   })
 }

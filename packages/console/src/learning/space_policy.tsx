@@ -43,7 +43,7 @@ export function HowItLearns({ space_id }: { space_id: string }) {
       <h2>How it learns</h2>
       {policy.isError && <p className="failure-line">{policy.error.message}</p>}
       {policy.data && (
-        // Anew when somebody else has changed the policy.
+        // Again when another person has changed the policy.
         <form key={JSON.stringify(policy.data)} className="policy" onSubmit={(event) => void save(event)}>
           <fieldset className="policy" disabled={!may_write}>
             <legend className="visually-hidden">Policy</legend>

@@ -54,7 +54,7 @@ function element({ token, children }: MarkdownNode): ReactNode {
         </OutsideLink>
       )
     case 'image':
-      // Fetching it would tell a stranger that somebody reads this.
+      // Fetching it would tell a stranger that this is being read.
       return (
         <OutsideLink href={String(token.attrGet('src'))} text={token.content}>
           🖼 {token.content || 'image'}

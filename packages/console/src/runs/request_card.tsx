@@ -8,7 +8,7 @@ import '../styles/runs.css'
 
 type Asked = Pick<RunnerRequest, 'kind' | 'call' | 'text'>
 
-/** What a request asks: its text, and the call with all of its arguments. */
+/** A request: its text, and the call with all of its arguments. */
 export function AskedText({ request: { text, call } }: { request: Asked }) {
   return (
     <>

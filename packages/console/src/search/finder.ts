@@ -57,7 +57,7 @@ function termsOf(query: string): SearchTerm[] {
   }
 }
 
-/** What is looked for in the session on the page. */
+/** The text searched for in the session on the page. */
 export const FinderContext = createContext<Finder | undefined>(undefined)
 
 /** Whether what is looked for is in this text, which the page would otherwise hide. */

@@ -11,13 +11,13 @@ import { say } from '../parts/notice.tsx'
 import { PdfPages } from './pdf_pages.tsx'
 
 const TEXT_MAX = 2_400
-/** What a browser draws or plays without running anything in it; SVG is not among it. */
+/** Types that a browser draws or plays without running code in them; SVG is not one. */
 const SHOWN = {
   image: /^image\/(?:png|jpeg|gif|webp|avif)$/,
   audio: /^audio\/(?:mpeg|mp3|wav|x-wav|wave|ogg|mp4|aac|flac|webm)$/,
   video: /^video\/(?:mp4|webm|ogg)$/,
 } as const
-/** Drawn when somebody asks for it. */
+/** Drawn on request. */
 const PDF = 'application/pdf'
 const NAMES: Record<Medium['type'], string> = { image: 'Image', audio: 'Audio', video: 'Video', file: 'File' }
 /** What follows the NUL that stands for a blob's bytes in what is read: the blob's hash. */

@@ -11,7 +11,7 @@ const FLUSH_MS = 60
 /** Entries that are read first, so that those of a page, which may be long, are not waited for. */
 const BEGINNING = 20
 
-/** A session's log: the loaded entries by seq, and those that arrive meanwhile. */
+/** A session's log: the loaded entries by seq, and those that arrive in the meantime. */
 export interface Log {
   /** The last seq. */
   last_seq: number

@@ -25,7 +25,7 @@ const COUNTED_MAX = 450
 /** Beyond these, the tree is folded at first. */
 const OPEN_MAX = 6
 
-/** Where a session comes from, and what is below it and beside it. Nothing for a session on its own. */
+/** A session's origin, and the sessions below it and next to it. Nothing for a session on its own. */
 export function SessionTree({ id }: { id: string }) {
   const { project_id } = useProject()
   const { data: tree } = useQuery({

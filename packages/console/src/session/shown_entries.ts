@@ -2,7 +2,7 @@ import { isNoise, isShownElsewhere, type ReadEntry } from '@annals/messages/sess
 import { countText } from '../parts/timestamp.tsx'
 import type { Reading } from './log_reading.ts'
 
-/** What a session's log shows, as in its address. */
+/** Which entries of a session's log are shown, as in the URL. */
 export const SHOWN = {
   messages: 'Messages',
   calls: 'Tool calls',

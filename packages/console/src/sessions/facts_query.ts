@@ -39,7 +39,7 @@ export interface SessionFacts {
 /** What has not been read yet is asked for again. */
 export const UNREAD_EVERY_MS = 2_000
 
-/** What a list has of a session. */
+/** A session's facts in a list. */
 type Listed = Pick<Session, 'id' | 'updated_at'>
 type WithUser = Pick<Session, 'user_id'>
 

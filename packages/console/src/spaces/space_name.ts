@@ -1,4 +1,4 @@
-/** What a learning space is called: `name`, `title` or `topic` of its meta; undefined if it has none. */
+/** A learning space's name: `name`, `title` or `topic` in its meta; undefined if it has none. */
 export function spaceName(meta: Record<string, unknown>): string | undefined {
   return ['name', 'title', 'topic']
     .map((key) => meta[key])

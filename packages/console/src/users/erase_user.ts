@@ -4,7 +4,7 @@ import type { Annals } from '@annals/client'
 const ERASE_MS_MAX = 3_600_000
 const LOOK_EVERY_MS = 1_000
 
-/** Erases a user with all data, and reports meanwhile how many sessions are left. */
+/** Erases a user with all data, and reports how many sessions are left while it runs. */
 export async function eraseUser(
   annals: Annals,
   identifier: string,

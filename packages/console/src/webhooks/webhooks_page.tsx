@@ -142,7 +142,7 @@ function givenUpText(given_up: number): string {
   return `${given_up === 1 ? '1 entry' : `${countText(given_up)} entries`}, not delivered within a day`
 }
 
-/** What is typed to delete a webhook: two may have one host, and the dialog shows the whole URL. */
+/** The text to type to delete a webhook: two may share a host, and the dialog shows the whole URL. */
 function hostOf(url: string): string {
   return new URL(url).host
 }

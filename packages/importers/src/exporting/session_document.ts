@@ -1,13 +1,13 @@
 import type { Session, TimelineItem } from '@annals/client'
 
-/** What a format cannot say, and of how many entries. */
+/** Contents that a format cannot express, and in how many entries. */
 export type Omissions = Map<string, number>
 
 /** Kinds of omissions that are told apart: types of events are the caller's, who may use any number of them. */
 const REASONS_MAX = 200
 const OTHERS = 'others'
 
-/** What is known of a session beside its log. */
+/** Facts about a session besides its log. */
 export interface AboutSession {
   session: Session
   /** The identifier of its user. */

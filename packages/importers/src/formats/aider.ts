@@ -64,7 +64,7 @@ class AiderParser implements Parser {
     else this.answered(line.trimEnd())
   }
 
-  /** Whose line it is. A blank one is of whoever spoke. */
+  /** The speaker of the line. A blank line belongs to the previous speaker. */
   private speakerOf(line: string): Speaker | undefined {
     const is_marked = line.endsWith(ENDS)
     if (line.trim() === '') return this.block?.speaker

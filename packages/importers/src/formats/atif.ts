@@ -131,7 +131,7 @@ function modelOf({ agent }: JsonObject): string | undefined {
 /** What an export of Annals writes around the steps, and nothing else. */
 const WRITTEN = new Set(['schema_version', 'session_id', 'agent', 'extra', 'notes', 'final_metrics'])
 
-/** Whether a trajectory has nothing beside its steps but what an export of Annals has written. */
+/** Whether a trajectory has only its steps and what an export of Annals writes. */
 function isOfAnnals(about: JsonObject): boolean {
   const { annals, ...others } = objectIn(about.extra)
   return isJsonObject(annals) && isEmpty(others) && Object.keys(about).every((name) => WRITTEN.has(name))

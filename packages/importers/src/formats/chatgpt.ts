@@ -203,7 +203,7 @@ function textOfPart(part: unknown): string {
   return typeof part === 'string' ? part : (textIn(objectIn(part).text) ?? writeJson(part))
 }
 
-/** What a message has besides what its blob says. */
+/** Fields of a message that are not in its blob. */
 function about(message: JsonObject): JsonObject {
   const { content, ...rest } = message
   const { parts, text, ...others } = objectIn(content)
