@@ -235,23 +235,13 @@ export function filteredList(
   const parent = parentFilterOf(filter)
   const name = `list_${table}`
   if (document !== undefined || (user !== undefined && parent === 'given'))
-    return {
-      statement: termsStatement({ name, listing, list, parent, direction: directionOf(position) }),
-      parameters: termsParameters(filter, position),
-      listing,
-    }
+    return termsPage({ name, listing, list, direction: directionOf(position) }, filter, position)
   const conditions = user === undefined ? [] : [OF_USER]
   if (parent) conditions.push(hasParentText(parent, 't', '$5'))
   const suffix = `${user === undefined ? '' : '_of_user'}${parent ? `_of_parent_${parent}` : ''}`
   const given = user ?? (parent === 'given' ? filter.parent : undefined)
   const parts = { name: `${name}${suffix}`, table, condition: conditions.join(' AND '), listing }
   return listStatement(parts, filter.project_id, position, ...(given === undefined ? [] : [given]))
-}
-
-export function termsParameters(filter: ListFilter, position: ListPosition): Parameter[] {
-  const { project_id, document = '{}', user = null, parent } = filter
-  const given = parentFilterOf(filter) === 'given' ? [parent!] : []
-  return [...listParameters(project_id, position), document, user, ...given]
 }
 
 /**
@@ -285,8 +275,6 @@ export interface TermsIndex {
 interface TermList {
   name: string
   list: TermedList
-  /** Only rows with such a parent. */
-  parent?: ParentFilter | undefined
   /** The index that is walked, whose terms are those of the list; by default in the order of created_at. */
   index?: TermsIndex
   listing: Listing
@@ -358,8 +346,8 @@ WHERE t.project_id = $1 AND t.term = g.term AND t.created_at = g.created_at AND 
 }
 
 /**
- * The statement for a page of rows whose document contains the filter, and which belong to the user if one is named.
- * It leaves nothing to the planner's statistics, which may be old, absent or wrong:
+ * A page of rows whose document contains the filter, and which belong to the user if one is named. Its statement leaves
+ * nothing to the planner's statistics, which may be old, absent or wrong:
  *
  *   1. `begins`: each term of the filter is looked up after the position. No row before the latest of these first
  *      rows can match; if a term has none, no row can.
@@ -367,15 +355,53 @@ WHERE t.project_id = $1 AND t.term = g.term AND t.created_at = g.created_at AND 
  *   3. `page`: the index is walked under that term alone. Rows that lack a bit or a row of another term are skipped
  *      inside the index; the others are compared with the filter, until the page is full.
  *
- * Parameters: as in listParameters, and $5 the filter as JSON, $6 the user's identifier or null, $7 a given parent.
+ * For a filter of one term, which most are, the third step is enough, and takes half as long.
  */
-export function termsStatement(parts: TermList): Statement {
-  const { name, parent, direction } = parts
-  const suffix = `_by_terms${parent ? `_of_parent_${parent}` : ''}_${direction.name}`
-  return composedOnce(`${name}${suffix}`, () => termsText(parts), LIMIT_AT)
+export function termsPage(list: TermList, filter: ListFilter, position: ListPosition): ListStatement {
+  const { name, direction, listing } = list
+  const { project_id, document = '{}', user, parent: parent_id } = filter
+  const parent = parentFilterOf(filter)
+  const parameters = [...listParameters(project_id, position), document]
+  const isOfOne = user === undefined && parent !== 'given' && hasOneTerm(document)
+  if (!isOfOne) parameters.push(user ?? null, ...(parent === 'given' ? [parent_id!] : []))
+  const suffix = `${isOfOne ? '_by_term' : '_by_terms'}${parent ? `_of_parent_${parent}` : ''}_${direction.name}`
+  const text = isOfOne ? termText : termsText
+  return {
+    statement: composedOnce(`${name}${suffix}`, () => text(list, parent), LIMIT_AT),
+    parameters,
+    listing,
+  }
 }
 
-function termsText({ list, index = LIST_TERMS, parent, listing, direction }: TermList): string {
+/** Levels of a document that have terms of their own, as in json_terms: migrations/0004_list_terms.sql. */
+const LEVELS_MAX = 7
+
+/** Whether all that is asked for is one value: `{"run":{"env":"prod"}}`. */
+function hasOneTerm(document: string): boolean {
+  let value: unknown = JSON.parse(document)
+  for (let level = 0; level < LEVELS_MAX; level++) {
+    if (typeof value !== 'object' || value === null) return true
+    const members = Array.isArray(value) ? [] : Object.values(value)
+    if (members.length !== 1) return false
+    value = members[0]
+  }
+  return false
+}
+
+/** Parameters: as in listParameters, and $5 the filter as JSON. */
+function termText(list: TermList, parent: ParentFilter | undefined): string {
+  const { at, item_id } = list.index ?? LIST_TERMS
+  const condition = `(t.${at}, t.${item_id}) ${list.direction.behind} ($2::timestamptz, $3::uuid)`
+  const parentText = parent ? ` AND ${hasParentText(parent, 'r', '')}` : ''
+  return `
+WITH entered AS MATERIALIZED (
+  SELECT w.term FROM unnest(json_terms('${list.list.table}', $5::jsonb, true)) AS w (term)
+), ${pageText(list, condition, parentText)}`
+}
+
+/** Parameters: as in listParameters, and $5 the filter as JSON, $6 the user's identifier or null, $7 a given parent. */
+function termsText(terms: TermList, parent: ParentFilter | undefined): string {
+  const { list, index = LIST_TERMS, direction } = terms
   const { table, at, item_id } = index
   const { order, behind } = direction
   const opposite = direction.name === 'asc' ? 'DESC' : 'ASC'
@@ -384,7 +410,7 @@ function termsText({ list, index = LIST_TERMS, parent, listing, direction }: Ter
   const fromBegin = `(t.${at}, t.${item_id}) ${behind}= ((SELECT b.at FROM begins b), (SELECT b.item_id FROM begins b))`
   const inOrder = `ORDER BY t.${at} ${order}, t.${item_id} ${order}`
   const candidates = `t.signature & (SELECT s.mask FROM signed s) = (SELECT s.mask FROM signed s) AND ${hasAllTerms('t', index)}`
-  const matching = `SELECT r.* FROM {${list.table}} r WHERE r.project_id = $1 AND r.id = t.${item_id} AND r.${list.document} @> $5::jsonb
+  const ofOwner = `
         AND ($6::text IS NULL OR r.user_id = (SELECT o.id FROM owner o))${parent ? ` AND ${hasParentText(parent, 'r', '$7')}` : ''}`
   const parentTerm = parent === 'given' ? `UNION ALL SELECT parent_term('${list.table}', $7::uuid)` : ''
   return `
@@ -418,14 +444,26 @@ WITH owner AS MATERIALIZED (
     ) t
   ) END ${opposite} NULLS FIRST
   LIMIT 1
-), page AS MATERIALIZED (
+), ${pageText(terms, `${fromBegin} AND ${candidates}`, ofOwner)}`
+}
+
+/** The rows under the term of `entered`: `condition` of the index's rows, `more` of those that contain the filter. */
+function pageText(
+  { list, index = LIST_TERMS, listing, direction }: TermList,
+  condition: string,
+  more: string,
+): string {
+  const { table, at, item_id } = index
+  const { order } = direction
+  const matching = `SELECT r.* FROM {${list.table}} r WHERE r.project_id = $1 AND r.id = t.${item_id} AND r.${list.document} @> $5::jsonb${more}`
+  return `page AS MATERIALIZED (
   SELECT f.*
   FROM (SELECT b.term FROM entered e CROSS JOIN LATERAL (${armsText('e.term')}) AS b (term)) AS a (term)
   CROSS JOIN LATERAL (
     SELECT p.* FROM (
       SELECT r.*, t.${at} AS listed_at FROM {${table}} t ${beside('r', matching)}
-      WHERE ${ofTerm} AND ${fromBegin} AND ${candidates}
-      ${inOrder}
+      WHERE t.project_id = $1 AND t.term = a.term AND ${condition}
+      ORDER BY t.${at} ${order}, t.${item_id} ${order}
       LIMIT ${PAGE_ROWS_MAX}
     ) p
     LIMIT $4

@@ -11,8 +11,7 @@ import {
   listParameters,
   PAGE_ROWS_MAX,
   parentFilterOf,
-  termsParameters,
-  termsStatement,
+  termsPage,
 } from '@annals/kits/lists/listed.js'
 import { aggregated } from '@annals/kits/postgres/column_aggregates.js'
 import { composedOnce, prepared, type Statement } from '@annals/kits/postgres/statement.js'
@@ -81,8 +80,7 @@ export function listSessionsByActivity(filter: ListFilter, position: ListPositio
   const parent = parentFilterOf(filter)
   if (filter.document !== undefined || filter.user !== undefined || parent === 'given') {
     const index = { table: 'activity_terms', at: 'active_at', item_id: 'session_id' }
-    const statement = termsStatement({ name, list: SESSION_LIST, index, parent, direction, listing: LISTING })
-    return { statement, parameters: termsParameters(filter, position), listing: LISTING }
+    return termsPage({ name, list: SESSION_LIST, index, direction, listing: LISTING }, filter, position)
   }
   const condition = parent ? `AND ${hasParentText(parent, 'r', '')}` : ''
   const { order, behind } = direction
