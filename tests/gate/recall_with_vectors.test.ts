@@ -5,6 +5,7 @@ import { tokenFor } from '../harness/access_requests.ts'
 import type { AnnalsServer } from '../harness/annals_process.ts'
 import type { ApiClient } from '../harness/api_client.ts'
 import { runCommand } from '../harness/command_process.ts'
+import { doctor } from '../harness/doctor.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import type { Query } from '../harness/http_client.ts'
 import { switchSearch, untilIndexed } from '../harness/search.ts'
@@ -38,6 +39,8 @@ it.skipIf(reasonForNoOwnDatabase())(
     const started = await runCommand(['serve'], { DATABASE_URL: service.databaseUrl, PORT: '0', ...env })
     expect(started.code).not.toBe(0)
     expect(started.stderr).toContain('run CREATE EXTENSION vector')
+    const { of } = await doctor({ DATABASE_URL: service.databaseUrl, ...env })
+    expect(of('vectors')).toMatchObject([{ state: 'failure' }])
     const half = await runCommand(['serve'], {
       DATABASE_URL: service.databaseUrl,
       ANNALS_EMBEDDINGS_MODEL: 'm',
@@ -123,6 +126,9 @@ describe.skipIf(reason)(`vectors${reason ? `, skipped because ${reason}` : ''}`,
     expect((await ask(api, 'money -reimbursement', { group: 'entry' })).items).not.toContainEqual(
       expect.objectContaining({ session_id: refund, seq: 1 }),
     )
+    const env = { ANNALS_EMBEDDINGS_URL: model.url, ANNALS_EMBEDDINGS_MODEL: 'scripted' }
+    const { of } = await doctor({ DATABASE_URL: service.databaseUrl, ...env })
+    expect(of('vectors')).toMatchObject([{ state: 'ok', found: '0 changed sessions wait for vectors' }])
     const plain = await service.newClient({ token })
     const without = await ask(plain, 'Where is the money?')
     expect(without.items).toEqual([])

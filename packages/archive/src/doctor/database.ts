@@ -1,3 +1,4 @@
+import { FIND_MARKS } from '@annals/kits/changes/change_queries.js'
 import type { Config } from '@annals/kits/configuration/config.js'
 import {
   findLostWorkers,
@@ -7,6 +8,7 @@ import {
 } from '@annals/kits/postgres/citus/workers.js'
 import { connectionsOf, readUrl, traitsOf } from '@annals/kits/postgres/connection_target.js'
 import type { Database } from '@annals/kits/postgres/database.js'
+import { FIND_VECTOR_TYPE } from '@annals/kits/postgres/vector_type.js'
 import { LIST_DESTINATIONS } from 'annals/dist/proof/anchor_queries.js'
 import { attempt, type Diagnosis, well, wrong } from './diagnosis.js'
 import { PING, READ_CLOCK, READ_CONNECTIONS, READ_SERVER, READ_SETTINGS } from './doctor_queries.js'
@@ -40,6 +42,7 @@ export async function checkDatabase(
     ...(await attempt('transactions', () => checkHolders(database))),
     ...(await checkObjectStore(database)),
     ...(await attempt('anchors', () => checkAnchors(database, config))),
+    ...(await attempt('vectors', () => checkVectors(database, config))),
     ...(await attempt('cluster', () => checkCluster(database, config))),
     // By itself, since a machine that hangs may keep it from an answer.
     ...(await attempt('cluster', () => checkMachines(database))),
@@ -96,6 +99,26 @@ async function checkAnchors(
       ? wrong('anchors', 'warning', `${found}; the last pass was ${passed_s} s ago`, NOT_ANCHORED)
       : well('anchors', found)
   })
+}
+
+/** Whether the database can compare vectors, and how far these are. Nothing where the operator names no model. */
+async function checkVectors(database: Database, { embeddings_url }: Config): Promise<Diagnosis[]> {
+  if (embeddings_url === undefined) return []
+  if ((await database.query(FIND_VECTOR_TYPE, [])).length === 0)
+    return [
+      wrong(
+        'vectors',
+        'failure',
+        'the database lacks the extension vector',
+        'Run CREATE EXTENSION vector there.',
+      ),
+    ]
+  const marks = await database.query(FIND_MARKS, [])
+  const waiting = marks
+    .filter(({ consumer }) => consumer === 'vectors')
+    .map(({ sessions }) => Number(sessions))
+  const sessions = waiting.reduce((sum, count) => sum + count, 0)
+  return [well('vectors', `${sessions.toLocaleString('en')} changed sessions wait for vectors`)]
 }
 
 async function checkLatency(database: Database): Promise<Diagnosis> {
