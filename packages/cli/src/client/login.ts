@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { AnnalsError, StartError } from '@annals/kits/errors.js'
 import { Command } from 'commander'
 import { UsageError } from '../run_command.js'
@@ -22,6 +23,8 @@ interface Options {
 
 /** How long a service remembers that a person is signing in. */
 const SIGN_IN_MS_MAX = 10 * 60_000
+/** After being told to slow down. */
+const SLOWER_S = 5
 const NOBODY = 'Nobody signed in within 10 minutes. Run `annals login` again.'
 /** How long a service may take to say whether people sign in there. */
 const ANSWER_MS_MAX = 5_000
@@ -33,14 +36,17 @@ export function loginCommand(): Command {
     .option('--profile <name>', 'name of the login', DEFAULT_PROFILE)
     .option('--url <url>', `URL of the service (default: ANNALS_URL, else ${URL_DEFAULT})`)
     .option('--browser', 'sign in at the issuer of the service in a browser')
-    .option('--no-browser', 'sign in with a browser on another machine, and paste the code that it shows')
+    .option(
+      '--no-browser',
+      'print an address, and wait until somebody approves it in a browser on any machine',
+    )
     .option('--key', 'store an API key, even if the service has an issuer')
     .addHelpText(
       'after',
       `
 If the service has an issuer (OpenID Connect), the command opens it in a browser: sign in and choose a project, and the
-command receives a personal token, valid for at most 90 days. Over SSH or without a display, it prints the address: open
-it on any machine, and paste the code that the page shows.
+command receives a personal token, valid for at most 90 days. Over SSH or without a display, it prints an address and a
+code: open the address on any machine, compare the code, and approve.
 
 Otherwise it prompts for the API key without showing it, or reads it from stdin, checks it, and stores it in a file
 that only you can read. With the embedded database in this directory you need not log in: a key is created for you.
@@ -89,61 +95,81 @@ function canShow(env: NodeJS.ProcessEnv): boolean {
 
 /** Lets a person sign in at the issuer, in a browser here or elsewhere. Returns a personal token. */
 async function signInByBrowser(url: string, isHere: boolean): Promise<string> {
-  const verifier = randomBytes(32).toString('base64url')
-  const challenge = createHash('sha256').update(verifier).digest('base64url')
-  const code = isHere ? await codeFromHere(url, challenge) : await pastedCode(url, challenge)
-  if (!/^[\w-]{43}$/.test(code))
-    throw new UsageError(
-      'This is not a code from that page. Run `annals login` again, and paste the whole code.',
-    )
   const name = `annals login on ${hostname()}`.slice(0, 100)
-  const response = await fetch(addressOf(url, '/console/oidc/login'), {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    redirect: 'error',
-    body: JSON.stringify({ code, verifier, name }),
-  })
-  const answer = (await response.json().catch(() => ({}))) as Partial<Answer>
-  if (answer.data?.token) {
-    tell(`Signed in to the project "${visibleLine(answer.data.project)}" until ${answer.data.expires_at}.`)
-    return answer.data.token
-  }
-  const message = answer.msg ?? `${url} answered ${response.status}: is it a service at which people sign in?`
-  throw new AnnalsError('unauthorized', visibleLine(message))
+  const { token, project, expires_at } = await (isHere ? signInHere(url, name) : signInElsewhere(url, name))
+  tell(`Signed in to the project "${visibleLine(project)}" until ${expires_at}.`)
+  return token
 }
 
 const linkTo = (url: string, login: string) => addressOf(url, `/console/oidc/start?login=${login}`)
 
-/** From whoever opens the address on any machine. */
-function pastedCode(url: string, challenge: string): Promise<string> {
-  tell(`Sign in at ${linkTo(url, challenge)}`)
-  return askSecret('Code: ')
-}
-
-/** From a browser on this machine, unless somebody is faster to paste it. */
-async function codeFromHere(url: string, challenge: string): Promise<string> {
+/** In a browser on this machine, which brings a code to a port here. */
+async function signInHere(url: string, name: string): Promise<SignedIn> {
+  const verifier = randomBytes(32).toString('base64url')
+  const challenge = createHash('sha256').update(verifier).digest('base64url')
   const loopback = await openLoopback()
   const done = new AbortController()
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new StartError(NOBODY)), SIGN_IN_MS_MAX)
+  const late = sleep(SIGN_IN_MS_MAX, undefined, { signal: done.signal }).then(() => {
+    throw new StartError(NOBODY)
   })
+  late.catch(() => {})
   try {
     const link = linkTo(url, `${challenge}.${loopback.port}.${loopback.state}`)
-    tell(`Sign in at ${link}`)
-    const pasted = askSecret('Waiting for the browser, or for the code that its page shows: ', done.signal)
+    tell(`Sign in at ${link}\nWaiting for the browser. If it is on another machine, use --no-browser.`)
     await showInBrowser(link)
-    return await Promise.race([loopback.code, pasted.then((code) => code || loopback.code), late])
+    const code = await Promise.race([loopback.code, late])
+    return await post<SignedIn>(url, '/console/oidc/login', { code, verifier, name })
   } finally {
-    clearTimeout(timer)
     done.abort()
     loopback.close()
   }
 }
 
-interface Answer {
-  msg: string
-  data: { token: string; project: string; expires_at: string }
+/** In a browser on any machine, in which somebody approves the code that is shown here (RFC 8628). */
+async function signInElsewhere(url: string, name: string): Promise<SignedIn> {
+  const begun = await post<Begun>(url, '/console/oidc/device', { name })
+  const code = visibleLine(begun.user_code)
+  tell(`Open ${linkTo(url, code)}\nin a browser on any machine, and approve the code ${code} there.`)
+  const end = Date.now() + begun.expires_in_s * 1_000
+  for (let wait_s = begun.interval_s; Date.now() < end; ) {
+    await sleep(wait_s * 1_000)
+    const polled = await post<SignedIn | { status: string }>(url, '/console/oidc/device/token', {
+      device_code: begun.device_code,
+    })
+    if ('token' in polled) return polled
+    if (polled.status === 'slow_down') wait_s += SLOWER_S
+  }
+  throw new StartError(NOBODY)
+}
+
+/** @throws AnnalsError if the answer is none of success */
+async function post<Data>(url: string, path: string, body: object): Promise<Data> {
+  const response = await fetch(addressOf(url, path), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    redirect: 'error',
+    body: JSON.stringify(body),
+  })
+  const answer = (await response.json().catch(() => ({}))) as { msg?: string; data?: Data }
+  if (response.ok && answer.data) return answer.data
+  const other =
+    response.status === 404
+      ? `${url} has no such sign-in: it has no issuer, or is older than this command. Use --key, or update the service.`
+      : `${url} answered ${response.status}: is it a service at which people sign in?`
+  throw new AnnalsError('unauthorized', visibleLine(response.status === 404 ? other : (answer.msg ?? other)))
+}
+
+interface SignedIn {
+  token: string
+  project: string
+  expires_at: string
+}
+
+interface Begun {
+  device_code: string
+  user_code: string
+  interval_s: number
+  expires_in_s: number
 }
 
 /** annals logout */

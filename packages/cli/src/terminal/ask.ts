@@ -19,16 +19,16 @@ async function ask(question: string): Promise<string> {
   }
 }
 
-/** Reads a secret from the terminal without showing it, or from a pipe. Aborted, it is an empty text. */
-export async function askSecret(question: string, signal?: AbortSignal): Promise<string> {
+/** Reads a secret from the terminal without showing it, or from a pipe. */
+export async function askSecret(question: string): Promise<string> {
   const { stdin, stderr } = process
-  if (!stdin.isTTY) return (await pipedText(signal)).trim()
+  if (!stdin.isTTY) return (await text(stdin)).trim()
   // Before the question, so that even fast typing or pasting does not show the secret.
   stdin.setRawMode(true)
   stdin.setEncoding('utf8')
   stderr.write(question)
   try {
-    return (await readSecret(signal)).trim()
+    return (await readSecret()).trim()
   } finally {
     stdin.setRawMode(false)
     stdin.pause()
@@ -36,21 +36,8 @@ export async function askSecret(question: string, signal?: AbortSignal): Promise
   }
 }
 
-async function pipedText(signal: AbortSignal | undefined): Promise<string> {
-  const end = () => process.stdin.destroy()
-  signal?.addEventListener('abort', end)
-  try {
-    return await text(process.stdin)
-  } catch (error) {
-    if (signal?.aborted) return ''
-    throw error
-  } finally {
-    signal?.removeEventListener('abort', end)
-  }
-}
-
 /** Reads keys up to Enter. The terminal is in raw mode, so Ctrl-C and the like must be handled here. */
-function readSecret(signal: AbortSignal | undefined): Promise<string> {
+function readSecret(): Promise<string> {
   const { stdin, stderr } = process
   return new Promise((resolve) => {
     let secret = ''
@@ -70,7 +57,6 @@ function readSecret(signal: AbortSignal | undefined): Promise<string> {
       }
     }
     stdin.on('data', take)
-    signal?.addEventListener('abort', () => end(''), { once: true })
   })
 }
 

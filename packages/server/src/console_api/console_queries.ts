@@ -109,20 +109,13 @@ export const FORGET_EXPIRED_SIGN_INS = prepared(
 )
 
 /**
- * Uses a code up, so that a second caller does not find it. No row: it is unknown, used or expired. Parameters: $1
- * its SHA-256.
+ * Uses a code up, so that a second caller does not find it. No row: it is unknown, used or expired. Parameters: $1 its
+ * SHA-256, $2 whether it is a person's, which signs in a command line and opens no console.
  */
 export const TAKE_SIGN_IN_CODE = prepared(
   'take_sign_in_code',
-  `DELETE FROM api_keys AS k WHERE k.token_hash = $1 AND k.origin = 'sign_in_code' AND k.member_id IS NULL AND k.expires_at > now()
-RETURNING k.project_id`,
-)
-
-/** The same for a code of a person, which signs in a command line and opens no console. */
-export const TAKE_LOGIN_CODE = prepared(
-  'take_login_code',
-  `DELETE FROM api_keys AS k
-WHERE k.token_hash = $1 AND k.origin = 'sign_in_code' AND k.member_id IS NOT NULL AND k.revoked_at IS NULL AND k.expires_at > now()
+  `DELETE FROM api_keys AS k WHERE k.token_hash = $1 AND k.origin = 'sign_in_code'
+  AND (k.member_id IS NOT NULL) = $2::boolean AND k.revoked_at IS NULL AND k.expires_at > now()
 RETURNING k.project_id, k.member_id`,
 )
 

@@ -1,95 +1,111 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Name, Strict } from '@annals/kits/contract/schema.js'
 import { AnnalsError } from '@annals/kits/errors.js'
+import { answer } from '@annals/kits/http/answer/answer.js'
+import { escaped, sendPage } from '@annals/kits/http/answer/html_page.js'
+import type { AppServer } from '@annals/kits/http/app_server.js'
 import type { Kits } from '@annals/kits/module.js'
 import type { Database } from '@annals/kits/postgres/database.js'
-import type { FastifyRequest } from 'fastify'
-import Type, { type Static } from '#typebox'
+import type { FastifyReply } from 'fastify'
+import Type from '#typebox'
+import type { Memberships } from '../people/sign_ins.js'
 import { issueToken, storeToken } from '../projects/projects.js'
 import { hashToken, SCOPES } from '../projects/tokens/token.js'
-import { FORGET_EXPIRED_SIGN_INS, TAKE_LOGIN_CODE } from './console_queries.js'
-import { nameOfProject } from './sign_in.js'
+import { FORGET_EXPIRED_SIGN_INS, TAKE_SIGN_IN_CODE } from './console_queries.js'
+import { minutesFromNow, nameOfProject } from './sign_in.js'
 
 /**
- * How `annals login` gets a personal token, also over SSH. It invents a verifier and leads a browser, on any machine, to
- * /console/oidc/start with the digest of it, the challenge. Whoever signs in at the issuer is shown a code: it is pasted into
- * the terminal, or, where the browser is on the same machine, a link brings it to the port on which the command listens.
- * Nobody is sent there without a click: another user of the machine could have sent the address. Code and verifier
- * together are exchanged for a token, once: neither a code that somebody reads nor such an address is worth anything alone.
+ * How `annals login` gets a personal token from a browser on the same machine. It leads the browser to /console/oidc/start with
+ * the digest of a verifier, the challenge. Whoever signs in is shown a link that brings a code to the port on which the
+ * command listens: by a click, since another user of the machine could have sent the address. Code and verifier together
+ * are exchanged for a token, once: neither is worth anything alone. Without a browser there: see device_login.ts.
  */
 const CODE_BYTES = 32
+export const LOGIN_BYTES_MAX = 1_024
 const CODE_MINUTES_MAX = 5
 const TOKEN_DAYS = 90
-const MINUTE_MS = 60_000
-const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
+export const SECRET = '^[A-Za-z0-9_-]{43}$'
 /** A challenge, and where the command listens on the machine of the browser: a port, and what it is to hear there. */
-export const LOGIN = /^([A-Za-z0-9_-]{43})(?:\.([1-9]\d{3,4})\.([A-Za-z0-9_-]{43}))?$/
+export const LOGIN = /^([A-Za-z0-9_-]{43})\.([1-9]\d{3,4})\.([A-Za-z0-9_-]{43})$/
 
-export const LoginBody = Strict({
-  code: Type.String({ pattern: CHALLENGE.source }),
-  verifier: Type.String({ pattern: CHALLENGE.source }),
+const LoginBody = Strict({
+  code: Type.String({ pattern: SECRET }),
+  verifier: Type.String({ pattern: SECRET }),
   name: Name,
 })
+
+type Member = Memberships['members'][number]
 
 /** Stored instead of the code, as a hash: no console and no other command line knows the rest. */
 const boundCode = (challenge: string, code: string) => `login:${challenge}:${code}`
 
+/** Each for one project, of which the person is a member. */
 export async function createLoginCode(
   database: Database,
-  { member_id, project_id }: { member_id: string; project_id: string },
-  login: string,
+  { member_id, project_id }: Member,
+  challenge: string,
 ): Promise<string> {
-  const challenge = LOGIN.exec(login)![1]!
   await database.query(FORGET_EXPIRED_SIGN_INS, [])
   const code = randomBytes(CODE_BYTES).toString('base64url')
-  const expires_at = new Date(Date.now() + CODE_MINUTES_MAX * MINUTE_MS).toISOString()
-  const request = { name: 'login code', scopes: [], expires_at, member_id }
+  const request = { name: 'login code', scopes: [], expires_at: minutesFromNow(CODE_MINUTES_MAX), member_id }
   await storeToken(database, project_id, boundCode(challenge, code), request, 'sign_in_code')
   return code
 }
 
-export async function takeLoginCode(
+/** @throws AnnalsError unauthorized */
+export async function takeLoginCode(database: Database, challenge: string, code: string): Promise<Member> {
+  const [taken] = await database.query(TAKE_SIGN_IN_CODE, [hashToken(boundCode(challenge, code)), true])
+  if (taken) return { project_id: taken.project_id!, member_id: taken.member_id! }
+  throw new AnnalsError(
+    'unauthorized',
+    `This code has been used, is older than ${CODE_MINUTES_MAX} minutes, or was made for another \`annals login\`. Run it again.`,
+  )
+}
+
+/** The command line's half: no cookie counts here, only a code with the verifier of who asked for it. */
+export function loginRoute(app: AppServer, { database }: Pick<Kits, 'database'>): void {
+  const options = { bodyLimit: LOGIN_BYTES_MAX, schema: { hide: true, body: LoginBody } }
+  app.post('/console/oidc/login', options, async ({ body, address }, reply) => {
+    const challenge = createHash('sha256').update(body.verifier).digest('base64url')
+    const member = await takeLoginCode(database.of('sign_in'), challenge, body.code)
+    return answer(reply, await tokenFor(database, member, body.name, address))
+  })
+}
+
+/** A personal token for a command line, as JSON. */
+export async function tokenFor(
   database: Kits['database'],
-  { body, address }: Pick<FastifyRequest, 'address'> & { body: Static<typeof LoginBody> },
+  { project_id, member_id }: Member,
+  name: string,
+  address: string,
 ): Promise<string> {
-  const challenge = createHash('sha256').update(body.verifier).digest('base64url')
-  const hash = hashToken(boundCode(challenge, body.code))
-  const [taken] = await database.of('sign_in').query(TAKE_LOGIN_CODE, [hash])
-  if (!taken)
-    throw new AnnalsError(
-      'unauthorized',
-      `This code has been used, is older than ${CODE_MINUTES_MAX} minutes, or was made for another \`annals login\`. Run it again.`,
-    )
-  const [project_id, member_id] = [taken.project_id!, taken.member_id!]
-  const expires_at = new Date(Date.now() + TOKEN_DAYS * 86_400_000).toISOString()
-  const request = { name: body.name, scopes: SCOPES, expires_at, member_id }
+  const request = { name, scopes: SCOPES, expires_at: minutesFromNow(TOKEN_DAYS * 1_440), member_id }
   const actor = `member ${member_id} by \`annals login\`, from ${address}`
   const json = await issueToken(database.of('operator'), actor, project_id, request)
   const project = await nameOfProject({ database: database.of('sign_in'), project_id })
   return `{"project":${JSON.stringify(project)},${json.slice(1)}`
 }
 
-const escaped = (text: string) => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
+/** Codes by the names of their projects. */
+export type ProjectCodes = Array<[project: string, code: string]>
 
 /** @param login as LOGIN says */
-export function loginPage(
+export function sendLinks(
+  reply: FastifyReply,
   email: string,
-  codes: Array<[project: string, code: string]>,
+  codes: ProjectCodes,
   login: string,
-): string {
+): FastifyReply {
   const [, , port, state] = LOGIN.exec(login)!
-  const rows = codes.map(([project, code]) => `<dt>${escaped(project)}</dt><dd><code>${code}</code></dd>`)
   const links = codes.map(([project, code]) => {
     const link = `http://127.0.0.1:${port}/?code=${code}&amp;state=${state}`
     return `<li><a href="${link}">Sign in to ${escaped(project)}</a></li>`
   })
-  const byLink = port ? `<ul>${links.join('')}</ul><p>If such a link leads nowhere, do it by hand.</p>` : ''
-  return `<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Sign in the command line</title>
-<h1>Sign in the command line</h1>
-<p>You are ${escaped(email)}. If you did not run <code>annals login</code> just now, close this page: follow no link, and give no code to anybody. Whoever sent you here would act as you.</p>
-${byLink}<p>Paste the code of a project into the terminal in which you ran <code>annals login</code>. It works there, once, within ${CODE_MINUTES_MAX} minutes.</p>
-<dl>${rows.join('')}</dl>
-</html>
-`
+  return sendPage(
+    reply,
+    'Sign in the command line',
+    `<p>You are ${escaped(email)}. If you did not run <code>annals login</code> just now, close this page and follow no link: whoever sent you here would act as you.</p>
+<ul>${links.join('')}</ul>
+<p>The links work once, within ${CODE_MINUTES_MAX} minutes. If they lead nowhere, the command runs on another machine: run <code>annals login --no-browser</code> there.</p>`,
+  )
 }

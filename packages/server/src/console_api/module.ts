@@ -22,7 +22,6 @@ export const CONSOLE_MODULE: Module = {
         return {
           open: (app) => {
             oidc?.oidcRoutes(app, { ...kits, issuer: issuer!, adminSessions })
-            oidc?.loginRoute(app, kits)
             return consoleRoutes(app, parts)
           },
         }

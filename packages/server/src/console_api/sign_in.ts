@@ -11,7 +11,7 @@ import { END_SESSION, FORGET_EXPIRED_SIGN_INS, RENEW_SESSION, TAKE_SIGN_IN_CODE 
 const CODE_MINUTES_MAX = 15
 const CODE_BYTES = 32
 
-const minutesFromNow = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString()
+export const minutesFromNow = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString()
 
 /** A session of the console. `token` is only ever in the browser's cookie. */
 export interface ConsoleSession {
@@ -38,7 +38,7 @@ export async function createSignInCode(database: Queryable, project: string): Pr
  */
 export async function beginSessionByCode(database: Database, code: string): Promise<ConsoleSession> {
   return database.transaction(async (connection) => {
-    const [taken] = await connection.query(TAKE_SIGN_IN_CODE, [hashToken(code)])
+    const [taken] = await connection.query(TAKE_SIGN_IN_CODE, [hashToken(code), false])
     if (!taken) {
       throw new AnnalsError(
         'unauthorized',

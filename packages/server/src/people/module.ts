@@ -42,5 +42,10 @@ export const PEOPLE_MODULE: Module<People> = {
       is_reference: true,
       handled: 'Whoever signs in again is there again. Neither exported nor backed up.',
     },
+    {
+      name: 'device_logins',
+      is_reference: true,
+      handled: 'They count for ten minutes, and go with the member. Neither exported nor backed up.',
+    },
   ],
 }
