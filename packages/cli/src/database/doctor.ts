@@ -35,7 +35,7 @@ interface DoctorOptions {
 /** Diagnoses, prints what was found, and sets the exit code. */
 async function runDoctor(options: DoctorOptions): Promise<void> {
   const { diagnose } = await import('@annals/archive')
-  const { workOnDatabase } = await import('annals/dist/service/prepare_database.js')
+  const { workOnDatabase } = await import('./work_on_database.js')
   // The service's own limit; a diagnosis must end even if a catalogue is large.
   const limits = { schema: 'any', wait_ms_max: 10_000, statement_ms_max: 60_000 } as const
   const open: OpenDatabase = (config, work) => workOnDatabase(config, tellProgress, work, limits)

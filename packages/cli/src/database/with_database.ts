@@ -9,10 +9,10 @@ import { ObjectStoreAway } from '@annals/kits/outgoing/object_store.js'
 import type { ConnectionTarget, DatabasePool } from '@annals/kits/postgres/database.js'
 import { LONG_READ_SETTINGS } from '@annals/kits/postgres/pool_settings.js'
 import type { UsageDays } from 'annals/dist/projects/usage.js'
-import type { WorkOptions } from 'annals/dist/service/prepare_database.js'
 import { EXIT_CODES, exitCodeOfStatus } from '../exit_codes.js'
 import { onInterrupt } from '../terminal/interrupt.js'
 import { visible, visibleJson } from '../terminal/visible.js'
+import type { WorkOptions } from './work_on_database.js'
 
 /** For work without time limits on statements and waits. */
 const LONG_WORK = { wait_ms_max: 60_000, statement_ms_max: 0 }
@@ -55,7 +55,7 @@ export async function withDatabase<T>(
   { may_create = false, ...options }: CommandOptions = {},
 ): Promise<T> {
   if (!may_create) expectDatabase()
-  const { workOnDatabase } = await import('annals/dist/service/prepare_database.js')
+  const { workOnDatabase } = await import('./work_on_database.js')
   return workOnDatabase(readConfig(process.env), tellProgress, work, options)
 }
 

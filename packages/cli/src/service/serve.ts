@@ -1,11 +1,11 @@
 import { setFlagsFromString } from 'node:v8'
 import { type Config, describeSettings, readConfig } from '@annals/kits/configuration/config.js'
-import type { Running } from 'annals/dist/service/serve_workers.js'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { tellProgress } from '../database/with_database.js'
 import { goOnWithoutOutput } from '../run_command.js'
 import { commandLine } from '../terminal/command_name.js'
 import { onInterrupt } from '../terminal/interrupt.js'
+import type { Running } from './serve_workers.js'
 import { forgetAddress, keepAddress } from './service_address.js'
 
 const WORKERS_MAX = 128
@@ -41,17 +41,13 @@ export function serveCommand(): Command {
       })
       const config = readServiceConfig(process.env)
       if (options.worker) {
-        const { serveAsWorker } = await import('annals/dist/service/serve_workers.js')
+        const { serveAsWorker } = await import('./serve_workers.js')
         return serveAsWorker(config, stopping, tellProgress)
       }
       // A person who meant another port has no database to clean up then, and has replaced no key of a running service.
       await (await import('@annals/kits/http/app_server.js')).refuseTakenPort(config)
       const running = options.workers
-        ? await (await import('annals/dist/service/serve_workers.js')).serveByWorkers(
-            config,
-            options.workers,
-            tellProgress,
-          )
+        ? await (await import('./serve_workers.js')).serveByWorkers(config, options.workers, tellProgress)
         : await (await import('annals/dist/service/service.js')).startService(config, tellProgress)
       if (!running) return
       if (config.database_url === undefined) keepAddress(config.data_dir, running.url)

@@ -1,10 +1,13 @@
 import type { Config } from '@annals/kits/configuration/config.js'
+import { exposureWarnings } from '@annals/kits/configuration/exposure.js'
 import { StartError } from '@annals/kits/errors.js'
 import { defaultMemoryBytes } from '@annals/kits/fairness/fair_queue.js'
+import { checkEmbeddedConnections, locateDatabase } from '@annals/kits/postgres/connection_target.js'
 import { FirstWorkerFailed, findFreePort, Workers } from '@annals/kits/workers/primary.js'
 import { findPrimary } from '@annals/kits/workers/worker.js'
-import { prepareDatabase } from './prepare_database.js'
-import type { Service } from './service.js'
+import { createFirst, type PreparedDatabase } from 'annals/dist/service/prepare_database.js'
+import type { Service } from 'annals/dist/service/service.js'
+import { workOnDatabase } from '../database/work_on_database.js'
 
 export type Running = Service & { workers?: number }
 
@@ -62,7 +65,7 @@ export async function serveAsWorker(
   const primary = findPrimary()
   if (!primary)
     throw new StartError('--worker is only for processes started by `annals serve --workers`. Use that one.')
-  const service = await import('./service.js')
+  const service = await import('annals/dist/service/service.js')
     .then(({ startService }) => startService(config, say, primary))
     .catch((error) => {
       void primary.leave()
@@ -73,4 +76,25 @@ export async function serveAsWorker(
   await service.stop(await Promise.race([primary.ending, stopping.then(() => 0)]))
   await primary.leave()
   process.exit(0)
+}
+
+/**
+ * Does once for several processes what each would do by itself, and keeps the database running for them until it is
+ * released. @throws StartError also if the embedded server has too few connections for so many processes
+ */
+async function prepareDatabase(
+  config: Config,
+  onProgress: (sentence: string) => void,
+  processes: number,
+): Promise<PreparedDatabase> {
+  checkEmbeddedConnections(config, processes)
+  const location = await locateDatabase(config, onProgress)
+  for (const warning of [...exposureWarnings(config), ...location.warnings]) onProgress(`Warning: ${warning}`)
+  try {
+    const created = await workOnDatabase(config, onProgress, (database) => createFirst(database, config))
+    return { database: location.description, ...created, release: () => location.release() }
+  } catch (error) {
+    await location.release()
+    throw error
+  }
 }
