@@ -72,7 +72,7 @@ describe('a retraction with entries', () => {
   it('is refused as a whole for an entry that cannot be stored', async () => {
     const log = await logOf('a', 'b')
     const refusals: Array<[unknown, string]> = [
-      [[said('c'), said('d', { id: randomUUID() })], '/entries/1/id is not taken here'],
+      [[said('c'), said('d', { id: randomUUID() })], '/entries/1/id is not accepted here'],
       [[said('c'), { kind: 'message', blob: { role: 'nobody' } }], '/entries/1/blob'],
       [[{ kind: 'event', type: 'annals.retraction', data: {} }], '/entries/0/type'],
       [[], '/entries'],
