@@ -184,7 +184,7 @@ describe.skipIf(inject('testServer').mode === 'shared')('a backup', () => {
         project.name,
       ])
       const { code, stderr } = await restore()
-      expect([code, stderr]).toEqual([1, expect.stringContaining('another row of projects')])
+      expect([code, stderr]).toEqual([1, expect.stringContaining('a different row of projects')])
       expect(await countEntries(url, project.id)).toBe(0)
     })
   })
