@@ -8,10 +8,10 @@ import type { Answer } from './send.ts'
 const PLACES: Record<string, RegExp> = {
   invalid_json: /^The body is not JSON: \S/,
   invalid_request:
-    /^(\/|Query parameter \S|Path parameter \S|Header \S|The body (must be|is not the|cannot be stored: at \/|is shorter|is not gzip|is not (JSON of )?OTLP: \S)|The SHA-256 of the body |The path )/,
+    /^(\/|Query parameter \S|Path parameter \S|Header \S|The body (must be|does not match its Content-Type|is not the|cannot be stored: at \/|is shorter|is not gzip|is not (JSON of )?OTLP: \S)|The SHA-256 of the body |The path )/,
   invalid_cursor: /^Query parameter (?:cursor|pin) /,
   unauthorized: /Authorization/,
-  insufficient_scope: /scope "\w+"|no person/,
+  insufficient_scope: /scope "\w+"|not personal/,
   session_not_found: / session /,
   log_diverged: /^Entry \d+ is no longer /,
   seq_ahead: /^(Seq|\/up_to_seq) \d+ is beyond /,

@@ -129,7 +129,7 @@ async function plan(
   { ids, after_seq, last, kind, type }: AskedRetraction,
 ): Promise<Retraction> {
   const given = [ids, after_seq, last].filter((one) => one !== undefined)
-  if (given.length !== 1) throw invalidRequest('Send exactly one of /ids, /after_seq and /last.')
+  if (given.length !== 1) throw invalidRequest('/ids, /after_seq and /last: send exactly one of them.')
   if (last !== undefined) return { last, kind, type }
   if (kind !== undefined || type !== undefined)
     throw invalidRequest(`/${kind === undefined ? 'type' : 'kind'} is only accepted with last.`)
