@@ -5,8 +5,10 @@ import type { Struck } from './faults/fault.ts'
 import { noteStandstill } from './world/standstill.ts'
 import type { World } from './world/world.ts'
 
-/** Longest time for a node to write again at all. */
+/** Longest time for a node to write again at all, without what it waits for a CPU. */
 export const RECOVERY_MS_MAX = 30_000
+/** And with it: a node that gets a tenth of a CPU may not even accept what a busy machine's other processes send. */
+const WAITED_MS_MAX = 4 * RECOVERY_MS_MAX
 /** After these times, what blocks it is recorded. */
 const NOTED_AFTER_MS = [1_500, 5_000, 25_000]
 
@@ -32,13 +34,17 @@ export async function recovered(world: World, struck: Struck, probes: Probe[]): 
       starved_ms: 0,
       took_ms: RECOVERY_MS_MAX,
       isBack: false,
+      isGivenUp: false,
     }))
   const noteAfter = [...NOTED_AFTER_MS]
-  while (performance.now() < returned_at + RECOVERY_MS_MAX && waits.some(({ isBack }) => !isBack)) {
+  while (waits.some(({ isBack, isGivenUp }) => !isBack && !isGivenUp)) {
+    const waited_ms = performance.now() - returned_at
     for (const wait of waits.filter(({ isBack }) => !isBack)) {
       const took_ms = wait.probe.wroteAfter(returned_at)
       wait.starved_ms = wait.starvedSince()
       if (took_ms !== undefined) Object.assign(wait, { took_ms, isBack: true })
+      else if (waited_ms > Math.min(RECOVERY_MS_MAX + wait.starved_ms, WAITED_MS_MAX))
+        Object.assign(wait, { took_ms: waited_ms, isGivenUp: true })
     }
     if (performance.now() > returned_at + (noteAfter[0] ?? Infinity)) {
       const waited = `${noteAfter.shift()} ms`
