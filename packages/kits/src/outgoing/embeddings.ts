@@ -14,6 +14,8 @@ const QUESTION_MS_MAX = 500
 const BATCHES_MS_MAX = 20_000
 /** How long an endpoint that is away is left alone. */
 const REST_MS = { first: 1_000, max: 60_000, of_questions: 2_000 }
+/** Owners whose questions rest at a time. */
+const RESTING_MAX = 1_000
 const ANSWER_BYTES_MAX = 6 * 1024 * 1024
 const PROBE = 'Where is my refund?'
 
@@ -70,7 +72,8 @@ export class Embeddings {
   private dimension: number | undefined
   private failures = 0
   private rest_until = 0
-  private questions_rest_until = 0
+  /** By owner: a question at which the model fails may be to blame itself, and is no reason to leave those of others. */
+  private readonly questions_rest_until = new Map<string, number>()
   /** Texts of a batch, by owner, where the last one failed. */
   private readonly sizes = new Map<string, number>()
   /** How often a text failed alone, by owner and text. */
@@ -100,7 +103,7 @@ export class Embeddings {
 
   /** Undefined if there is none in time. */
   async ofQuestion(owner: string, question: string): Promise<{ name: string; vector: Vector } | undefined> {
-    if (performance.now() < this.questions_rest_until || this.restMs() > 0) return undefined
+    if (this.restMs() > 0 || performance.now() < (this.questions_rest_until.get(owner) ?? 0)) return undefined
     try {
       const { dimension, vectors } = await inTime(QUESTION_MS_MAX, undefined, (signal) =>
         this.ask(owner, [question], signal),
@@ -108,7 +111,8 @@ export class Embeddings {
       if (this.dimension !== undefined && this.dimension !== dimension) throw otherLength()
       return { name: this.nameOf(dimension), vector: vectors[0]! }
     } catch {
-      this.questions_rest_until = performance.now() + REST_MS.of_questions
+      if (this.questions_rest_until.size === RESTING_MAX) this.questions_rest_until.clear()
+      this.questions_rest_until.set(owner, performance.now() + REST_MS.of_questions)
       return undefined
     }
   }

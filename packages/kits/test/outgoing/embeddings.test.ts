@@ -93,3 +93,11 @@ it('vectors of another length are never taken, of texts or of a question', async
   expect(await embeddings.ofQuestion('a', 'Yes?')).toBeUndefined()
   await expect(embeddings.of('a', texts(3), never)).rejects.toMatchObject({ is_away: true })
 })
+
+it('a question at which the model fails leaves those of other projects as they are', async () => {
+  const { embeddings, asked } = modelThat(([text]) => (text === 'poison' ? 500 : 200))
+  expect(await embeddings.ofQuestion('a', 'poison')).toBeUndefined()
+  expect(await embeddings.ofQuestion('b', 'Yes?')).toMatchObject({ name: '2 model' })
+  expect(await embeddings.ofQuestion('a', 'Yes?')).toBeUndefined()
+  expect(asked).toEqual([['poison'], ['Yes?']])
+})
