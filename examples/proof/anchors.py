@@ -1,7 +1,26 @@
-"""Verifies anchors of Annals and the proof of one entry, as docs/proof.md specifies them; verify.py runs it."""
+#!/usr/bin/env python3
+"""Verifies an export of Annals together with anchors, or the proof of one entry, as docs/proof.md specifies them.
+
+It needs Python's standard library, and verify.py and ed25519.py beside it.
+Usage: anchors.py <export.ndjson or proof.json> [anchors.ndjson] [--key <public key in hexadecimal>]
+It prints what it found, a line each, and exits with 1 if that is anything.
+"""
+
+import argparse
 
 from ed25519 import is_signed
-from verify import Log, content_hash, genesis, lines, link_after, parse, sha256
+from verify import (
+    Log,
+    check_export,
+    content_hash,
+    genesis,
+    lines,
+    link_after,
+    parse,
+    read_of,
+    report,
+    sha256,
+)
 
 
 def leaf_hash(leaf: dict) -> bytes:
@@ -19,10 +38,9 @@ def statement(anchor: dict) -> bytes:
     return b"annals-anchor-1\n" + lines(anchor, "nth project made_at size root previous public_key")
 
 
-def check_signature(anchor: dict, keys: list, found: list, is_last: bool = True) -> None:
+def check_signature(anchor: dict, keys: list, found: list) -> None:
     key, name = anchor["public_key"], f"anchor {anchor['nth']}"
-    # A statement has the hash of the one before it, so the last signature under a key is for all of these.
-    if is_last and not is_signed(bytes.fromhex(key), statement(anchor), bytes.fromhex(anchor["signature"])):
+    if not is_signed(bytes.fromhex(key), statement(anchor), bytes.fromhex(anchor["signature"])):
         found.append(f"{name}: its signature is not that of its statement")
     if keys and key not in keys:
         found.append(f"{name}: it is signed with another key, {key}")
@@ -37,8 +55,7 @@ def read_anchors(path: str, keys: list, found: list) -> list:
         if int(anchor["nth"]) != at or anchor["previous"] != previous:
             found.append(f"{name}: it does not follow the anchor before it")
         previous = sha256(statement(anchor)).hex()
-        is_last = at == len(anchors) or anchors[at]["public_key"] != anchor["public_key"]
-        check_signature(anchor, keys, found, is_last)
+        check_signature(anchor, keys, found)
         if len(leaves) != int(anchor["size"]) or root_of([*map(leaf_hash, leaves)]).hex() != anchor["root"]:
             found.append(f"{name}: its root is not that of its leaves")
     return anchors
@@ -95,11 +112,16 @@ def check_proof(proof: dict, anchors, keys: list, found: list) -> str:
     return f"{nth} signed with {stated['public_key']}"
 
 
-def check_signed(log: Log, path: str, anchors_path, keys: list, found: list) -> str:
-    """Checks anchors, and with them what is at the path: the log of an export, or the proof of one entry."""
-    anchors = read_anchors(anchors_path, keys, found) if anchors_path else None
-    if log.header:
-        return check_heads(log, anchors or [], found)
-    with open(path, encoding="utf-8") as file:
-        answer = parse(file.read())
-    return check_proof(answer.get("data", answer), anchors, keys, found)
+if __name__ == "__main__":
+    given = argparse.ArgumentParser(description="Verifies an export with its anchors, or the proof of one entry.")
+    given.add_argument("path")
+    given.add_argument("anchors", nargs="?")
+    given.add_argument("--key", action="append", default=[])
+    options, findings = given.parse_args(), []
+    export = check_export(options.path, findings)
+    known = read_anchors(options.anchors, options.key, findings) if options.anchors else None
+    if export.header:
+        report(f"{read_of(export)}, {check_heads(export, known or [], findings)}", findings)
+    with open(options.path, encoding="utf-8") as proof_file:
+        answer = parse(proof_file.read())
+    report(f"1 entry, {check_proof(answer.get('data', answer), known, options.key, findings)}", findings)

@@ -1,8 +1,15 @@
-/** Verifies anchors of Annals and the proof of one entry, as docs/proof.md specifies them; verify.ts runs it. */
+/**
+ * Verifies an export of Annals together with anchors, or the proof of one entry, as docs/proof.md specifies
+ * them, with Node alone (22.18). verify.ts must be beside it.
+ * Usage: node anchors.ts <export.ndjson or proof.json> [anchors.ndjson] [--key <public key in hexadecimal>]
+ * It prints what it found, a line each, and exits with 1 if that is anything.
+ */
 import { createPublicKey, verify } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
 import {
   bytes,
+  checkExport,
   contentHash,
   type Fields,
   genesis,
@@ -11,6 +18,8 @@ import {
   linesOf,
   linkAfter,
   parseExactly,
+  readOf,
+  report,
   sha256,
 } from './verify.ts'
 
@@ -98,15 +107,17 @@ function checkProof(text: string, anchors: Fields[] | undefined, keys: Keys, fou
   return `anchor ${stated.nth} signed with ${stated.public_key}`
 }
 
-/** Checks anchors, and with them what is at the path: the log of an export, or the proof of one entry. */
-export async function checkSigned(
-  log: Log,
-  path: string,
-  anchors_path: string | undefined,
-  keys: Keys,
-  found: string[],
-) {
-  const anchors = anchors_path ? await readAnchors(anchors_path, keys, found) : undefined
-  if (log.header) return checkHeads(log, anchors ?? [], found)
-  return checkProof(readFileSync(path, 'utf8'), anchors, keys, found)
+async function main() {
+  const options = { key: { type: 'string', multiple: true } } as const
+  const { values, positionals } = parseArgs({ allowPositionals: true, options })
+  const [path, file] = positionals
+  if (!path)
+    throw new Error('Usage: node anchors.ts <export or proof> [anchors.ndjson] [--key <hexadecimal>]')
+  const found: string[] = []
+  const log = await checkExport(path, found)
+  const anchors = file ? await readAnchors(file, values.key, found) : undefined
+  if (log.header) report(`${readOf(log)}, ${checkHeads(log, anchors ?? [], found)}`, found)
+  else report(`1 entry, ${checkProof(readFileSync(path, 'utf8'), anchors, values.key, found)}`, found)
 }
+
+main()

@@ -7,14 +7,20 @@ D = -121665 * pow(121666, -1, P) % P
 
 
 def add(p, q):
-    (x, y), (u, v) = p, q
-    t = D * x * y * u * v
-    return (x * v + u * y) * pow(1 + t, -1, P) % P, (y * v + x * u) * pow(1 - t, -1, P) % P
+    """Points are in extended coordinates (x, y, z, x·y ÷ z), which need no division: RFC 8032, 5.1.4."""
+    (x1, y1, z1, t1), (x2, y2, z2, t2) = p, q
+    a, b, c, d = (y1 - x1) * (y2 - x2), (y1 + x1) * (y2 + x2), 2 * t1 * t2 * D, 2 * z1 * z2
+    e, f, g, h = (b - a) % P, (d - c) % P, (d + c) % P, (b + a) % P
+    return e * f % P, g * h % P, f * g % P, e * h % P
 
 
 def times(n: int, p):
-    half = times(n // 2, add(p, p)) if n else (0, 1)
+    half = times(n // 2, add(p, p)) if n else (0, 1, 1, 0)
     return add(half, p) if n & 1 else half
+
+
+def is_same(p, q) -> bool:
+    return (p[0] * q[2] - q[0] * p[2]) % P == (p[1] * q[2] - q[1] * p[2]) % P == 0
 
 
 def point(raw: bytes):
@@ -25,7 +31,8 @@ def point(raw: bytes):
     x = root if root * root % P == xx else root * pow(2, (P - 1) // 4, P) % P
     if y >= P or x * x % P != xx or (x == 0 and odd):
         raise ValueError
-    return (x if x % 2 == odd else P - x), y
+    x = x if x % 2 == odd else P - x
+    return x, y, 1, x * y % P
 
 
 BASE = point((4 * pow(5, -1, P) % P).to_bytes(32, "little"))
@@ -37,4 +44,4 @@ def is_signed(key: bytes, message: bytes, signature: bytes) -> bool:
     except ValueError:
         return False
     k = int.from_bytes(hashlib.sha512(signature[:32] + key + message).digest(), "little") % L
-    return len(signature) == 64 and s < L and times(s, BASE) == add(r, times(k, a))
+    return len(signature) == 64 and s < L and is_same(times(s, BASE), add(r, times(k, a)))

@@ -1,17 +1,14 @@
 #!/usr/bin/env python3
 """Verifies an export of Annals as docs/proof.md specifies it, with Python's standard library.
 
-anchors.py, which is beside it, verifies anchors and the proof of one entry.
-Usage: verify.py <export.ndjson or proof.json> [anchors.ndjson] [--key <public key in hexadecimal>]
+Usage: verify.py <export.ndjson>
 It prints what it found, a line each, and exits with 1 if that is anything.
 """
 
-import argparse
 import hashlib
 import json
 import sys
 from collections import namedtuple
-from importlib import import_module
 
 sys.setrecursionlimit(10_000)
 # What an export has: when each session was created, and session, seq and hash of each link.
@@ -81,16 +78,20 @@ def check_export(path: str, found: list) -> Log:
     return Log(header, created_at, links)
 
 
-if __name__ == "__main__":
-    given = argparse.ArgumentParser(description="Verifies an export of Annals, or the proof of one entry.")
-    given.add_argument("path")
-    given.add_argument("anchors", nargs="?")
-    given.add_argument("--key", action="append", default=[])
-    options, found = given.parse_args(), []
-    log = check_export(options.path, found)
-    signed = "0 anchors signed with no key"
-    if options.anchors or not log.header:
-        signed = import_module("anchors").check_signed(log, options.path, options.anchors, options.key, found)
-    read = f"{len(log.created_at)} sessions, {len(log.links)} links" if log.header else "1 entry"
-    print(f"{read}, {signed}", *found or ["Nothing was found."], sep="\n")
+def read_of(log: Log) -> str:
+    return f"{len(log.created_at)} sessions, {len(log.links)} links"
+
+
+def report(read: str, found: list) -> None:
+    print(read, *found or ["Nothing was found."], sep="\n")
     sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("Usage: verify.py <export.ndjson>")
+    findings = []
+    export = check_export(sys.argv[1], findings)
+    if not export.header:
+        sys.exit(f"{sys.argv[1]} is no export. For the proof of one entry, use anchors.py.")
+    report(read_of(export), findings)

@@ -1,12 +1,10 @@
 /**
  * Verifies an export of Annals as docs/proof.md specifies it, with Node alone (22.18).
- * anchors.ts, which is beside it, verifies anchors and the proof of one entry.
- * Usage: node verify.ts <export.ndjson or proof.json> [anchors.ndjson] [--key <public key in hexadecimal>]
+ * Usage: node verify.ts <export.ndjson>
  * It prints what it found, a line each, and exits with 1 if that is anything.
  */
 import { createHash, randomUUID } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { parseArgs } from 'node:util'
+import { createReadStream, realpathSync } from 'node:fs'
 
 // biome-ignore lint/suspicious/noExplicitAny: what is verified may be anything
 export type Fields = Record<string, any>
@@ -57,7 +55,7 @@ export async function* linesOf(path: string) {
   if (rest) yield rest
 }
 
-async function checkExport(path: string, found: string[]): Promise<Log> {
+export async function checkExport(path: string, found: string[]): Promise<Log> {
   const log: Log = { header: undefined, created_at: new Map(), links: new Set() }
   let session: Fields = {}
   let link: Buffer | undefined
@@ -82,19 +80,18 @@ async function checkExport(path: string, found: string[]): Promise<Log> {
   return log
 }
 
-async function main() {
-  const options = { key: { type: 'string', multiple: true } } as const
-  const { values, positionals } = parseArgs({ allowPositionals: true, options })
-  const [path, anchors] = positionals
-  if (!path) throw new Error('Usage: node verify.ts <export or proof> [anchors.ndjson] [--key <hexadecimal>]')
-  const found: string[] = []
-  const log = await checkExport(path, found)
-  let signed = '0 anchors signed with no key'
-  if (anchors || !log.header)
-    signed = await (await import('./anchors.ts')).checkSigned(log, path, anchors, values.key, found)
-  const read = log.header ? `${log.created_at.size} sessions, ${log.links.size} links` : '1 entry'
-  process.stdout.write(`${read}, ${signed}\n${found.join('\n') || 'Nothing was found.'}\n`)
+export const readOf = (log: Log) => `${log.created_at.size} sessions, ${log.links.size} links`
+
+export function report(read: string, found: string[]) {
+  process.stdout.write(`${read}\n${found.join('\n') || 'Nothing was found.'}\n`)
   process.exitCode = found.length > 0 ? 1 : 0
 }
 
-main()
+if (import.meta.filename === realpathSync(process.argv[1]!)) {
+  const [path, ...rest] = process.argv.slice(2)
+  if (!path || rest.length > 0) throw new Error('Usage: node verify.ts <export.ndjson>')
+  const found: string[] = []
+  const log = await checkExport(path, found)
+  if (!log.header) throw new Error(`${path} is no export. For the proof of one entry, use anchors.ts.`)
+  report(readOf(log), found)
+}

@@ -310,13 +310,13 @@ it('what was anchored outside is found, however consistently it was rewritten, a
   const forgeries: Array<[string[], string]> = [
     [changed, 'its root is not that of its leaves'],
     [lines.filter((_, index) => index !== own), 'it does not follow the anchor before it'],
-    [
-      [
-        ...lines.slice(0, -1),
-        lines.at(-1)!.replace(/"signature":"(..)/, (_, two) => `"signature":"${two === '00' ? 'ff' : '00'}`),
-      ],
+    ...[0, lines.length - 1].map((at): [string[], string] => [
+      lines.with(
+        at,
+        lines[at]!.replace(/"signature":"(..)/, (_, two) => `"signature":"${two === '00' ? 'ff' : '00'}`),
+      ),
       'its signature is not that of its statement',
-    ],
+    ]),
   ]
   for (const [forged, reason] of forgeries) {
     const forgery = transfers.newPath()

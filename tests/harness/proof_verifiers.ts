@@ -24,8 +24,10 @@ export function judge(...args: string[]): string[] {
   try {
     writeFileSync(join(directory, 'package.json'), '{ "type": "module" }')
     for (const [name, text] of FILES) writeFileSync(join(directory, name), text)
-    const python = run('python3', 'examples/proof/verify.py', ...args)
-    expect(python).toBe(run(process.execPath, join(directory, 'verify.js'), ...args))
+    const name =
+      args.length === 1 && readFileSync(args[0]!, 'utf8').includes('annals_export') ? 'verify' : 'anchors'
+    const python = run('python3', `examples/proof/${name}.py`, ...args)
+    expect(python).toBe(run(process.execPath, join(directory, `${name}.js`), ...args))
     return python.trimEnd().split('\n').slice(1)
   } finally {
     rmSync(directory, { recursive: true })
