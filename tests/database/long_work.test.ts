@@ -5,18 +5,21 @@ import { onSchemaConnection, schemaTransaction } from '../../packages/kits/src/p
 import { prepared } from '../../packages/kits/src/postgres/statement.ts'
 import { queryRows, withConnection } from '../harness/sql.ts'
 
-const PAUSE = prepared('pause', 'SELECT pg_sleep(0.3)')
+// Longer than opening a connection takes on a busy machine.
+const LIMIT_MS = 1_000
+const PAUSE_MS = 1_200
+const PAUSE = prepared('pause', `SELECT pg_sleep(${PAUSE_MS / 1000})`)
 const LOCK = prepared('lock', 'SELECT pg_advisory_xact_lock(31)')
 const { serverUrl: connectionString } = inject('testServer')
 
-/** Options of a role that ends what takes longer than 100 ms, in all ways that the server has. */
+/** Options of a role that ends what takes longer than LIMIT_MS, in all ways that the server has. */
 async function impatient(...limits: string[]): Promise<string> {
   const known = await queryRows<{ name: string }>(
     connectionString,
     'SELECT name FROM pg_settings WHERE name = ANY ($1)',
     [limits],
   )
-  return known.map(({ name }) => `-c ${name}=100`).join(' ')
+  return known.map(({ name }) => `-c ${name}=${LIMIT_MS}`).join(' ')
 }
 
 it("long work is not ended by limits that are the role's, between or in its statements", async () => {
@@ -33,15 +36,15 @@ it("long work is not ended by limits that are the role's, between or in its stat
   try {
     await database.transaction(async (connection) => {
       await connection.query(PAUSE, [])
-      await sleep(300)
+      await sleep(PAUSE_MS)
       await connection.query(PAUSE, [])
     })
-    await sleep(300)
+    await sleep(PAUSE_MS)
     await database.query(PAUSE, [])
     await withConnection(connectionString, async (holder) => {
       await holder.query('SELECT pg_advisory_lock(31)')
       const waiting = database.query(LOCK, [])
-      await sleep(300)
+      await sleep(PAUSE_MS)
       await holder.query('SELECT pg_advisory_unlock(31)')
       await waiting
     })
@@ -56,8 +59,8 @@ it("neither does a role's limit end a change of the schema", async () => {
   const target = { connectionString, options }
   const slept = await onSchemaConnection(target, (client) =>
     schemaTransaction(client, target, async () => {
-      await client.query('SELECT pg_sleep(0.3)')
-      return (await client.query('SELECT pg_sleep(0.3)')).rowCount
+      await client.query(PAUSE.text)
+      return (await client.query(PAUSE.text)).rowCount
     }),
   )
   expect(slept).toBe(1)
