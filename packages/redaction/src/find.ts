@@ -59,12 +59,12 @@ export function find(text: string, wanted: Wanted, found: Spans): void {
   const codes = codesOf(text)
   const folded = codes ? undefined : fold(text)
   new Search(folded?.text ?? text, codes ?? codesOf(folded!.text)!, wanted, found).run()
-  found.putInOrder()
+  found.putInOrder(ZEROS_BEFORE)
+  if (!folded) return
   const [from, to] = [found.from.at, found.to.at]
   for (let at = 0; at < found.length; at++) {
-    const [first, last] = [from[at]! - ZEROS_BEFORE, to[at]! - ZEROS_BEFORE - 1]
-    from[at] = folded ? folded.places[first]! : first
-    to[at] = (folded ? folded.places[last]! : last) + 1
+    from[at] = folded.places[from[at]!]!
+    to[at] = folded.places[to[at]! - 1]! + 1
   }
 }
 

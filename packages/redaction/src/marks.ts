@@ -27,6 +27,15 @@ interface Known extends KindOfMarks {
   bare: Mark
 }
 
+/** Of a value, a number below this. */
+const TRAITS = 0x10000
+
+function traitOf(value: string): number {
+  let trait = value.length
+  for (let at = 0; at < value.length; at++) trait = Math.imul(trait, 31) + value.charCodeAt(at)
+  return (trait ^ (trait >>> 16)) & (TRAITS - 1)
+}
+
 /** The marks of a text. A text may have the same value a hundred thousand times, or as many that differ. */
 export class Marks {
   readonly kinds: Known[] = []
@@ -35,6 +44,8 @@ export class Marks {
   private readonly known = new Map<string, Known>()
   private last: Known | undefined
   private numbered = 0
+  /** By trait, whether a value has it. Made when no other value gets a number. */
+  private traits: Uint8Array | undefined
 
   /** @param numbered_max values that are told apart by numbers */
   constructor(private readonly numbered_max = Number.POSITIVE_INFINITY) {}
@@ -42,10 +53,12 @@ export class Marks {
   of(action: Mark['kind']['action'], name: string, session_id: string | undefined, value: string): Mark {
     const kind = this.kindOf(action, name, session_id)
     if (action === 'drop' || value === '') return kind.bare
+    const isNumbered = action === 'mask'
+    const isFull = isNumbered && this.numbered >= this.numbered_max
+    if (isFull && !this.mayBeKnown(value)) return kind.bare
     const known = kind.values.get(value)
     if (known) return known
-    const isNumbered = action === 'mask'
-    if (isNumbered && this.numbered >= this.numbered_max) return kind.bare
+    if (isFull) return kind.bare
     const mark = this.make(kind, value, isNumbered ? kind.numbered.length : undefined)
     kind.values.set(value, mark)
     if (isNumbered) {
@@ -53,6 +66,15 @@ export class Marks {
       this.numbered += 1
     }
     return mark
+  }
+
+  /** Tells most values apart from those that have numbers, for a part of what looking them up costs. */
+  private mayBeKnown(value: string): boolean {
+    if (!this.traits) {
+      this.traits = new Uint8Array(TRAITS)
+      for (const mark of this.all) this.traits[traitOf(mark.value)] = 1
+    }
+    return this.traits[traitOf(value)] === 1
   }
 
   private kindOf(action: Known['action'], name: string, session_id: string | undefined): Known {

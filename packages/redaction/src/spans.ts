@@ -33,8 +33,8 @@ export class Spans {
     return Array.from({ length: this.length }, (_, at) => this.span(at))
   }
 
-  /** Of those that overlap, the first stays. */
-  putInOrder(): void {
+  /** Of those that overlap, the first stays. @param before what is taken from each place: characters before the text */
+  putInOrder(before: number): void {
     const { from, to, what } = this
     const order = this.order()
     let end = 0
@@ -45,8 +45,9 @@ export class Spans {
     for (let place = 0; place < from.length; place++) {
       const at = order ? order[place]! : place
       if (from_at[at]! < end) continue
-      from.at[kept] = from_at[at]!
-      to.at[kept] = end = to_at[at]!
+      end = to_at[at]!
+      from.at[kept] = from_at[at]! - before
+      to.at[kept] = end - before
       what.at[kept++] = what_at[at]!
     }
     from.length = to.length = what.length = kept
