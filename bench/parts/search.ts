@@ -28,19 +28,20 @@ const QUERIES: Record<string, LoadRequest> = {
   'of a role and configs': searchFor('refund', { role: 'user', filter_by_configs: '{"run":7}' }),
 }
 
+/** Of eight words each. */
 const QUESTIONS = [
-  'when did the customer complain about the lost baggage',
-  'which passenger wanted to change a flight to Seattle',
-  'why was the refund of a basic economy ticket refused',
-  'what did the agent say about travel insurance coverage',
-  'how many certificates were used to pay for reservation',
-  'who asked to cancel the trip because of weather',
-  'did omar ask for a window seat in business',
-  'was the payment by credit card declined last time',
+  'when did customers complain about the lost baggage',
+  'which passenger wanted to change flights to Seattle',
+  'why was the basic economy ticket refund refused',
+  'what did the agent say about travel insurance',
+  'how many certificates were used for the reservation',
+  'who asked to cancel the trip over weather',
+  'did omar ask for a business window seat',
+  'was the credit card payment declined last time',
 ]
 const ASKED: Record<string, LoadRequest[]> = {
-  'questions of 8 to 10 words': QUESTIONS.map((question) => searchFor(question, { mode: 'recall' })),
-  'questions of 8 to 10 words, entries': QUESTIONS.map((question) =>
+  'questions of 8 words': QUESTIONS.map((question) => searchFor(question, { mode: 'recall' })),
+  'questions of 8 words, entries': QUESTIONS.map((question) =>
     searchFor(question, { mode: 'recall', group: 'entry' }),
   ),
 }

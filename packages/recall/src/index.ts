@@ -27,7 +27,6 @@ export {
   type ScoredRuns,
   scoreRuns,
   sessionsOf,
-  WORDS_SIGN,
 } from './recalled.js'
 export { type Lines, type ScoredEntry, type ScoredSession, scoreLines } from './score.js'
 export { type TextOfEntry, textReader } from './text.js'

@@ -85,19 +85,30 @@ export interface ScoredRuns {
   counts: number[]
 }
 
-/** Before the words of each run, which are no JSON: to write and to read hundreds of KB of it would cost more than the search. */
-export const WORDS_SIGN = '\x1e'
-
 /** What is kept: the rest is not shown, whatever is retracted meanwhile. */
 const ENTRIES_OF_SESSION_KEPT = 4
 
+/** Node's and the browsers' own. */
+declare class TextDecoder {
+  constructor(encoding: 'utf-8', options: { ignoreBOM: true })
+  decode(bytes: Uint8Array): string
+}
+
+const DECODER = new TextDecoder('utf-8', { ignoreBOM: true })
+
 /**
- * Scores what the database found, `answer`, as its function wrote it, with the words of the runs. `labels`: what the line of an entry must begin
- * with. `most`: entries, and sessions, that are returned.
+ * Scores what the database found, `answer`, as its function wrote it. `words`: those of each of its runs, in UTF-8, in
+ * memory that threads share. `labels`: what the line of an entry must begin with. `most`: entries, and sessions, that are
+ * returned.
  */
-export function scoreRuns(answer: string, question: Question, labels: string[], most: number): ScoredRuns {
-  const [head, ...words] = answer.split(WORDS_SIGN)
-  const found = JSON.parse(head!) as {
+export function scoreRuns(
+  answer: string,
+  words: readonly SharedArrayBuffer[],
+  question: Question,
+  labels: string[],
+  most: number,
+): ScoredRuns {
+  const found = JSON.parse(answer) as {
     complete: boolean
     weights: number[]
     counts: number[]
@@ -107,7 +118,7 @@ export function scoreRuns(answer: string, question: Question, labels: string[], 
     session_id,
     seq,
     at,
-    words: words[index]!,
+    words: DECODER.decode(new Uint8Array(words[index]!)),
   }))
   const { entries, sessions } = scoreLines(runs, question, found.weights, labels)
   return {

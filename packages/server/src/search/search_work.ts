@@ -61,6 +61,13 @@ export function recalledTextsOnThread(thread: WorkThread) {
 }
 
 export function scoresOnThread(thread: WorkThread) {
-  return (project_id: string, answer: string, ...more: [Question, labels: string[], most: number]) =>
-    workAtOnce(thread, project_id, 'scoreRuns', answer.length, answer, ...more)
+  return (
+    project_id: string,
+    answer: string,
+    words: readonly SharedArrayBuffer[],
+    ...more: [Question, labels: string[], most: number]
+  ) => {
+    const bytes = words.reduce((sum, { byteLength }) => sum + byteLength, answer.length)
+    return workAtOnce(thread, project_id, 'scoreRuns', bytes, answer, words, ...more)
+  }
 }

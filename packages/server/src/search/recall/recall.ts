@@ -49,6 +49,7 @@ export interface Asking extends Omit<Finding, 'search' | 'matchesOf'> {
   scoreRuns(
     project_id: string,
     answer: string,
+    words: readonly SharedArrayBuffer[],
     question: Question,
     labels: string[],
     most: number,
@@ -122,8 +123,9 @@ async function recallByWords(asking: Asking, narrowed: Narrowed): Promise<Recall
   ])
   const is_exact = question.required.length + question.excluded.length > 0
   const most = is_exact ? READ_ENTRIES.exact : Math.max(READ_ENTRIES.usual, limit + READ_ENTRIES.least)
-  const answer = await asking.runWords.addTo(row!.answer!, database, project_id, !state.is_refilling)
-  const scored = await asking.scoreRuns(project_id, answer, question, labels, most)
+  const answer = row!.answer!
+  const wordsOfRuns = await asking.runWords.of(answer, database, project_id, !state.is_refilling)
+  const scored = await asking.scoreRuns(project_id, answer, wordsOfRuns, question, labels, most)
   if (among) counts.add(among, words, scored.counts)
   const readFirst = async (first: number) => {
     const chosen = entriesToRead(scored, group, { first, fuller: Math.ceil(limit / 2), most })

@@ -1,6 +1,5 @@
 import type { Queryable } from '@annals/kits/postgres/database.js'
 import { plainArray } from '@annals/kits/postgres/statement.js'
-import { WORDS_SIGN } from '@annals/recall'
 import { LRUCache } from 'lru-cache'
 import { READ_RUN_WORDS } from './recall_queries.js'
 
@@ -9,19 +8,29 @@ const BYTES_MAX = 16 * 1024 * 1024
 const KNOWN_MS = 60_000
 const ENTRY_BYTES = 256
 
-/** The words of runs, as recent questions read them: most questions look at the newest ones, which take long to unpack. */
+const NONE = new SharedArrayBuffer(0)
+
+/**
+ * The words of runs, as recent questions read them: most questions look at the newest ones, which take long to unpack. The
+ * thread that scores them reads them here: copying them to it would take it a fifth of its time.
+ */
 export class RunWords {
-  private readonly known = new LRUCache<string, string>({
+  private readonly known = new LRUCache<string, SharedArrayBuffer>({
     ttl: KNOWN_MS,
     maxSize: BYTES_MAX,
-    sizeCalculation: (words) => 2 * words.length + ENTRY_BYTES,
+    sizeCalculation: (words) => words.byteLength + ENTRY_BYTES,
   })
 
   /**
-   * An answer of the database with the words of the runs that it names; none where they are gone. `isKept`: whether the
+   * The words of the runs that an answer of the database names, in UTF-8; none where they are gone. `isKept`: whether the
    * words of a run stay as they are until it has more entries.
    */
-  async addTo(answer: string, database: Queryable, project_id: string, isKept: boolean): Promise<string> {
+  async of(
+    answer: string,
+    database: Queryable,
+    project_id: string,
+    isKept: boolean,
+  ): Promise<SharedArrayBuffer[]> {
     const { runs } = JSON.parse(answer) as {
       runs: [session_id: string, seq: number, at: number, last_seq: number][]
     }
@@ -38,10 +47,17 @@ export class RunWords {
       for (const [index, [session_id, seq]] of runs.entries()) {
         const found = words[index] === undefined && read.get(`${session_id} ${seq}`)
         if (!found) continue
-        words[index] = found
-        if (isKept) this.known.set(keys[index]!, found)
+        words[index] = shared(found)
+        if (isKept) this.known.set(keys[index]!, words[index])
       }
     }
-    return [answer, ...words.map((found) => found ?? '')].join(WORDS_SIGN)
+    return words.map((found) => found ?? NONE)
   }
+}
+
+function shared(text: string): SharedArrayBuffer {
+  const bytes = Buffer.from(text)
+  const memory = new SharedArrayBuffer(bytes.length)
+  bytes.copy(new Uint8Array(memory))
+  return memory
 }
