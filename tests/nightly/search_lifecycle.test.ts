@@ -19,7 +19,7 @@ let session: string
 const searching: Project[] = []
 
 beforeAll(async () => {
-  searching.push(...(await newSearchingProjects(service, 8)))
+  searching.push(...(await newSearchingProjects(service, 9)))
 })
 
 /** A project that searches, with a session of three indexed entries. */
@@ -103,6 +103,12 @@ describe('the index of words', () => {
     [
       'search_entry_misplaced',
       'UPDATE search_entries SET segment = 7 WHERE project_id = $1 AND last_seq = 3',
+    ],
+    [
+      'search_vector_stray',
+      `INSERT INTO search_vectors (project_id, session_id, seq, happened_at, model, label, sketch, vector)
+       SELECT project_id, session_id, 99, now(), 'a-model', '@user', B'1', ARRAY[1.0]
+       FROM search_entries WHERE project_id = $1 AND last_seq = 3`,
     ],
   ])('is verified: %s', async (check, damage) => {
     expect(await found()).toEqual([])

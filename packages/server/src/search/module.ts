@@ -66,7 +66,17 @@ export const SEARCH_MODULE: Module = {
       key: ['session_id', 'seq'],
       columns: { session_id: 'uuid', seq: 'bigint' },
       erased_with: 'session',
-      checks: {},
+      checks: {
+        search_vector_stray: {
+          session: 't.session_id',
+          place: "'search_vectors, seq ' || t.seq",
+          where: `NOT EXISTS (SELECT FROM entries e
+            WHERE e.project_id = $1 AND e.session_id = t.session_id AND e.seq = t.seq OFFSET 0)`,
+          detail: "'the log does not have its entry'",
+          means: 'there is a vector of an entry that the log does not have',
+          todo: ORPHAN,
+        },
+      },
     },
     {
       ...DERIVED,
