@@ -42,9 +42,9 @@ def map_case(context, case):
     # Who read a session is asked of a project.
     if case.query and "session_id" in case.query and "reads_of" not in case.query and case.path.endswith("/audit"):
         del case.query["session_id"]
-    # A question has one order and at most 50 answers.
+    # A question has one order and at most 50 answers, whatever is noise.
     if case.query and case.query.get("mode") == "recall":
-        for name in ("order", "limit"):
+        for name in ("order", "limit", "noise"):
             case.query.pop(name, None)
     if case.query and "edit_strategies" in case.query:
         case.query["edit_strategies"] = '[{"type":"token_limit","params":{"limit_tokens":8000}}]'

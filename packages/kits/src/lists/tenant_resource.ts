@@ -3,7 +3,8 @@ import { jsonList } from '../lists/resource_json.js'
 import type { Database, Parameter, Tenant } from '../postgres/database.js'
 import type { Statement } from '../postgres/statement.js'
 import { call, type StoredFunction } from '../postgres/stored_function.js'
-import { BEFORE_ALL, type Listed, pagesOf } from './listed.js'
+import { BEFORE_ALL, type Listed } from './listed.js'
+import { pagesOf } from './read_list.js'
 
 type Resource = Parameters<typeof notFound>[0]
 

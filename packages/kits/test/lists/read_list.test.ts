@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { PIECE_READ_BYTES, readList, writtenInSql } from '../../src/lists/listed.ts'
+import { writtenInSql } from '../../src/lists/listed.ts'
+import { PIECE_READ_BYTES, readList } from '../../src/lists/read_list.ts'
 import type { Parameter, Row } from '../../src/postgres/database.ts'
 import { prepared } from '../../src/postgres/statement.ts'
 

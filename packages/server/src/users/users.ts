@@ -1,7 +1,7 @@
 import { notFound } from '@annals/kits/errors.js'
 import { type Counts, orderOf, type Table } from '@annals/kits/lifecycle/table.js'
-import type { ListPosition } from '@annals/kits/lists/listed.js'
-import { type Listed, readList } from '@annals/kits/lists/listed.js'
+import type { Listed, ListPosition } from '@annals/kits/lists/listed.js'
+import { readList } from '@annals/kits/lists/read_list.js'
 import type { Queryable, Tenant } from '@annals/kits/postgres/database.js'
 import { COUNTED_AT_ONCE_MAX, countSome, FIND_USER, listUsers } from './user_queries.js'
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { readList, writtenInSql } from '../../../kits/src/lists/listed.ts'
+import { writtenInSql } from '../../../kits/src/lists/listed.ts'
+import { readList } from '../../../kits/src/lists/read_list.ts'
 import type { Queryable } from '../../../kits/src/postgres/database.ts'
 import { findVersions } from '../../src/learning/statements/statements.ts'
 

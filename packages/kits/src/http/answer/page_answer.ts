@@ -8,10 +8,8 @@ import {
   filteredList,
   type Listed,
   type ListPosition,
-  PIECE_READ_BYTES,
-  pagesOf,
-  readList,
 } from '../../lists/listed.js'
+import { PIECE_READ_BYTES, pagesOf, readList } from '../../lists/read_list.js'
 import { jsonList } from '../../lists/resource_json.js'
 import type { Parameter } from '../../postgres/database.js'
 import type { Statement } from '../../postgres/statement.js'
@@ -59,6 +57,9 @@ export interface PageQuery {
   time_desc?: boolean
 }
 
+/** The page that was answered last: see readList. */
+let last: { rows: Listed[]; limit: number; of: string; text: string } | undefined
+
 export async function answerPage(
   reply: FastifyReply,
   cursors: Cursors,
@@ -69,6 +70,7 @@ export async function answerPage(
   const after = readListCursor(cursors, cursor)
   await reply.request.memory.hold(Math.min(listReadBytes(limit + 1), read_bytes_max))
   const rows = await find({ time_desc, limit, after })
+  if (last?.rows === rows && last.limit === limit && last.of === cursors.of) return answer(reply, last.text)
   const next_cursor = rows.length > limit ? writeListCursor(cursors, rows[limit - 1]!) : ''
   const end = `],"has_more":${next_cursor !== ''},"next_cursor":"${next_cursor}"}`
   const items: string[] = []
@@ -79,7 +81,9 @@ export async function answerPage(
     length += json.length
   }
   if (length > JOINED_LENGTH_MAX) return sendChunks(reply, jsonList('{"items":[', [items], end))
-  return answer(reply, `{"items":[${items.join(',')}${end}`)
+  const text = `{"items":[${items.join(',')}${end}`
+  last = { rows, limit, of: cursors.of, text }
+  return answer(reply, text)
 }
 
 /** Answers with a page of a scanned list, and tells what is shown. `more`: its parameters from $5 on. */
@@ -149,10 +153,11 @@ const DIGEST_BYTES = 12
  * It is not secret: a forged one would only choose a position in the caller's own list.
  */
 export class Cursors {
-  private readonly query: ReadonlyArray<string | boolean | undefined>
+  /** What defined the page. */
+  readonly of: string
 
   constructor(...query: ReadonlyArray<string | boolean | undefined>) {
-    this.query = query
+    this.of = JSON.stringify(query)
   }
 
   /** Writes a position (any text) as a cursor: URL-safe characters only. */
@@ -174,6 +179,6 @@ export class Cursors {
   }
 
   private digest(position: string): Buffer {
-    return hash('sha256', `${JSON.stringify(this.query)}\n${position}`, 'buffer').subarray(0, DIGEST_BYTES)
+    return hash('sha256', `${this.of}\n${position}`, 'buffer').subarray(0, DIGEST_BYTES)
   }
 }

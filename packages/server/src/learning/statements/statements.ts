@@ -1,13 +1,8 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import { AnnalsError, notFound } from '@annals/kits/errors.js'
 import { newId } from '@annals/kits/ids.js'
-import {
-  BEFORE_ALL,
-  type Listed,
-  type ListPosition,
-  type ListReader,
-  readList,
-} from '@annals/kits/lists/listed.js'
+import { BEFORE_ALL, type Listed, type ListPosition } from '@annals/kits/lists/listed.js'
+import { type ListReader, readList } from '@annals/kits/lists/read_list.js'
 import { readResource } from '@annals/kits/lists/tenant_resource.js'
 import type { Database, Queryable, Tenant } from '@annals/kits/postgres/database.js'
 import { call } from '@annals/kits/postgres/stored_function.js'
