@@ -93,5 +93,5 @@ if __name__ == "__main__":
     findings = []
     export = check_export(sys.argv[1], findings)
     if not export.header:
-        sys.exit(f"{sys.argv[1]} is no export. For the proof of one entry, use anchors.py.")
+        sys.exit(f"{sys.argv[1]} is not an export. For the proof of one entry, use anchors.py.")
     report(read_of(export), findings)

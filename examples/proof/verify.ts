@@ -92,6 +92,6 @@ if (import.meta.filename === realpathSync(process.argv[1]!)) {
   if (!path || rest.length > 0) throw new Error('Usage: node verify.ts <export.ndjson>')
   const found: string[] = []
   const log = await checkExport(path, found)
-  if (!log.header) throw new Error(`${path} is no export. For the proof of one entry, use anchors.ts.`)
+  if (!log.header) throw new Error(`${path} is not an export. For the proof of one entry, use anchors.ts.`)
   report(readOf(log), found)
 }

@@ -33,7 +33,7 @@ export class Spans {
     return Array.from({ length: this.length }, (_, at) => this.span(at))
   }
 
-  /** Of those that overlap, the first stays. @param before what is taken from each place: characters before the text */
+  /** Of those that overlap, the first stays. @param before characters before the text, by which places are shifted */
   putInOrder(before: number): void {
     const { from, to, what } = this
     const order = this.order()

@@ -180,10 +180,7 @@ async function answerQuestion(
   const { project_id, database, query } = request
   const { group = 'session', limit = RECALL_LIMIT.default } = query
   for (const name of ['order', 'cursor', 'noise'] as const)
-    if (query[name] !== undefined)
-      throw invalidRequest(
-        `Query parameter ${name} goes with mode=words. A question is answered with one page.`,
-      )
+    if (query[name] !== undefined) throw invalidRequest(`Query parameter ${name} goes with mode=words only.`)
   if (limit > RECALL_LIMIT.most)
     throw invalidRequest(`Query parameter limit must be at most ${RECALL_LIMIT.most} with mode=recall.`)
   const question = termsOf(() => readQuestion(query.q))
