@@ -35,6 +35,7 @@ const EMBEDDED = 'packages/embedded-postgres/test/**/*.test.ts'
 
 /** Begun first, because the run would wait at its end for a file that waits longer than it works. Of others, the larger are first. */
 const LONG = [
+  'recall_with_vectors',
   'runs_with_images',
   'event_loop',
   'search_killed',
@@ -56,7 +57,7 @@ class LongFirst extends BaseSequencer {
     const sorted = await super.sort(files)
     const names = [...new Set(sorted.map(({ project }) => project.name))]
     const rank = ({ project, moduleId }: TestSpecification) =>
-      2 * names.indexOf(project.name) + (LONG.some((part) => moduleId.includes(`/${part}`)) ? 0 : 1)
+      names.indexOf(project.name) + (LONG.some((part) => moduleId.includes(`/${part}`)) ? 0 : names.length)
     return sorted.sort((a, b) => rank(a) - rank(b))
   }
 }

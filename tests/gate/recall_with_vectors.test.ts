@@ -8,8 +8,8 @@ import { runCommand } from '../harness/command_process.ts'
 import { doctor } from '../harness/doctor.ts'
 import { expectError, expectOk } from '../harness/expectations.ts'
 import type { Query } from '../harness/http_client.ts'
-import { switchSearch, untilIndexed } from '../harness/search.ts'
-import { useService } from '../harness/service.ts'
+import { newSearchingProjects, switchSearch, untilIndexed } from '../harness/search.ts'
+import { type Project, useService } from '../harness/service.ts'
 import { execute, queryRows } from '../harness/sql.ts'
 import { reasonForNoOwnDatabase } from '../harness/test_database.ts'
 
@@ -52,8 +52,11 @@ it.skipIf(reasonForNoOwnDatabase())(
 describe.skipIf(reason)(`vectors${reason ? `, skipped because ${reason}` : ''}`, () => {
   let model: EmbeddingsServer
   let node: AnnalsServer
+  let projects: Project[]
   beforeAll(async () => {
     await execute(service.databaseUrl, 'CREATE EXTENSION vector')
+    // Those that are there when the node starts have vectors at once; others have to wait for its next look.
+    projects = await newSearchingProjects(service, 8)
     model = await startEmbeddingsServer()
     node = await startWith('scripted')
   })
@@ -67,11 +70,8 @@ describe.skipIf(reason)(`vectors${reason ? `, skipped because ${reason}` : ''}`,
     })
 
   async function newProject() {
-    const project = await service.newProject()
-    await switchSearch(service.adminClient(), project.id, true)
-    const api = await service.newClient({ token: project.token, node })
-    await untilIndexed(api)
-    return { ...project, api }
+    const project = projects.pop()!
+    return { ...project, api: await service.newClient({ token: project.token, node }) }
   }
 
   async function store(api: ApiClient, lines: string[], user?: string): Promise<string> {
