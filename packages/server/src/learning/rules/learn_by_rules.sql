@@ -71,7 +71,10 @@ BEGIN
           AND (x.reflected_seq = 0 OR coalesce(x.outcome, '{}') || p_outcome IS DISTINCT FROM x.outcome)
         THEN soon ELSE quiet END ELSE x.due_at END,
     updated_at = greatest(now(), x.updated_at)
-  WHERE x.project_id = p_project AND x.session_id = p_session AND x.learning_space_id = p_space;
+  WHERE x.project_id = p_project AND x.session_id = p_session AND x.learning_space_id = p_space
+    -- What was learnt already is read once more after an import, or an interruption, and then nothing has changed.
+    AND (x.learnt_seq < p_seq OR x.status NOT IN ('completed', 'failed') OR NOT coalesce(x.outcome, '{}') @> coalesce(p_outcome, '{}')
+      OR x.status = 'completed' AND p_has_model AND x.reflected_seq < p_seq);
   RETURN NULL;
 END
 $function$
