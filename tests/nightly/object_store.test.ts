@@ -79,7 +79,7 @@ describe('with an object store', () => {
 
   it('nothing is kept of bytes with another hash', async () => {
     const project = await service.newProject()
-    const refused = await errorOf(await put(project, newBytes(300_000), sha256Of(newBytes(1))))
+    const refused = await errorOf(await put(project, newBytes(300_000), sha256Of(newBytes(20))))
     expect(refused).toMatchObject({ status: 400, error: 'invalid_request' })
     expect(await store.keysOf(project.id)).toEqual([])
     expect(await rowsOf(project)).toEqual([0, 0, 0])
