@@ -32,6 +32,8 @@ const SHARED_PROCESS = {
 const PATIENCE = { testTimeout: 300_000, hookTimeout: 300_000 }
 
 const EMBEDDED = 'packages/embedded-postgres/test/**/*.test.ts'
+/** Runs of frameworks whose process is killed: they take long, and rarely fail. */
+const KILLED_RUNS = 'packages/adapters/*/test/killed*.test.ts'
 
 /** Begun first, because the run would wait at its end for a file that waits longer than it works. Of others, the larger are first. */
 const LONG = [
@@ -107,11 +109,12 @@ export default defineConfig({
           name: 'gate',
           ...ON_A_DATABASE,
           include: ['tests/{gate,console}/**/*.test.ts', 'packages/adapters/*/test/**/*.test.ts'],
+          exclude: [KILLED_RUNS],
         },
       },
       {
         resolve: { alias: ALIAS },
-        test: { name: 'nightly', ...ON_A_DATABASE, include: ['tests/nightly/**/*.test.ts'] },
+        test: { name: 'nightly', ...ON_A_DATABASE, include: ['tests/nightly/**/*.test.ts', KILLED_RUNS] },
       },
       {
         test: {
