@@ -2,6 +2,7 @@ import { statfsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { LEASE_MS } from './tests/harness/lease.ts'
 
 const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 8 * 2 ** 30
@@ -74,7 +75,7 @@ const ON_A_DATABASE = {
   ],
   globalSetup: ['tests/harness/global_setup.ts'],
   ...PATIENCE,
-  expect: { poll: { timeout: 60_000 } },
+  expect: { poll: { timeout: 60_000 + LEASE_MS } },
 }
 
 /**

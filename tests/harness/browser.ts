@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll } from 'vitest'
+import { LEASE_MS } from './lease.ts'
 
 /** The directory for pictures of each view, for whoever wants to look. They take a quarter of these tests' time. */
 const { SCREENSHOTS } = process.env
@@ -15,7 +16,7 @@ const PLACES = [
 ]
 
 /** As long as a poll of vitest's: a page of a busy machine may take its time. */
-const WAIT_MS_MAX = 60_000
+const WAIT_MS_MAX = 60_000 + LEASE_MS
 
 /** The machine's Chromium; undefined where there is none. */
 export const CHROMIUM = PLACES.find((path) => path && existsSync(path))

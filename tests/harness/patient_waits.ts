@@ -1,14 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { vi } from 'vitest'
+import { LEASE_MS } from './lease.ts'
 
 const PAUSE_MS_MIN = 20
 const PAUSE_MS_MAX = 300
 const PAUSE_GROWTH = 1.5
-/**
- * How long a node that was killed keeps what it had taken up, until another looks for it. Files share a database, or a
- * service, and any file's node may have it.
- */
-const LEASE_MS = 75_000
 
 const { waitFor } = vi
 
