@@ -81,7 +81,7 @@ describe('a server that cannot take what a start writes', () => {
     'is named by annals %s: a standby, with exit code 5',
     async (...args) => {
       const { code, stderr } = await run(args, { DATABASE_URL: standby.url, PORT: '0' })
-      expect(stderr).toMatch(/^annals: The database server is a standby, which takes no writes\./m)
+      expect(stderr).toMatch(/^annals: The database server is a standby and cannot be written\./m)
       expect(stderr).not.toContain('    at ')
       expect(code).toBe(5)
     },
