@@ -74,7 +74,8 @@ BEGIN
   WHERE x.project_id = p_project AND x.session_id = p_session AND x.learning_space_id = p_space
     -- What was learnt already is read once more after an import, or an interruption, and then nothing has changed.
     AND (x.learnt_seq < p_seq OR NOT coalesce(x.outcome, '{}') @> coalesce(p_outcome, '{}')
-      OR CASE x.status WHEN 'completed' THEN p_has_model AND x.reflected_seq < p_seq WHEN 'failed' THEN NOT p_has_model ELSE true END);
+      OR x.status = 'completed' AND p_has_model AND x.reflected_seq < p_seq OR x.status = 'failed' AND NOT p_has_model
+      OR x.status NOT IN ('completed', 'failed'));
   RETURN NULL;
 END
 $function$
